@@ -1,0 +1,29 @@
+"""Portbook: the governed boundary between AI agents and their tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from portbook.version import __version__
+
+if TYPE_CHECKING:
+    from portbook.errors import CanonicalError
+    from portbook.tools.registry import SchemaRegistry
+    from portbook.tools.toolset import Toolset
+
+__all__ = ["CanonicalError", "SchemaRegistry", "Toolset", "__version__"]
+
+_HOMES = {
+    "CanonicalError": "portbook.errors",
+    "SchemaRegistry": "portbook.tools.registry",
+    "Toolset": "portbook.tools.toolset",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when first asked for, so that `portbook --version` does not pay for a schema engine.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'portbook' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)

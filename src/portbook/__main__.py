@@ -1,0 +1,5 @@
+"""`python -m portbook`."""
+
+from portbook.cli.main import main
+
+main()

@@ -1,0 +1,118 @@
+"""Settings to a running boundary: the one place that picks parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from portbook.boundary import Boundary
+from portbook.callers import Callers
+from portbook.clock import Clock, ContentIds, Ids, RandomIds, SystemClock
+from portbook.dialects.envelope import Envelope
+from portbook.executors.python import PythonExecutor
+from portbook.pipeline import Pipeline
+from portbook.ports import Sink
+from portbook.settings import Settings
+from portbook.sinks import ENVELOPE_STREAM, JsonlSink
+from portbook.tools.catalog import Catalog
+from portbook.tools.loading import load_toolsets
+from portbook.tools.registry import Bundle, SchemaRegistry
+from portbook.tools.shipped import shipped_folder
+from portbook.tools.spec import ToolSpec
+
+__all__ = ["Assembled", "assemble", "collect_tools"]
+
+
+class _ClosableSink(Sink, Protocol):
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A boundary ready to answer, and what has to be closed after it."""
+
+    boundary: Boundary
+    catalog: Catalog
+    sink: _ClosableSink
+    needs_key: bool
+    warnings: tuple[str, ...]
+
+    def close(self) -> None:
+        """Close what was opened."""
+        self.sink.close()
+
+
+def assemble(
+    settings: Settings,
+    *,
+    is_exposed: bool,
+    sink: _ClosableSink | None = None,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+) -> Assembled:
+    """Return the boundary that `settings` describe; `is_exposed` where others than this machine can reach it.
+
+    Raises `BadTool`, `BadBundle` or `OSError` for what cannot be served, read or written.
+    """
+    clock = clock or SystemClock()
+    ids = ids or (ContentIds() if settings.deterministic_ids else RandomIds())
+    registry = SchemaRegistry(settings.schema_root)
+    catalog, warnings = _catalog(settings, registry)
+    required = is_exposed if settings.keys_required is None else settings.keys_required
+    if required and not settings.allowed_keys:
+        warnings.append("a key is required and none is allowed: add [[keys.allow]] to portbook.toml")
+    sink = sink or JsonlSink(
+        settings.log_dir,
+        ENVELOPE_STREAM,
+        started=clock.now(),
+        run=RandomIds().name(b"").request[:8],
+        keep=settings.keep_runs,
+    )
+    pipeline = Pipeline(
+        catalog=catalog,
+        callers=Callers(settings.allowed_keys, required=required),
+        executor=PythonExecutor(timeout_ms=settings.timeout_ms, workers=settings.workers),
+        sink=sink,
+        clock=clock,
+        ids=ids,
+    )
+    return Assembled(
+        Boundary(pipeline, Envelope(registry.load_envelope())), catalog, sink, required, tuple(warnings)
+    )
+
+
+def collect_tools(settings: Settings) -> Catalog:
+    """Return the tools that `settings` describe, without anything to run them.
+
+    Raises `BadTool` or `BadBundle` for what cannot be served.
+    """
+    return _catalog(settings, SchemaRegistry(settings.schema_root))[0]
+
+
+def _catalog(settings: Settings, registry: SchemaRegistry) -> tuple[Catalog, list[str]]:
+    bundles = dict(registry.bundles())
+    specs: list[ToolSpec] = []
+    if settings.docs_enabled:
+        from portbook.builtin.docs_search import docs_search_tool
+
+        bundle = bundles.get("docs.search") or SchemaRegistry().bundles()["docs.search"]
+        specs.append(docs_search_tool(bundle, settings.docs_folder or shipped_folder("docs")))
+    for source in settings.toolsets:
+        for toolset in load_toolsets(source):
+            specs.extend(_under_contract(toolset.specs(), bundles))
+    served = {spec.name for spec in specs}
+    unused = sorted(bundles.keys() - served - {"docs.search"})
+    return Catalog(specs), [
+        f"{bundles[name].path}: no tool {name!r} is served; its contract is unused" for name in unused
+    ]
+
+
+def _under_contract(specs: Iterable[ToolSpec], bundles: dict[str, Bundle]) -> list[ToolSpec]:
+    """Return the tools, each under the contract that a bundle names for it where there is one."""
+    return [
+        replace(spec, input_schema=bundles[spec.name].input, output_schema=bundles[spec.name].output)
+        if spec.name in bundles
+        else spec
+        for spec in specs
+    ]

@@ -1,0 +1,109 @@
+"""The boundary: one message in, one answer out. What every door of JSON-RPC messages calls.
+
+    parse ▶ classify ▶ read ▶ the pipeline ▶ write
+
+The same bytes get the same verdict through every door. Knows wire contracts, but no transport.
+"""
+
+from __future__ import annotations
+
+from portbook.dialects.envelope import METHOD, Envelope
+from portbook.errors import Ending, Reason, Refused
+from portbook.model import JSON, Answer, Arrival, Call, Context, JSONObject, trace_of
+from portbook.pipeline import Crossing, Pipeline
+from portbook.tools.spec import TOOL_PREFIX, slug_of
+from portbook.wire.framing import OVERSIZE, Frame
+from portbook.wire.jsonrpc import (
+    NO_ID,
+    OVERSIZE_RESULT,
+    Id,
+    error_frame,
+    generic_error,
+    nobody_waits,
+    not_an_object,
+    read_id,
+    refuse_structure,
+    result_frame,
+)
+from portbook.wire.parsing import parse
+
+__all__ = ["Boundary"]
+
+
+class Boundary:
+    """Answers messages."""
+
+    __slots__ = ("_envelope", "_pipeline")
+
+    def __init__(self, pipeline: Pipeline, envelope: Envelope) -> None:
+        self._pipeline = pipeline
+        self._envelope = envelope
+
+    async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
+        """Return the answer to one frame. Raises nothing that a message could cause."""
+        if frame is OVERSIZE:
+            return await self.refuse(Reason.FRAME_TOO_LARGE, arrival)
+        try:
+            message = parse(frame)
+        except Refused as refusal:
+            return await self._refuse(frame, NO_ID, arrival, refusal)
+        if not isinstance(message, dict):
+            return await self._refuse(message, NO_ID, arrival, not_an_object(message))
+        identifier = read_id(message, frame)
+        if self._envelope.recognises(message):
+            crossing = await self._pipeline.run(self._envelope.read(message, identifier, arrival))
+            body, status = self._envelope.write(crossing.outcome, identifier)
+            return _reply(crossing, body, status, is_notification=not identifier.is_present)
+        refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
+        return await self._refuse(message, identifier, arrival, refusal)
+
+    async def refuse(self, reason: Reason, arrival: Arrival) -> Answer:
+        """Record and answer what a door could not even read."""
+        return await self._refuse(b"", NO_ID, arrival, Refused(reason))
+
+    async def invoke(self, tool: str, arguments: JSONObject, arrival: Arrival) -> Crossing:
+        """Run one call that is not a message: the same path, the same record, no wire contract around it."""
+        message: JSONObject = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": METHOD,
+            "params": {"tool": TOOL_PREFIX + slug_of(tool), "input": arguments},
+        }
+        return await self._pipeline.run(self._envelope.read(message, Id(b"1", is_present=True), arrival))
+
+    async def _refuse(
+        self, content: JSON | bytes, identifier: Id, arrival: Arrival, refusal: Refused
+    ) -> Answer:
+        """Record and answer a message that none of our contracts can read."""
+        crossing = await self._pipeline.run(_unread(content, arrival, refusal))
+        if isinstance(content, dict) and nobody_waits(content):
+            return _reply(crossing, None, 202, is_notification=True)
+        ending = crossing.outcome
+        assert isinstance(ending, Ending)
+        if ending.reason is Reason.FRAME_TOO_LARGE:
+            body = result_frame(identifier.token, OVERSIZE_RESULT)
+        else:
+            body = error_frame(identifier.token, generic_error(ending))
+        return _reply(crossing, body, ending.row.http)
+
+
+def _reply(crossing: Crossing, body: bytes | None, status: int, *, is_notification: bool = False) -> Answer:
+    return Answer(body, status, is_notification, crossing.identity)
+
+
+def _unread(content: JSON | bytes, arrival: Arrival, flaw: Refused) -> Call:
+    """Return what to record of a message that was not read: a call of nothing, with that flaw."""
+    method = content.get("method") if isinstance(content, dict) else None
+    if isinstance(content, dict):
+        content = {name: value for name, value in content.items() if name != "id"}
+    return Call(
+        arrival=arrival,
+        method=method if isinstance(method, str) and len(method) <= 128 else None,
+        tool=None,
+        arguments={},
+        input_bytes=0,
+        context=Context(),
+        trace=trace_of(arrival.traceparent),
+        content=content,
+        flaw=flaw,
+    )

@@ -1,0 +1,102 @@
+"""Canonical JSON bytes and fingerprints.
+
+One strict writer for everything that leaves as JSON. Python values that JSON cannot hold (NaN, infinities,
+sets, lone surrogates, keys that are not strings) raise `NotJSON`; nothing is converted in silence. Integers
+of any size are written exactly.
+
+The canonical form is compact, with sorted keys. Its length is that of any compact form, so a byte count
+needs no sorting. Pure: no I/O.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable
+from typing import Any, cast
+
+import orjson
+
+__all__ = ["NotJSON", "canonical_bytes", "fingerprint", "json_bytes"]
+
+# What orjson would otherwise write in a form of its own choosing is handed back to us, and refused.
+_STRICT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+_SORTED = _STRICT | orjson.OPT_SORT_KEYS
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+# Below the recursion limit of orjson (254) and of CPython; the parser stops at 201.
+_MAX_DEPTH = 250
+
+
+class NotJSON(ValueError):
+    """A Python value that JSON cannot hold."""
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return `value` as compact JSON.
+
+    Raises `NotJSON` where JSON has no such value.
+    """
+    return _write(value, _STRICT)
+
+
+def canonical_bytes(value: Any) -> bytes:
+    """Return `value` as compact JSON with sorted keys: equal values give equal bytes.
+
+    Raises `NotJSON` where JSON has no such value.
+    """
+    return _write(value, _SORTED)
+
+
+def fingerprint(value: Any) -> str:
+    """Return the sha256 of the canonical form, in hexadecimal."""
+    return hashlib.sha256(canonical_bytes(value)).hexdigest()
+
+
+def _write(value: Any, options: int) -> bytes:
+    try:
+        encoded = orjson.dumps(value, option=options)
+    except orjson.JSONEncodeError as error:
+        if "Integer exceeds 64-bit range" not in str(error):
+            raise NotJSON("the value has a part that JSON cannot hold") from None
+        # orjson stops at 2^64; json writes any integer but checks less, so we check first.
+        _require_json(value)
+        sort = bool(options & orjson.OPT_SORT_KEYS)
+        return json.dumps(
+            value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort
+        ).encode()
+    # orjson writes NaN and the infinities as null: look closer only where there is a null at all.
+    if b"null" in encoded:
+        _require_json(value)
+    return encoded
+
+
+def _require_json(value: Any) -> None:
+    """Raise `NotJSON` unless `value` is made of JSON's own types, finite numbers and string keys."""
+    level: list[Any] = [value]
+    for _ in range(_MAX_DEPTH):
+        below: list[Any] = []
+        for item in level:
+            below.extend(_parts(item))
+        if not below:
+            return
+        level = below
+    raise NotJSON("the value is nested too deeply")
+
+
+def _parts(item: Any) -> Iterable[Any]:
+    """Return what `item` holds, or raise `NotJSON` where JSON has no such value."""
+    kind = cast("type[object]", type(item))
+    if kind is dict:
+        if not all(type(key) is str for key in item):
+            raise NotJSON("the value has a key that is not a string")
+        return item.values()
+    if kind is list or kind is tuple:
+        return item
+    if kind is float and not math.isfinite(item):
+        raise NotJSON("the value has a number that is not finite")
+    if kind not in _SCALARS:
+        raise NotJSON("the value has a part that JSON cannot hold")
+    return ()

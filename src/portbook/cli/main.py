@@ -1,0 +1,46 @@
+"""The command `portbook` and its verbs. Each verb is imported only when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+import click
+
+from portbook.version import __version__
+
+__all__ = ["cli", "main"]
+
+# The order is that of a newcomer's first minutes.
+_VERBS: Final = {
+    "serve": "Serve tools over STDIO, HTTP or both.",
+    "call": "Run one call through the boundary and print its result.",
+    "tools": "List the tools that would be served.",
+}
+
+
+class _LateGroup(click.Group):
+    """A group that knows its verbs by name, and imports one only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _VERBS:
+            return None
+        return importlib.import_module(f"portbook.cli.{cmd_name}").command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_VERBS.items()))
+
+
+@click.group(cls=_LateGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="portbook", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Check, decide, run and record every call that an agent makes to a tool."""
+
+
+def main() -> None:
+    """Run the command line."""
+    cli(prog_name="portbook")

@@ -1,0 +1,166 @@
+"""`portbook serve`: open the doors, and close them in an orderly way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections.abc import Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import click
+
+from portbook.assembly import Assembled, assemble
+from portbook.cli.options import START_ERRORS, common_options, say, settings_from, stop_with
+from portbook.doors.ndjson import NdjsonDoor
+from portbook.doors.streams import Reader, StandardStreams, Writer, claim_standard_streams
+from portbook.model import Arrival
+from portbook.settings import Settings
+
+__all__ = ["command"]
+
+
+class _Door(Protocol):
+    async def serve(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+@click.command("serve")
+@click.argument("toolsets", nargs=-1)
+@click.option("--stdio", is_flag=True, help="Serve standard input and output, a message a line.")
+@click.option("--http", is_flag=True, help="Serve HTTP at POST /rpc, and a page at /.")
+@click.option("--host", help="Address for HTTP.  [default: 127.0.0.1]")
+@click.option("--port", type=int, help="Port for HTTP; 0 takes a free one.  [default: 8765]")
+@common_options
+def command(
+    toolsets: tuple[str, ...],
+    *,
+    stdio: bool,
+    http: bool,
+    host: str | None,
+    port: int | None,
+    config: Path | None,
+    log_dir: Path | None,
+    deterministic_ids: bool | None,
+) -> None:
+    """Serve tools over STDIO, HTTP or both.
+
+    TOOLSETS are Python files or modules that hold a Toolset. With neither --stdio nor --http: HTTP where
+    standard input is a terminal, STDIO where it is a pipe.
+    """
+    if not stdio and not http:
+        http = sys.stdin.isatty()
+        stdio = not http
+    # Before any tool is loaded: what its module prints must not land among the frames.
+    streams = claim_standard_streams() if stdio else None
+    try:
+        settings = settings_from(
+            config, log_dir, deterministic_ids, **{"server.host": host, "server.port": port}
+        )
+        settings = replace(settings, toolsets=(*settings.toolsets, *toolsets))
+        listener = _listen(settings) if http else None
+        is_exposed = listener is not None and not _is_loopback(settings.host)
+        assembled = assemble(settings, is_exposed=is_exposed)
+    except (*START_ERRORS, OSError) as error:
+        raise stop_with(error) from None
+    for warning in assembled.warnings:
+        say(f"warning: {warning}")
+    _run(_serve(assembled, streams, listener, is_exposed=is_exposed), with_http=http)
+
+
+async def _serve(
+    assembled: Assembled, streams: StandardStreams | None, listener: socket.socket | None, *, is_exposed: bool
+) -> None:
+    doors: list[_Door] = []
+    if listener is not None:
+        doors.append(_http_door(assembled, listener, is_exposed=is_exposed))
+    if streams is not None:
+        arrival = Arrival("stdio", "stdio", os.environ.get("PORTBOOK_KEY"))
+        doors.append(
+            NdjsonDoor(assembled.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival)
+        )
+    _stop_on_signals(doors)
+    try:
+        await asyncio.gather(*(_serve_until_done(door, doors) for door in doors))
+    finally:
+        assembled.close()
+
+
+async def _serve_until_done(door: _Door, doors: list[_Door]) -> None:
+    """Serve one door. When it is done (its input ended, nobody reads its answers), all are."""
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            await door.serve()
+    finally:
+        for other in doors:
+            other.stop()
+
+
+def _http_door(assembled: Assembled, listener: socket.socket, *, is_exposed: bool) -> _Door:
+    # uvicorn takes 100 ms to import: only where there is an HTTP door.
+    from portbook.doors.asgi import route
+    from portbook.doors.home import home
+    from portbook.doors.http_server import HttpServer
+    from portbook.doors.rpc import ROUTE, rpc
+
+    app = route(
+        {
+            ("GET", "/"): home(assembled.catalog, needs_key=assembled.needs_key),
+            ("POST", ROUTE): rpc(assembled.boundary, is_exposed=is_exposed),
+        }
+    )
+    host, port = listener.getsockname()[:2]
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    say(f"serving {len(assembled.catalog)} tools; open {url}/ or POST to {url}/rpc; Ctrl-C stops")
+    return HttpServer(app, listener)
+
+
+def _listen(settings: Settings) -> socket.socket:
+    from portbook.doors.http_server import bind
+
+    try:
+        return bind(settings.host, settings.port)
+    except OSError as error:
+        hint = (
+            "is another server running there? choose another with --port"
+            if error.errno == 98
+            else "check --host"
+        )
+        raise OSError(error.errno, f"cannot listen on {settings.host} port {settings.port}: {hint}") from None
+
+
+def _is_loopback(host: str) -> bool:
+    from portbook.doors.http_server import is_loopback
+
+    return is_loopback(host)
+
+
+def _stop_on_signals(doors: list[_Door]) -> None:
+    loop = asyncio.get_running_loop()
+    is_stopping = False
+
+    def stop() -> None:
+        nonlocal is_stopping
+        if is_stopping:  # asked twice: whoever asks does not want to wait
+            os._exit(130)
+        is_stopping = True
+        say("finishing what is in flight; once more ends it at once")
+        for door in doors:
+            door.stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+
+
+def _run(main: Coroutine[Any, Any, None], *, with_http: bool) -> None:
+    if with_http:
+        import uvloop
+
+        uvloop.run(main)
+    else:
+        asyncio.run(main)

@@ -1,0 +1,66 @@
+"""`portbook tools`: what would be served."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from portbook.assembly import collect_tools
+from portbook.cli.options import START_ERRORS, settings_from, stop_with
+from portbook.tools.catalog import Catalog
+
+__all__ = ["command"]
+
+
+@click.command("tools")
+@click.argument("toolsets", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="JSON with the schemas, even on a terminal.")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Settings file.  [default: portbook.toml, where there is one]",
+)
+def command(toolsets: tuple[str, ...], *, as_json: bool, config: Path | None) -> None:
+    """List the tools that would be served.
+
+    TOOLSETS are Python files or modules that hold a Toolset.
+    """
+    try:
+        settings = settings_from(config, None, None)
+        catalog = collect_tools(replace(settings, toolsets=(*settings.toolsets, *toolsets)))
+    except (*START_ERRORS, OSError) as error:
+        raise stop_with(error) from None
+    if as_json or not sys.stdout.isatty():
+        click.echo(json.dumps({"tools": _as_data(catalog)}, separators=(",", ":"), ensure_ascii=False))
+    else:
+        _print_table(catalog)
+
+
+def _as_data(catalog: Catalog) -> list[dict[str, object]]:
+    return [
+        {
+            "tool": tool.spec.identifier,
+            "name": tool.spec.name,
+            "description": tool.spec.description,
+            "effect": tool.spec.effect.value,
+            "input": tool.spec.input_schema,
+            "output": tool.spec.output_schema,
+        }
+        for tool in catalog
+    ]
+
+
+def _print_table(catalog: Catalog) -> None:
+    width = max((len(tool.spec.name) for tool in catalog), default=0)
+    room = max(shutil.get_terminal_size().columns - width - 16, 20)
+    for tool in catalog:
+        first_line = tool.spec.description.partition("\n")[0]
+        shown = first_line if len(first_line) <= room else first_line[: room - 1] + "…"
+        click.echo(
+            f"{click.style(tool.spec.name.ljust(width), bold=True)}  {tool.spec.effect.ljust(11)}  {shown}"
+        )

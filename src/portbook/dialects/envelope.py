@@ -1,0 +1,119 @@
+"""The envelope dialect: method `mcp.tool.invoke`, params `{tool, input}`, five errors. Pure: no I/O."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from portbook.canonical import json_bytes
+from portbook.errors import CanonicalError, Finding, Reason, Refused
+from portbook.model import JSON, Arrival, Call, Context, Done, JSONObject, Outcome, trace_of
+from portbook.schema.engine import Validator
+from portbook.tools.spec import TOOL_PREFIX, is_slug
+from portbook.wire.jsonrpc import Id, error_frame, result_frame, violations
+
+__all__ = ["METHOD", "Envelope"]
+
+METHOD: Final = "mcp.tool.invoke"
+
+
+class Envelope:
+    """Reads and writes the envelope contract."""
+
+    __slots__ = ("_schema",)
+
+    def __init__(self, schema: Validator) -> None:
+        self._schema = schema
+
+    def recognises(self, message: JSONObject) -> bool:
+        """Return whether `message` is meant for this contract, however broken it is.
+
+        1. Its method starts with `mcp.`.
+        2. Its params name a tool with `mcp.tool:`, even if it has no method.
+        """
+        method = message.get("method")
+        if isinstance(method, str) and method.startswith("mcp."):
+            return True
+        params = message.get("params")
+        tool = params.get("tool") if isinstance(params, dict) else None
+        return isinstance(tool, str) and tool.startswith(TOOL_PREFIX)
+
+    def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Call:
+        """Return the call that `message` is; where it breaks the contract, a call with that flaw."""
+        flaw = self._flaw(message, identifier)
+        params = message.get("params")
+        if not isinstance(params, dict):
+            params = cast("JSONObject", {})
+        method, tool, given = message.get("method"), params.get("tool"), params.get("input")
+        return Call(
+            arrival=arrival,
+            method=method if isinstance(method, str) and len(method) <= 128 else None,
+            tool=_slug(tool),
+            arguments=given if isinstance(given, dict) else {},
+            input_bytes=len(json_bytes(given)) if "input" in params else 0,
+            context=_context(params.get("context")),
+            trace=_trace(params.get("_meta"), arrival),
+            content={"method": method, "params": cast("JSON", params)},
+            flaw=flaw,
+        )
+
+    def write(self, outcome: Outcome, identifier: Id) -> tuple[bytes, int]:
+        """Return the answer and its HTTP status."""
+        if isinstance(outcome, Done):
+            return result_frame(identifier.token, outcome.body), 200
+        row = outcome.row
+        error: dict[str, Any] = dict(CanonicalError.to_jsonrpc_error(row.canonical))
+        if row.detail:
+            error["data"]["reason"] = row.detail
+        # The caller can mend its own message; where a tool broke its promise, only the record says how.
+        if row.canonical == "INVALID_INPUT":
+            error["data"]["violations"] = violations(outcome)
+        return error_frame(identifier.token, error), row.http
+
+    def _flaw(self, message: JSONObject, identifier: Id) -> Refused | None:
+        if not self._schema.is_valid(message):
+            return Refused(Reason.BAD_ENVELOPE, self._schema.findings(message))
+        if identifier.problem:
+            return _bad_envelope("/id", identifier.problem)
+        if message["method"] != METHOD:
+            return _bad_envelope("/method", f'must be "{METHOD}"')
+        return None
+
+
+def _slug(tool: JSON) -> str | None:
+    """Return the tool's name where it can be one: what else stands there goes into no record."""
+    if not isinstance(tool, str) or not tool.startswith(TOOL_PREFIX):
+        return None
+    name = tool.removeprefix(TOOL_PREFIX)
+    return name if is_slug(name) else None
+
+
+def _bad_envelope(pointer: str, message: str) -> Refused:
+    return Refused(Reason.BAD_ENVELOPE, (Finding(pointer, message, "envelope", ""),))
+
+
+def _context(given: JSON) -> Context:
+    """Return what the caller says of itself; a broken envelope's record has what of it is usable."""
+    if not isinstance(given, dict):
+        return Context()
+    return Context(
+        agent_id=_label(given.get("agentId")),
+        task_id=_label(given.get("taskId")),
+        step_id=_number(given.get("stepId")) or _label(given.get("stepId")) or 1,
+        attempt=_number(given.get("attempt")) or 1,
+        prompt_id=_label(given.get("promptId")),
+    )
+
+
+def _label(value: JSON) -> str | None:
+    return value if isinstance(value, str) and 0 < len(value) <= 256 else None
+
+
+def _number(value: JSON) -> int | None:
+    is_whole = isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
+    return int(cast("float", value)) if is_whole and 0 <= cast("float", value) < 2**53 else None
+
+
+def _trace(meta: JSON, arrival: Arrival) -> str | None:
+    # What the caller wrote into the call itself is nearer to it than a header that a proxy may have added.
+    own = trace_of(meta.get("traceparent")) if isinstance(meta, dict) else None
+    return own or trace_of(arrival.traceparent)

@@ -1,0 +1,82 @@
+"""The HTTP door's front: which page or route a request is for, and whether it may be here at all.
+
+Raw ASGI, no framework. A request is refused before anything is read of it where its Host is not ours (a
+page of another site whose name was pointed at this machine) or its Origin is another site's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+__all__ = ["App", "Headers", "Receive", "Scope", "Send", "is_own_host", "respond", "route"]
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def route(routes: Mapping[tuple[str, str], App]) -> App:
+    """Return the application that hands each request to the one for its method and path."""
+    methods: dict[str, list[str]] = {}
+    for method, path in routes:
+        methods.setdefault(path, []).append(method)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        path: str = scope["path"]
+        handler = routes.get((scope["method"], path))
+        if handler is not None:
+            await handler(scope, receive, send)
+        elif path in methods:
+            allowed = ", ".join(methods[path])
+            await _plain(send, 405, f"{path} takes {allowed}.", [(b"allow", allowed.encode())])
+        else:
+            await _plain(send, 404, f"Nothing here. Try {', '.join(sorted(methods))}.", [])
+
+    return app
+
+
+def is_own_host(headers: Mapping[bytes, bytes], *, is_exposed: bool) -> bool:
+    """Return whether a request was meant for this server.
+
+    1. Bound to loopback, its Host is one of loopback's names: no other name can have been meant.
+    2. Its Origin, where a browser sent one, is the Host itself: no other site's page may call tools.
+    """
+    host = _host_name(headers.get(b"host", b"").decode("latin-1"))
+    if not is_exposed and host not in _LOOPBACK_NAMES:
+        return False
+    origin = headers.get(b"origin")
+    return origin is None or urlsplit(origin.decode("latin-1")).netloc.encode("latin-1") == headers.get(
+        b"host"
+    )
+
+
+def _host_name(host: str) -> str | None:
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:
+        return None
+
+
+async def respond(send: Send, status: int, headers: Headers, body: bytes) -> None:
+    """Send a whole response."""
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [*headers, (b"content-length", b"%d" % len(body))],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _plain(send: Send, status: int, sentence: str, headers: Headers) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), *headers]
+    await respond(send, status, headers, f"{sentence}\n".encode())

@@ -1,0 +1,237 @@
+"""The one table of reasons: why a call did not succeed, and what each contract says of it.
+
+Rules it keeps: every reason appears once; every column is filled (a test checks); no code number is
+written anywhere else. Pure: no I/O.
+
+The endings that are not a success::
+
+    Exception
+      Ending              a reason, the findings behind it, a value-free note for the record
+        Refused           we said no: nothing ran
+        Failed            it ran, or may have run
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypedDict
+
+__all__ = [
+    "REASONS",
+    "CanonicalError",
+    "Ending",
+    "Failed",
+    "Finding",
+    "JSONRPCError",
+    "Reason",
+    "Refused",
+    "Row",
+    "Stage",
+]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One violation, as data: where it is, which rule it breaks, and what to do, in words without values."""
+
+    pointer: str
+    """RFC 6901 pointer into the document that was checked; its root is the empty string."""
+    message: str
+    keyword: str
+    schema_pointer: str
+
+
+class Stage(StrEnum):
+    """The part of the path in which a reason arises."""
+
+    FRAME = "frame"
+    PARSE = "parse"
+    CLASSIFY = "classify"
+    READ = "read"
+    AUTHENTICATE = "authenticate"
+    RESOLVE = "resolve"
+    ARGUMENTS = "arguments"
+    EXECUTE = "execute"
+    RESULT = "result"
+    RECORD = "record"
+
+
+class _CanonicalErrorData(TypedDict):
+    canonical_code: str
+
+
+class JSONRPCError(TypedDict):
+    """The error object of a canonical error, as it stands in a JSON-RPC answer."""
+
+    code: int
+    message: str
+    data: _CanonicalErrorData
+
+
+@dataclass(frozen=True, slots=True)
+class _Canonical:
+    http: int
+    jsonrpc: int
+    message: str
+
+
+_CANONICAL = {
+    "INVALID_INPUT": _Canonical(400, -32602, "Invalid params"),
+    "INVALID_OUTPUT": _Canonical(502, -32002, "Invalid tool output"),
+    "NOT_FOUND": _Canonical(404, -32004, "Resource not found"),
+    "UNAUTHORIZED": _Canonical(401, -32001, "Unauthorized"),
+    "INTERNAL_ERROR": _Canonical(500, -32603, "Internal error"),
+}
+
+
+class CanonicalError:
+    """The five codes of the envelope contract. An unknown code is a `KeyError` everywhere."""
+
+    @staticmethod
+    def codes() -> tuple[str, ...]:
+        """Return the five codes, in the order of the contract."""
+        return tuple(_CANONICAL)
+
+    @staticmethod
+    def to_http_status(code: str) -> int:
+        """Return the HTTP status of `code`."""
+        return _CANONICAL[code].http
+
+    @staticmethod
+    def to_jsonrpc_error(code: str) -> JSONRPCError:
+        """Return a fresh JSON-RPC error object for `code`."""
+        row = _CANONICAL[code]
+        return {"code": row.jsonrpc, "message": row.message, "data": {"canonical_code": code}}
+
+
+class Reason(StrEnum):
+    """Why a call ended without a result."""
+
+    FRAME_TOO_LARGE = "FRAME_TOO_LARGE"
+    NOT_JSON_CONTENT = "NOT_JSON_CONTENT"
+    FOREIGN_HOST = "FOREIGN_HOST"
+    NOT_JSON = "NOT_JSON"
+    NOT_JSONRPC = "NOT_JSONRPC"
+    UNKNOWN_METHOD = "UNKNOWN_METHOD"
+    BAD_ENVELOPE = "BAD_ENVELOPE"
+    UNAUTHORIZED = "UNAUTHORIZED"
+    UNKNOWN_TOOL = "UNKNOWN_TOOL"
+    BAD_ARGUMENTS = "BAD_ARGUMENTS"
+    BUSY = "BUSY"
+    TIMEOUT = "TIMEOUT"
+    TOOL_FAILED = "TOOL_FAILED"
+    BAD_RESULT = "BAD_RESULT"
+    CANCELLED = "CANCELLED"
+    INTERNAL = "INTERNAL"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What each contract says of one reason."""
+
+    stage: Stage
+    sentence: str
+    """For people: what happened, and what to do about it."""
+    canonical: str
+    """The envelope contract's code; its message and JSON-RPC code follow from it."""
+    detail: str
+    """`data.reason` in the envelope dialect, where the code alone says too little; else empty."""
+    jsonrpc: int
+    """The JSON-RPC code where no dialect of ours could be recognised."""
+    jsonrpc_message: str
+    http: int
+    exit: int
+    """Exit status of `portbook call`."""
+
+
+REASONS: dict[Reason, Row] = {
+    Reason.FRAME_TOO_LARGE: Row(
+        Stage.FRAME, "The message is longer than 1 MiB. Send less in one message.",
+        "INVALID_INPUT", "PAYLOAD_TOO_LARGE", -32600, "Invalid Request", 413, 2,
+    ),
+    Reason.NOT_JSON_CONTENT: Row(
+        Stage.FRAME, "The content type must be application/json.",
+        "INVALID_INPUT", "NOT_JSON_CONTENT", -32600, "Invalid Request", 415, 2,
+    ),
+    Reason.FOREIGN_HOST: Row(
+        Stage.FRAME, "The Host or Origin is not this server's own: pages of other sites may not call tools.",
+        "UNAUTHORIZED", "FOREIGN_HOST", -32600, "Invalid Request", 403, 3,
+    ),
+    Reason.NOT_JSON: Row(
+        Stage.PARSE, "The message is not strict JSON. Fix it at the position named.",
+        "INVALID_INPUT", "NOT_JSON", -32700, "Parse error", 400, 2,
+    ),
+    Reason.NOT_JSONRPC: Row(
+        Stage.CLASSIFY, "The message is not a JSON-RPC 2.0 request. Send an object with jsonrpc, id, method.",
+        "INVALID_INPUT", "NOT_JSONRPC", -32600, "Invalid Request", 400, 2,
+    ),
+    Reason.UNKNOWN_METHOD: Row(
+        Stage.CLASSIFY, "No such method here. Tools are called with method mcp.tool.invoke.",
+        "NOT_FOUND", "UNKNOWN_METHOD", -32601, "Method not found", 404, 4,
+    ),
+    Reason.BAD_ENVELOPE: Row(
+        Stage.READ, "The call's envelope breaks its contract. Mend what the violations name.",
+        "INVALID_INPUT", "BAD_ENVELOPE", -32602, "Invalid params", 400, 2,
+    ),
+    Reason.UNAUTHORIZED: Row(
+        Stage.AUTHENTICATE, "A valid key is needed: a bearer token over HTTP, PORTBOOK_KEY over STDIO.",
+        "UNAUTHORIZED", "", -32001, "Unauthorized", 401, 3,
+    ),
+    Reason.UNKNOWN_TOOL: Row(
+        Stage.RESOLVE, "There is no such tool. `portbook tools` lists those that are served.",
+        "NOT_FOUND", "", -32602, "Resource not found", 404, 4,
+    ),
+    Reason.BAD_ARGUMENTS: Row(
+        Stage.ARGUMENTS, "The arguments break the tool's input schema. Mend what the violations name.",
+        "INVALID_INPUT", "BAD_ARGUMENTS", -32602, "Invalid params", 400, 2,
+    ),
+    Reason.BUSY: Row(
+        Stage.EXECUTE, "Every worker is taken by a call that does not end. Try again later.",
+        "INTERNAL_ERROR", "BUSY", -32603, "Internal error", 503, 1,
+    ),
+    Reason.TIMEOUT: Row(
+        Stage.EXECUTE, "The tool did not answer before its deadline. It may have had effects.",
+        "INTERNAL_ERROR", "TIMEOUT", -32603, "Internal error", 504, 1,
+    ),
+    Reason.TOOL_FAILED: Row(
+        Stage.EXECUTE, "The tool raised an exception. The record names its type and place.",
+        "INTERNAL_ERROR", "", -32603, "Internal error", 500, 1,
+    ),
+    Reason.BAD_RESULT: Row(
+        Stage.RESULT, "The tool's result breaks its output schema and was withheld. The record says where.",
+        "INVALID_OUTPUT", "", -32603, "Invalid tool output", 502, 5,
+    ),
+    Reason.CANCELLED: Row(
+        Stage.EXECUTE, "The call was abandoned before it ended. It may have had effects.",
+        "INTERNAL_ERROR", "CANCELLED", -32603, "Internal error", 500, 1,
+    ),
+    Reason.INTERNAL: Row(
+        Stage.RECORD, "Something unforeseen happened inside Portbook. The record names its type and place.",
+        "INTERNAL_ERROR", "", -32603, "Internal error", 500, 1,
+    ),
+}  # fmt: skip
+
+
+class Ending(Exception):
+    """A call's ending without a result: raised by a stage, then carried as a value."""
+
+    def __init__(self, reason: Reason, findings: tuple[Finding, ...] = (), note: str | None = None) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
+        self.findings = findings
+        self.note = note
+        """For the record alone: a type and a place, never a value."""
+
+    @property
+    def row(self) -> Row:
+        """Return what the contracts say of this ending."""
+        return REASONS[self.reason]
+
+
+class Refused(Ending):
+    """We said no; nothing ran."""
+
+
+class Failed(Ending):
+    """It ran, or may have run."""

@@ -1,0 +1,80 @@
+"""Runs Python functions: inline, in a worker thread, or as a task of their own.
+
+A coroutine gets a task of its own, so that `asyncio.timeout` and the like inside it find the task they
+expect. Where Python can start a task eagerly (3.12), one that never suspends costs no trip through the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Coroutine
+from typing import Any
+
+from portbook.errors import Failed, Reason
+from portbook.executors.workers import ToolExit, Workers
+from portbook.model import JSONObject
+from portbook.tools.catalog import Tool
+
+__all__ = ["PythonExecutor"]
+
+
+class PythonExecutor:
+    """Executes tools that are Python functions."""
+
+    def __init__(self, *, timeout_ms: int, workers: int) -> None:
+        self._timeout_ms = timeout_ms
+        self._workers = Workers(workers)
+        self._strays: set[asyncio.Task[Any]] = set()
+
+    async def execute(self, tool: Tool, arguments: JSONObject) -> Any:
+        """Run `tool` within its deadline and return what it returned.
+
+        Raises `Refused` where it did not run, `Failed` where it did not end in time, and whatever it raised.
+        """
+        spec = tool.spec
+        if spec.is_inline:
+            try:
+                return spec.function(arguments)
+            except (SystemExit, KeyboardInterrupt):
+                raise ToolExit("exit") from None
+        timeout_s = (spec.timeout_ms or self._timeout_ms) / 1000
+        if spec.is_async:
+            return await self._run_task(_contained(spec.function(arguments)), timeout_s)
+        return await self._workers.run(spec.function, arguments, timeout_s)
+
+    async def _run_task(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float) -> Any:
+        loop = asyncio.get_running_loop()
+        if sys.version_info >= (3, 12):
+            task: asyncio.Task[Any] = asyncio.Task(coroutine, loop=loop, eager_start=True)
+        else:
+            task = loop.create_task(coroutine)
+        if not task.done():
+            try:
+                await asyncio.wait((task,), timeout=timeout_s)
+            finally:
+                if not task.done():
+                    self._abandon(task)
+        if not task.done():
+            raise Failed(Reason.TIMEOUT)
+        if task.cancelled():
+            raise ToolExit("cancelled itself")
+        return task.result()
+
+    def _abandon(self, task: asyncio.Task[Any]) -> None:
+        # Cancelled, but not waited for: a coroutine may refuse to be cancelled.
+        task.cancel()
+        self._strays.add(task)
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._strays.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at, so that the loop does not report it
+
+
+async def _contained(coroutine: Any) -> Any:
+    try:
+        return await coroutine
+    except (SystemExit, KeyboardInterrupt):  # a task would let these end the whole process
+        raise ToolExit("exit") from None

@@ -1,0 +1,109 @@
+"""The values that travel along the path. Immutable, no behaviour beyond reading themselves. Pure: no I/O."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, TypeAlias
+
+from portbook.clock import Identity
+from portbook.errors import Failed, Refused
+
+__all__ = [
+    "JSON",
+    "Answer",
+    "Arrival",
+    "Call",
+    "Caller",
+    "Context",
+    "Done",
+    "JSONObject",
+    "Outcome",
+    "trace_of",
+]
+
+JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
+JSONObject: TypeAlias = "dict[str, JSON]"
+
+
+class Arrival(NamedTuple):
+    """How a message came in: all that a door tells about it."""
+
+    transport: str
+    route: str
+    key: str | None = None
+    """The credential as presented, unchecked."""
+    traceparent: str | None = None
+
+
+class Context(NamedTuple):
+    """Who says to be calling, and where in its work: the caller's own words, for the record."""
+
+    agent_id: str | None = None
+    task_id: str | None = None
+    step_id: int | str = 1
+    attempt: int = 1
+    prompt_id: str | None = None
+
+
+class Caller(NamedTuple):
+    """Whose key it was, as far as we know."""
+
+    name: str
+
+
+class Call(NamedTuple):
+    """One thing asked of the boundary, in no wire contract's words."""
+
+    arrival: Arrival
+    method: str | None
+    tool: str | None
+    """The tool's slug; the wire contracts' prefix is gone."""
+    arguments: JSONObject
+    input_bytes: int
+    """The length of the arguments in canonical form, so that it is the same through every door."""
+    context: Context
+    trace: str | None
+    """The W3C trace this call belongs to, if its sender named one."""
+    content: JSON | bytes
+    """What makes this call the same as another: its message without the id, or bytes that are no message."""
+    flaw: Refused | None = None
+    """Set where the message could not be read: such a call is recorded and refused."""
+
+
+class Done(NamedTuple):
+    """It ran and its result passed every check."""
+
+    body: bytes
+    """The result as JSON, serialised once."""
+
+
+Outcome: TypeAlias = "Done | Refused | Failed"
+
+
+class Answer(NamedTuple):
+    """What goes back through the door."""
+
+    body: bytes | None
+    status: int
+    """The HTTP status, for doors that have one."""
+    is_notification: bool = False
+    """Nobody waits for it: doors without a status stay silent."""
+    identity: Identity | None = None
+    """The call's names in the record."""
+
+
+_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?", re.ASCII)
+
+
+def trace_of(traceparent: object) -> str | None:
+    """Return the trace id of a W3C `traceparent`, or None where it is not a valid one."""
+    if not isinstance(traceparent, str):
+        return None
+    match = _TRACEPARENT.fullmatch(traceparent)
+    if match is None:
+        return None
+    version, trace, parent, rest = match.groups()
+    # W3C Trace Context 3.2.2: version ff is forbidden, version 00 ends here, all-zero ids are invalid.
+    if version == "ff" or (version == "00" and rest) or not trace.strip("0") or not parent.strip("0"):
+        return None
+    return trace

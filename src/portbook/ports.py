@@ -1,0 +1,32 @@
+"""What the pipeline needs of the world, as protocols; their implementations live above it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from portbook.model import JSONObject
+from portbook.tools.catalog import Tool
+
+__all__ = ["Executor", "Sink"]
+
+
+class Executor(Protocol):
+    """Runs a tool."""
+
+    async def execute(self, tool: Tool, arguments: JSONObject) -> Any:
+        """Run `tool` within its deadline and return what it returned.
+
+        Raises `Refused` where it did not run, `Failed` where it did not end in time, and whatever it raised.
+        """
+        ...
+
+
+class Sink(Protocol):
+    """Where records go."""
+
+    def write(self, record: JSONObject) -> None:
+        """Keep `record`. When this returns, a killed process no longer loses it.
+
+        Raises `OSError` where it cannot be kept.
+        """
+        ...

@@ -1,0 +1,29 @@
+"""Compiled validators, one per fingerprint in the whole process.
+
+The same schema from two files is one validator, compiled once, on whichever door it is used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from portbook.canonical import fingerprint
+from portbook.schema.engine import Validator, compile_schema
+
+__all__ = ["validator_for"]
+
+# Grows with the schemas that are served, which are known at start; callers cannot add to it.
+_compiled: dict[str, Validator] = {}
+
+
+def validator_for(schema: Any) -> Validator:
+    """Return the validator of `schema`, compiled on first use.
+
+    Raises `BadSchema` where it cannot be compiled.
+    """
+    key = fingerprint(schema)
+    validator = _compiled.get(key)
+    if validator is None:
+        # Two threads may compile the same schema at once; setdefault lets the first one win for both.
+        validator = _compiled.setdefault(key, compile_schema(schema, key))
+    return validator

@@ -1,0 +1,146 @@
+"""Compiled validators on `jsonschema-rs`; the only module that knows that library.
+
+Draft 2020-12. Nothing is ever fetched, formats are asserted, regular expressions run in linear time: a
+pattern that needs lookaround or back-references does not compile. Findings are ordered by pointer, then
+message. Pure: no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+import jsonschema_rs
+
+from portbook.canonical import NotJSON, json_bytes
+from portbook.errors import Finding
+from portbook.schema.references import DIALECT, examine
+from portbook.schema.wording import escape_pointer, words
+
+__all__ = ["BadSchema", "SchemaViolation", "Validator", "compile_schema"]
+
+# A compiled pattern may take this much memory; counted repetitions are what reaches it.
+_PATTERN_BYTES: Final = 1 << 20
+
+# The library collects every error before it hands out the first, at some 15 µs each. Above this size of a
+# document only the first violation is reported, so that a refusal never costs more than a call.
+_MAX_DETAILED_BYTES: Final = 16_384
+
+
+class _Violations(ValueError):
+    """Findings, raised together."""
+
+    def __init__(self, findings: tuple[Finding, ...]) -> None:
+        self.findings = findings
+        super().__init__(
+            "; ".join(f"{finding.pointer or '(root)'}: {finding.message}" for finding in findings)
+        )
+
+
+class SchemaViolation(_Violations):
+    """A document that its schema does not allow."""
+
+
+class BadSchema(_Violations):
+    """A schema that cannot be compiled."""
+
+
+class Validator:
+    """One compiled schema. Immutable, and safe to share between threads."""
+
+    __slots__ = ("_compiled", "fingerprint")
+
+    def __init__(self, compiled: jsonschema_rs.Validator, fingerprint: str) -> None:
+        self._compiled = compiled
+        self.fingerprint = fingerprint
+
+    def is_valid(self, payload: Any) -> bool:
+        """Return whether the schema allows `payload`; what JSON cannot hold is not allowed."""
+        try:
+            return self._compiled.is_valid(payload)
+        except ValueError:
+            return False
+
+    def validate(self, payload: Any) -> None:
+        """Return if the schema allows `payload`.
+
+        Raises `SchemaViolation` with the findings where it does not.
+        """
+        if not self.is_valid(payload):
+            raise SchemaViolation(self.findings(payload))
+
+    def findings(self, payload: Any) -> tuple[Finding, ...]:
+        """Return what the schema does not allow in `payload`, ordered by pointer, then message."""
+        try:
+            size = len(json_bytes(payload))
+        except NotJSON as error:
+            return (Finding("", str(error), "json", ""),)
+        if size > _MAX_DETAILED_BYTES:
+            return tuple(_first(self._compiled, payload))
+        return tuple(sorted({_finding(error) for error in self._compiled.iter_errors(payload)}))
+
+
+def compile_schema(schema: Any, fingerprint: str) -> Validator:
+    """Return the validator of a 2020-12 schema.
+
+    1. Its dialect is ours: nothing else below would mean the same in another.
+    2. Its meta-schema allows it: every keyword has a value that it can have.
+    3. Its references stay inside it, and do not multiply beyond measure.
+    4. It compiles: what is left are patterns that the regular expression engine does not take.
+
+    Raises `BadSchema` with the first rung's findings.
+    """
+    if isinstance(schema, dict):
+        named = cast("dict[str, Any]", schema).get("$schema", DIALECT)
+        if named not in (DIALECT, DIALECT + "#"):
+            raise BadSchema(
+                (Finding("/$schema", f"must be {DIALECT}, the only dialect here", "$schema", ""),)
+            )
+    meta = _compile({"$ref": DIALECT})
+    if not meta.is_valid(schema):
+        raise BadSchema(tuple(sorted({_finding(error) for error in meta.iter_errors(schema)})))
+    if findings := examine(schema):
+        raise BadSchema(tuple(sorted(findings)))
+    try:
+        return Validator(_compile(schema), fingerprint)
+    except jsonschema_rs.ValidationError as error:
+        raise BadSchema((_uncompilable(error),)) from None
+
+
+def _compile(schema: Any) -> jsonschema_rs.Validator:
+    return jsonschema_rs.Draft202012Validator(
+        schema,
+        offline=True,
+        validate_formats=True,
+        mask="value",
+        pattern_options=jsonschema_rs.RegexOptions(
+            size_limit=_PATTERN_BYTES, dfa_size_limit=2 * _PATTERN_BYTES
+        ),
+    )
+
+
+def _first(compiled: jsonschema_rs.Validator, payload: Any) -> Iterator[Finding]:
+    try:
+        compiled.validate(payload)
+    except jsonschema_rs.ValidationError as error:
+        yield _finding(error)
+
+
+def _finding(error: jsonschema_rs.ValidationError) -> Finding:
+    return Finding(
+        escape_pointer(error.instance_path),
+        words(error.kind),
+        error.kind.name,
+        escape_pointer(error.schema_path),
+    )
+
+
+def _uncompilable(error: jsonschema_rs.ValidationError) -> Finding:
+    # The library speaks of the schema as the instance of its meta-schema.
+    pointer = escape_pointer(error.instance_path)
+    if pointer.endswith("/pattern") or "/patternProperties" in pointer:
+        message = (
+            "not a pattern that can be matched in linear time; do without lookaround and back-references"
+        )
+        return Finding(pointer, message, "pattern", "")
+    return Finding(pointer, "cannot be compiled", error.kind.name, "")

@@ -1,0 +1,229 @@
+"""A schema's references, resolved without fetching, and what evaluating it can cost.
+
+Two questions, asked before anything is compiled:
+
+1. Does every reference end inside this document (or at the dialect's own meta-schema)?
+2. How often can one subschema be evaluated? References that fan out double the work at each step, sixty
+   steps in a few lines of schema; and a reference that comes back to itself without descending into the
+   instance says nothing at all.
+
+Iterative throughout, so that no schema can exhaust the stack. Pure: no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+from urllib.parse import unquote, urldefrag, urljoin
+
+from portbook.errors import Finding
+from portbook.schema.wording import escape_pointer
+
+__all__ = ["DIALECT", "MAX_EVALUATIONS", "examine"]
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_META_PREFIX: Final = "https://json-schema.org/draft/2020-12/"
+
+# A few milliseconds to reach a verdict, and still well under a second to explain one.
+MAX_EVALUATIONS: Final = 50_000
+
+# Keywords whose subschemas look at the same instance, and those whose subschemas look at a part of it.
+_SAME_ONE = frozenset({"not", "if", "then", "else"})
+_SAME_LIST = frozenset({"allOf", "anyOf", "oneOf"})
+_SAME_MAP = frozenset({"dependentSchemas"})
+_PART_ONE = frozenset(
+    {
+        "additionalProperties", "items", "contains", "propertyNames", "unevaluatedItems",
+        "unevaluatedProperties", "contentSchema",
+    }
+)  # fmt: skip
+_PART_LIST = frozenset({"prefixItems"})
+_PART_MAP = frozenset({"properties", "patternProperties"})
+_UNUSED_MAP = frozenset({"$defs", "definitions"})
+
+_Path = tuple[str | int, ...]
+
+
+@dataclass(slots=True)
+class _Node:
+    """One subschema: where it stands and what it leads to."""
+
+    path: _Path
+    schema: Any
+    base: str
+    same: list[_Path] = field(default_factory=list[_Path])
+    parts: list[_Path] = field(default_factory=list[_Path])
+    refs: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+
+def examine(schema: Any) -> list[Finding]:
+    """Return what forbids compiling `schema`, which is a valid schema by its meta-schema."""
+    document = _Document(schema)
+    findings = document.resolve()
+    return findings or document.weigh()
+
+
+class _Document:
+    """A schema document taken apart into its subschemas."""
+
+    def __init__(self, schema: Any) -> None:
+        self.root = schema
+        self.nodes: dict[_Path, _Node] = {}
+        self.resources: dict[str, _Path] = {"": ()}
+        self.anchors: dict[tuple[str, str], _Path] = {}
+        self._add(_Node((), schema, ""))
+
+    def _add(self, first: _Node) -> list[_Node]:
+        """Take in a subschema and all below it; return those that are new."""
+        added: list[_Node] = []
+        pending = [first]
+        while pending:
+            node = pending.pop()
+            if node.path in self.nodes:
+                continue
+            self.nodes[node.path] = node
+            added.append(node)
+            if isinstance(node.schema, dict):
+                self._register(node)
+                pending.extend(self._children(node))
+        return added
+
+    def _register(self, node: _Node) -> None:
+        identifier = node.schema.get("$id")
+        if isinstance(identifier, str):
+            node.base = urldefrag(_join(node.base, identifier)).url
+            self.resources[node.base] = node.path
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            anchor = node.schema.get(keyword)
+            if isinstance(anchor, str):
+                self.anchors[node.base, anchor] = node.path
+        for keyword in ("$ref", "$dynamicRef"):
+            reference = node.schema.get(keyword)
+            if isinstance(reference, str):
+                node.refs.append((keyword, reference))
+
+    def _children(self, node: _Node) -> Iterator[_Node]:
+        for keyword, value in node.schema.items():
+            if keyword in _SAME_ONE or keyword in _PART_ONE:
+                found: list[tuple[_Path, Any]] = [((*node.path, keyword), value)]
+            elif (keyword in _SAME_LIST or keyword in _PART_LIST) and isinstance(value, list):
+                found = [((*node.path, keyword, at), item) for at, item in enumerate(value)]  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType] # schemas are Any
+            elif keyword in _SAME_MAP | _PART_MAP | _UNUSED_MAP and isinstance(value, dict):
+                found = [((*node.path, keyword, name), item) for name, item in value.items()]  # pyright: ignore[reportUnknownVariableType] # schemas are Any
+            else:
+                continue
+            paths = [path for path, _ in found]
+            if keyword in _SAME_ONE | _SAME_LIST | _SAME_MAP:
+                node.same.extend(paths)
+            elif keyword not in _UNUSED_MAP:
+                node.parts.extend(paths)
+            for path, item in found:
+                yield _Node(path, item, node.base)
+
+    def resolve(self) -> list[Finding]:
+        """Turn every reference into a step to its target; return those that lead nowhere."""
+        findings: list[Finding] = []
+        waiting = list(self.nodes.values())
+        while waiting:
+            node = waiting.pop()
+            for keyword, reference in node.refs:
+                address = _join(node.base, reference)
+                if address.startswith(_META_PREFIX):
+                    continue
+                target = self._target(address)
+                if target is None:
+                    findings.append(_dangling((*node.path, keyword), address))
+                    continue
+                waiting.extend(self._add(target))
+                node.same.append(target.path)
+        return findings
+
+    def _target(self, address: str) -> _Node | None:
+        url, fragment = urldefrag(address)
+        start = self.resources.get(url)
+        if start is None:
+            return None
+        fragment = unquote(fragment)
+        if fragment and not fragment.startswith("/"):
+            path = self.anchors.get((url, fragment))
+            return self.nodes[path] if path is not None else None
+        home = self.nodes[start]
+        schema, path = home.schema, home.path
+        for part in fragment.split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            step: str | int = name
+            if isinstance(schema, list) and name.isdecimal() and int(name) < len(cast("list[Any]", schema)):
+                step = int(name)
+                schema = cast("list[Any]", schema)[step]
+            elif isinstance(schema, dict) and name in schema:
+                schema = cast("dict[str, Any]", schema)[name]
+            else:
+                return None
+            path = (*path, step)
+        return self.nodes.get(path) or _Node(path, schema, home.base)
+
+    def weigh(self) -> list[Finding]:
+        """Count the evaluations that one look at the root can cause; return what is too much."""
+        weights: dict[_Path, int] = {}
+        open_same: set[_Path] = set()
+        stack: list[tuple[_Path, bool]] = [((), False)]
+        while stack:
+            path, is_leaving = stack.pop()
+            node = self.nodes[path]
+            if is_leaving:
+                open_same.discard(path)
+                # A part that leads back here descends into the instance first, whose own depth bounds it.
+                weights[path] = 1 + sum(weights.get(step, 0) for step in (*node.same, *node.parts))
+                if weights[path] > MAX_EVALUATIONS:
+                    return [_too_costly(path)]
+            elif path not in weights and path not in open_same:
+                open_same.add(path)
+                stack.append((path, True))
+                stack.extend((step, False) for step in (*node.same, *node.parts) if step not in weights)
+        return self._circles()
+
+    def _circles(self) -> list[Finding]:
+        """Return the first subschema that leads to itself without descending into the instance."""
+        done: set[_Path] = set()
+        for origin in self.nodes:
+            on_path: set[_Path] = set()
+            stack: list[tuple[_Path, bool]] = [(origin, False)]
+            while stack:
+                path, is_leaving = stack.pop()
+                if is_leaving:
+                    on_path.discard(path)
+                    done.add(path)
+                elif path in on_path:
+                    return [_circular(path)]
+                elif path not in done:
+                    on_path.add(path)
+                    stack.append((path, True))
+                    stack.extend((step, False) for step in self.nodes[path].same)
+        return []
+
+
+def _join(base: str, reference: str) -> str:
+    try:
+        return urljoin(base, reference)
+    except ValueError:  # what the standard library cannot take apart resolves to nothing of ours
+        return f"unreadable://{reference}"
+
+
+def _dangling(path: _Path, address: str) -> Finding:
+    keyword = str(path[-1])
+    if "://" in address or address.startswith("file:"):
+        message = "refers to another document, and nothing is ever fetched; copy it under $defs"
+    else:
+        message = "refers to something that is not in this document; check its spelling"
+    return Finding(escape_pointer(path), message, keyword, "")
+
+
+def _too_costly(path: _Path) -> Finding:
+    message = "its references fan out into too many evaluations; refer to each subschema fewer times"
+    return Finding(escape_pointer(path), message, "$ref", "")
+
+
+def _circular(path: _Path) -> Finding:
+    message = "refers to itself without descending into the value; such a reference decides nothing"
+    return Finding(escape_pointer(path), message, "$ref", "")

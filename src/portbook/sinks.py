@@ -1,0 +1,89 @@
+"""Where records go: JSON Lines files, one a run, with a link to the latest.
+
+A record is one `write(2)` to a file opened for appending, made before the answer leaves: a killed process
+loses nothing that it acknowledged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+from typing import Final
+
+from portbook.canonical import json_bytes
+from portbook.model import JSONObject
+
+__all__ = ["ENVELOPE_STREAM", "JsonlSink", "MemorySink"]
+
+ENVELOPE_STREAM: Final = "envelope_validation"
+
+
+class JsonlSink:
+    """Appends records to `<log_dir>/mcp_server/<stream>/<start time>.<run>.jsonl`."""
+
+    def __init__(self, log_dir: Path, stream: str, *, started: str, run: str, keep: int) -> None:
+        """Open this run's file, point the latest link at it and prune what is older than the last `keep`.
+
+        Raises `OSError` where the folder cannot be written.
+        """
+        folder = log_dir / "mcp_server" / stream
+        folder.mkdir(parents=True, exist_ok=True)
+        # No colons: not every file system takes them. The names still sort by time.
+        self.path = folder / f"{started.replace(':', '-')}.{run}.jsonl"
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(self._file, fcntl.LOCK_SH)  # tells the pruning of other processes that it is in use
+        self._is_torn = False
+        _link_latest(self.path, f"{stream}.latest.jsonl")
+        _prune(folder, keep)
+
+    def write(self, record: JSONObject) -> None:
+        """Keep `record`. When this returns, a killed process no longer loses it.
+
+        Raises `OSError` where it cannot be kept.
+        """
+        line = json_bytes(record) + b"\n"
+        if self._is_torn:  # a full disk may have kept half a line: end it, so that it spoils no other
+            line = b"\n" + line
+        written = 0
+        try:
+            while written < len(line):
+                written += os.write(self._file, line[written:])
+        finally:
+            self._is_torn = written < len(line)
+
+    def close(self) -> None:
+        """Close the file. Nothing is held back that would have to be flushed."""
+        os.close(self._file)
+
+
+class MemorySink:
+    """Keeps records in a list: for tests, and for looking at what a call leaves behind."""
+
+    def __init__(self) -> None:
+        self.records: list[JSONObject] = []
+
+    def write(self, record: JSONObject) -> None:
+        """Keep `record`."""
+        self.records.append(record)
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to close."""
+
+
+def _link_latest(path: Path, name: str) -> None:
+    # Made beside its place and moved there: whoever follows the link finds one run's file or another's.
+    draft = path.with_name(f".{name}.{path.stem}")
+    with contextlib.suppress(FileNotFoundError):
+        draft.unlink()
+    draft.symlink_to(path.name)
+    draft.replace(path.with_name(name))
+
+
+def _prune(folder: Path, keep: int) -> None:
+    files = sorted(path for path in folder.glob("*.jsonl") if not path.is_symlink())
+    for path in files[: max(len(files) - keep, 0)]:
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while a running process writes to it
+            path.unlink()

@@ -1,0 +1,146 @@
+"""`SchemaRegistry`: the contract schemas and the tool bundles of a folder, as compiled validators.
+
+A schema root holds `envelope.schema.json`, `tool_io.schema.json` and a folder `tools/` of bundles
+`{tool, input, output?}`. What a root does not have of the two contracts comes from Portbook's own.
+Reads files when asked, never anything else.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from portbook.errors import Refused
+from portbook.model import JSONObject
+from portbook.schema.cache import validator_for
+from portbook.schema.engine import BadSchema, Validator
+from portbook.schema.wording import escape_pointer
+from portbook.tools.shipped import shipped_folder
+from portbook.tools.spec import slug_of
+from portbook.wire.parsing import parse
+
+__all__ = ["BadBundle", "Bundle", "SchemaRegistry", "ToolIO"]
+
+_ENVELOPE: Final = "envelope.schema.json"
+_TOOL_IO: Final = "tool_io.schema.json"
+
+
+class BadBundle(ValueError):
+    """A schema file that cannot be used; the message names the file, the pointer and what to do."""
+
+    def __init__(self, path: Path, pointer: str, message: str) -> None:
+        super().__init__(f"{path}: {pointer or '(root)'}: {message}")
+        self.path = path
+        self.pointer = pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """One tool's contract as written: its slug and its two schemas."""
+
+    tool: str
+    path: Path
+    input: JSONObject
+    output: JSONObject | bool
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolIO:
+    """One tool's contract, compiled."""
+
+    tool: str
+    input_validator: Validator
+    output_validator: Validator
+
+    @property
+    def input(self) -> Validator:
+        """Return the validator of the arguments."""
+        return self.input_validator
+
+    @property
+    def output(self) -> Validator:
+        """Return the validator of the result."""
+        return self.output_validator
+
+
+class SchemaRegistry:
+    """Loads and compiles the schemas of one root; loading twice gives the same objects."""
+
+    def __init__(self, schema_root: str | os.PathLike[str] | None = None) -> None:
+        """Use the schemas under `schema_root`, by default those that Portbook ships."""
+        self._shipped = shipped_folder("schemas")
+        self.schema_root = Path(schema_root) if schema_root is not None else self._shipped
+        self._bundles: dict[str, Bundle] | None = None
+        self._loaded: dict[str, ToolIO] = {}
+
+    def load_envelope(self) -> Validator:
+        """Return the validator of a call's envelope.
+
+        Raises `BadBundle` where the schema cannot be read or compiled.
+        """
+        return self._contract(_ENVELOPE)
+
+    def load_tool_io(self, tool_id: str) -> ToolIO:
+        """Return the validators of one tool, named with or without `mcp.tool:`.
+
+        Raises `KeyError` where no bundle is for that tool, `BadBundle` where one in the folder is broken.
+        """
+        slug = slug_of(tool_id)
+        if slug not in self._loaded:
+            bundle = self.bundles()[slug]
+            self._loaded[slug] = ToolIO(slug, validator_for(bundle.input), validator_for(bundle.output))
+        return self._loaded[slug]
+
+    def bundles(self) -> dict[str, Bundle]:
+        """Return every bundle of the folder by its tool's slug, each checked and compiled.
+
+        Raises `BadBundle` for the first that cannot be used.
+        """
+        if self._bundles is None:
+            bundles: dict[str, Bundle] = {}
+            for path in sorted((self.schema_root / "tools").glob("*.json")):
+                bundle = self._read_bundle(path)
+                if bundle.tool in bundles:
+                    raise BadBundle(
+                        path, "/tool", f"{bundles[bundle.tool].path.name} is for the same tool; keep one"
+                    )
+                bundles[bundle.tool] = bundle
+            self._bundles = bundles
+        return self._bundles
+
+    def _contract(self, name: str) -> Validator:
+        path = self.schema_root / name
+        if not path.exists():
+            path = self._shipped / name
+        return _compiled(path, _read(path), ())
+
+    def _read_bundle(self, path: Path) -> Bundle:
+        document = _read(path)
+        contract = self._contract(_TOOL_IO)
+        if not contract.is_valid(document):
+            finding = contract.findings(document)[0]
+            raise BadBundle(path, finding.pointer, finding.message)
+        output = document.get("output", True)
+        _compiled(path, document["input"], ("input",))
+        _compiled(path, output, ("output",))
+        return Bundle(document["tool"], path, document["input"], output, document.get("description"))
+
+
+def _compiled(path: Path, schema: Any, at: tuple[str, ...]) -> Validator:
+    try:
+        return validator_for(schema)
+    except BadSchema as error:
+        finding = error.findings[0]
+        raise BadBundle(path, escape_pointer(at) + finding.pointer, finding.message) from None
+
+
+def _read(path: Path) -> Any:
+    try:
+        return parse(path.read_bytes())
+    except OSError as error:
+        raise BadBundle(path, "", f"cannot be read: {error.strerror}") from None
+    except Refused as refused:
+        raise BadBundle(path, "", refused.findings[0].message) from None

@@ -1,0 +1,1 @@
+"""Bytes to JSON and back: framing, parsing, JSON-RPC. Pure: no I/O."""

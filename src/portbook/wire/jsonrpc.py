@@ -1,0 +1,169 @@
+"""JSON-RPC 2.0 around a message: its id, kept token for token, and the frames that go back. Pure: no I/O."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final, NamedTuple
+
+from portbook.canonical import json_bytes
+from portbook.errors import Ending, Finding, Reason, Refused
+from portbook.model import JSON, JSONObject
+
+__all__ = [
+    "MAX_ID_BYTES",
+    "NO_ID",
+    "OVERSIZE_RESULT",
+    "Id",
+    "error_frame",
+    "generic_error",
+    "nobody_waits",
+    "not_an_object",
+    "read_id",
+    "refuse_structure",
+    "result_frame",
+    "violations",
+]
+
+# An id comes back in the answer and stands in no log, but a megabyte of it would be an amplifier.
+MAX_ID_BYTES: Final = 256
+
+# A list of more violations helps nobody and would let a small message cause a large answer.
+_MAX_VIOLATIONS: Final = 20
+
+# The asset specification's answer to a line over the size guard; it is a result, and its id is null.
+OVERSIZE_RESULT: Final = (
+    b'{"ok":false,"reason":"validation_failed","errors":[{"path":"","msg":"payload_too_large"}]}'
+)
+
+
+class Id(NamedTuple):
+    """A message's id: the token to answer with, and what is wrong with it."""
+
+    token: bytes
+    is_present: bool
+    problem: str | None = None
+
+
+NO_ID: Final = Id(b"null", is_present=False)
+
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]|[^\s",:\[\]{}]+')
+
+
+def read_id(message: JSONObject, frame: bytes) -> Id:
+    """Return the id of `message`, as the bytes that `frame` has for it.
+
+    Only a string or a number of at most `MAX_ID_BYTES` can be echoed; anything else answers as null.
+    """
+    if "id" not in message:
+        return NO_ID
+    value = message["id"]
+    if type(value) is int and value:  # zero may have been written -0; any other integer has one spelling
+        token = b"%d" % value
+    elif isinstance(value, str) and b"\\" not in frame:  # without an escape, so has any string
+        token = b'"' + value.encode() + b'"'
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        token = _id_token(frame)
+    else:
+        return Id(b"null", is_present=True, problem="must be a string or a number")
+    if len(token) > MAX_ID_BYTES:
+        return Id(b"null", is_present=True, problem=f"longer than {MAX_ID_BYTES} bytes; choose a shorter one")
+    return Id(token, is_present=True)
+
+
+def _id_token(frame: bytes) -> bytes:
+    """Find the bytes of the top-level member `id` in a frame that is known to have one."""
+    depth = 0
+    expects_key = True
+    is_id = False
+    for match in _TOKENS.finditer(frame):
+        token = match[0]
+        if token in (b"{", b"["):
+            depth += 1
+        elif token in (b"}", b"]"):
+            depth -= 1
+            expects_key = depth == 1
+        elif depth == 1 and expects_key:
+            is_id = token == b'"id"' or (b"\\" in token and json.loads(token) == "id")
+            expects_key = False
+        elif depth == 1:
+            if is_id:
+                return token
+            expects_key = True
+    raise AssertionError("a parsed frame has lost its id")  # pragma: no cover
+
+
+def not_an_object(message: JSON) -> Refused:
+    """Return the refusal of a message that is not an object; JSON-RPC's batches are not served."""
+    is_batch = isinstance(message, list)
+    return _not_jsonrpc(
+        "", "a batch is not served; send one request per message" if is_batch else "must be an object"
+    )
+
+
+def refuse_structure(message: JSONObject, identifier: Id) -> Refused | None:
+    """Return the refusal of a message that is not a JSON-RPC 2.0 request or notification, or None.
+
+    1. `jsonrpc` is "2.0": without it nothing else can be trusted to mean what it says.
+    2. `id`, where present, is a string or a number that can be echoed.
+    3. `method` is a string, alone: neither `result` nor `error` beside it.
+    4. `params`, where present, is an object or an array.
+    """
+    if message.get("jsonrpc") != "2.0":
+        return _not_jsonrpc("/jsonrpc", 'must be "2.0"')
+    if identifier.problem:
+        return _not_jsonrpc("/id", identifier.problem)
+    if not isinstance(message.get("method"), str):
+        return _not_jsonrpc("/method", "must be a string")
+    for extra in ("result", "error"):
+        if extra in message:
+            return _not_jsonrpc(f"/{extra}", "a request has none")
+    if not isinstance(message.get("params", {}), dict | list):
+        return _not_jsonrpc("/params", "must be an object")
+    return None
+
+
+def nobody_waits(message: JSONObject) -> bool:
+    """Return whether answering `message` would be wrong: it is a notification, or itself a response.
+
+    An answer to a response could start an endless exchange of errors.
+    """
+    if "method" in message:
+        return "id" not in message and isinstance(message["method"], str)
+    return "result" in message or "error" in message
+
+
+def _not_jsonrpc(pointer: str, message: str) -> Refused:
+    return Refused(Reason.NOT_JSONRPC, (Finding(pointer, message, "jsonrpc", ""),))
+
+
+def violations(ending: Ending) -> list[dict[str, str]]:
+    """Return the findings as an answer carries them, the first ones where there are many."""
+    return [
+        {
+            "pointer": finding.pointer,
+            "schema_pointer": finding.schema_pointer,
+            "keyword": finding.keyword,
+            "message": finding.message,
+        }
+        for finding in ending.findings[:_MAX_VIOLATIONS]
+    ]
+
+
+def generic_error(ending: Ending) -> dict[str, object]:
+    """Return the error object of a message in which no wire contract could be recognised."""
+    row = ending.row
+    error: dict[str, object] = {"code": row.jsonrpc, "message": row.jsonrpc_message}
+    if ending.findings:
+        error["data"] = {"violations": violations(ending)}
+    return error
+
+
+def result_frame(token: bytes, result: bytes) -> bytes:
+    """Return the answer that carries `result`, which is JSON already."""
+    return b'{"jsonrpc":"2.0","id":' + token + b',"result":' + result + b"}"
+
+
+def error_frame(token: bytes, error: object) -> bytes:
+    """Return the answer that carries `error`."""
+    return b'{"jsonrpc":"2.0","id":' + token + b',"error":' + json_bytes(error) + b"}"
