@@ -25,6 +25,8 @@ from portbook.tools.catalog import Catalog, Tool
 
 __all__ = ["Crossing", "Pipeline"]
 
+_OWN_FOLDER = __file__.rsplit("/", 1)[0] + "/"
+
 
 class Crossing(NamedTuple):
     """A call that crossed the boundary: how it ended, and its names in the record."""
@@ -129,8 +131,10 @@ def _as_outcome(ending: Ending) -> Outcome:
 
 def _place_of(error: BaseException) -> str:
     """Return an exception's type and where it was raised, innermost first: enough to find it, no values."""
+    frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
+    # A tool's exception passes through frames of ours on its way; those say nothing about it.
+    theirs = [(code, line) for code, line in frames if not code.co_filename.startswith(_OWN_FOLDER)]
     places = [
-        f"{frame.f_code.co_filename.rsplit('/', 1)[-1]}:{line} in {frame.f_code.co_name}"
-        for frame, line in walk_tb(error.__traceback__)
+        f"{code.co_filename.rsplit('/', 1)[-1]}:{line} in {code.co_name}" for code, line in theirs or frames
     ]
     return " < ".join([f"{type(error).__qualname__} at {place}" for place in places[-1:]] + places[-2:-4:-1])

@@ -85,6 +85,8 @@ async def _serve(
             NdjsonDoor(assembled.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival)
         )
     _stop_on_signals(doors)
+    if listener is not None:
+        say(_invitation(assembled, listener))
     try:
         await asyncio.gather(*(_serve_until_done(door, doors) for door in doors))
     finally:
@@ -114,10 +116,13 @@ def _http_door(assembled: Assembled, listener: socket.socket, *, is_exposed: boo
             ("POST", ROUTE): rpc(assembled.boundary, is_exposed=is_exposed),
         }
     )
+    return HttpServer(app, listener)
+
+
+def _invitation(assembled: Assembled, listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    say(f"serving {len(assembled.catalog)} tools; open {url}/ or POST to {url}/rpc; Ctrl-C stops")
-    return HttpServer(app, listener)
+    return f"serving {len(assembled.catalog)} tools; open {url}/ or POST to {url}/rpc; Ctrl-C stops"
 
 
 def _listen(settings: Settings) -> socket.socket:

@@ -49,20 +49,14 @@ def is_own_host(headers: Mapping[bytes, bytes], *, is_exposed: bool) -> bool:
     1. Bound to loopback, its Host is one of loopback's names: no other name can have been meant.
     2. Its Origin, where a browser sent one, is the Host itself: no other site's page may call tools.
     """
-    host = _host_name(headers.get(b"host", b"").decode("latin-1"))
-    if not is_exposed and host not in _LOOPBACK_NAMES:
-        return False
-    origin = headers.get(b"origin")
-    return origin is None or urlsplit(origin.decode("latin-1")).netloc.encode("latin-1") == headers.get(
-        b"host"
-    )
-
-
-def _host_name(host: str) -> str | None:
+    host = headers.get(b"host", b"").decode("latin-1")
     try:
-        return urlsplit(f"//{host}").hostname
-    except ValueError:
-        return None
+        if not is_exposed and urlsplit(f"//{host}").hostname not in _LOOPBACK_NAMES:
+            return False
+        origin = headers.get(b"origin")
+        return origin is None or urlsplit(origin.decode("latin-1")).netloc == host
+    except ValueError:  # not even an address
+        return False
 
 
 async def respond(send: Send, status: int, headers: Headers, body: bytes) -> None:

@@ -1,0 +1,1 @@
+"""Measurements of speed: `python -m bench`. Described in docs/reference/benchmarks.md."""

@@ -1,0 +1,271 @@
+# ruff: noqa: INP001 - a script beside the pages that it writes, not a package
+"""Write the reference pages that are made from the code: commands, settings, reasons.
+
+`pages()` renders them without touching a file, so that a test can tell whether what is there is stale.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from portbook.cli.main import cli
+from portbook.errors import REASONS, CanonicalError, Reason, Row
+from portbook.settings import CONFIG_NAME, SETTINGS, Setting
+
+REFERENCE: Final = Path(__file__).resolve().parent / "reference"
+
+_NOTICE: Final = "<!-- Generated. Do not edit: change the code, then run scripts/generate-docs. -->\n"
+
+# Settings that a flag sets; a flag that no command has stops the generation.
+_FLAGS: Final = {
+    "server.host": "--host",
+    "server.port": "--port",
+    "audit.log_dir": "--log-dir",
+    "ids.deterministic": "--deterministic-ids",
+    "python.toolsets": "TOOLSETS",
+}
+
+_TYPES: Final = {
+    "text": "string",
+    "path": "path",
+    "whole": "whole number",
+    "switch": "true or false",
+    "texts": "list of strings",
+    "keys": "list of tables",
+}
+
+# Read before there are settings, or not a setting at all.
+_OTHER_VARIABLES: Final = {
+    "PORTBOOK_CONFIG": f"The settings file, where it is not `{CONFIG_NAME}` in the current folder.",
+    "PORTBOOK_KEY": "The key of the caller, for `portbook serve --stdio` and `portbook call`.",
+}
+
+
+def pages() -> dict[Path, str]:
+    """Return every generated page by its path."""
+    made = {"cli.md": _cli(), "settings.md": _settings(), "reasons.md": _reasons()}
+    return {REFERENCE / name: _NOTICE + "\n" + "\n".join(lines) + "\n" for name, lines in made.items()}
+
+
+# -- commands
+
+
+def commands() -> Iterator[click.Context]:
+    """Yield the context of the program itself and of each of its verbs."""
+    root = click.Context(cli, info_name="portbook", **cli.context_settings)
+    yield root
+    for name in cli.list_commands(root):
+        command = cli.get_command(root, name)
+        assert command is not None
+        yield click.Context(command, info_name=name, parent=root)
+
+
+def _cli() -> list[str]:
+    lines = [
+        "# Command line",
+        "",
+        "Data goes to standard output, everything for people to standard error.",
+    ]
+    for context in commands():
+        usage = " ".join(context.command.collect_usage_pieces(context))
+        lines += ["", f"## {context.command_path}", "", "```", f"{context.command_path} {usage}", "```", ""]
+        lines += _paragraphs(context.command.help or "")
+        if isinstance(context.command, click.Group):
+            group = context.command
+            lines += ["| command | |", "| --- | --- |"]
+            for name in group.list_commands(context):
+                command = group.get_command(context, name)
+                assert command is not None
+                lines.append(f"| [`{name}`](#portbook-{name}) | {_cell(command.get_short_help_str(200))} |")
+            lines.append("")
+        lines += ["| option | |", "| --- | --- |"]
+        for parameter in context.command.get_params(context):
+            record = parameter.get_help_record(context)
+            if record is not None and record[1]:  # an argument has its words in the text above
+                lines.append(f"| `{_cell(record[0])}` | {_cell(record[1])} |")
+    return lines
+
+
+def _paragraphs(text: str) -> list[str]:
+    lines: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        lines += [" ".join(paragraph.split()), ""]
+    return lines
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+# -- settings
+
+
+def _settings() -> list[str]:
+    _require_flags()
+    lines = [
+        "# Settings",
+        "",
+        "Where one setting is given in several places, the first of these wins:",
+        "",
+        "1. a flag on the command line,",
+        "2. its environment variable,",
+        f"3. `{CONFIG_NAME}`,",
+        "4. its default.",
+        "",
+        f"`{CONFIG_NAME}` is looked for in the current folder; `--config` or `PORTBOOK_CONFIG` names another. A",
+        "path in the file starts in the file's folder. An unknown setting or a value of the wrong type stops the",
+        "start, and the message says which one and, where it can, what was meant.",
+        "",
+        "## All of them",
+        "",
+        "| setting | type | default | variable | flag |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for setting in SETTINGS:
+        variable = f"`{setting.env}`" if setting.env else ""
+        flag = f"`{_FLAGS[setting.key]}`" if setting.key in _FLAGS else ""
+        anchor = re.sub(r"[^\w-]", "", setting.key)
+        lines.append(
+            f"| [`{setting.key}`](#{anchor}) | {_TYPES[setting.kind]} | {_default(setting)} | {variable} | {flag} |"
+        )
+    for setting in SETTINGS:
+        lines += ["", f"### {setting.key}", "", setting.meaning]
+        if setting.kind == "whole":
+            has_maximum = setting.maximum != Setting.__dataclass_fields__["maximum"].default
+            upper = f"from {setting.minimum} to {setting.maximum}" if has_maximum else f"{setting.minimum} or more"
+            lines[-1] += f" A whole number, {upper}."
+    lines += [
+        "",
+        "## A file with every setting",
+        "",
+        "Each at its default. Those without a default are commented out.",
+        "",
+        "```toml",
+        *_toml(),
+        "```",
+        "",
+        "## Variables that are not settings",
+        "",
+        "| variable | |",
+        "| --- | --- |",
+        *(f"| `{name}` | {meaning} |" for name, meaning in _OTHER_VARIABLES.items()),
+    ]
+    return lines
+
+
+def _require_flags() -> None:
+    known = {
+        name
+        for context in commands()
+        for parameter in context.command.params
+        for name in (*parameter.opts, (parameter.name or "").upper())
+    }
+    missing = {flag for flag in _FLAGS.values() if flag not in known}
+    assert not missing, f"no command has {missing}"
+    assert not _FLAGS.keys() - {setting.key for setting in SETTINGS}
+
+
+def _default(setting: Setting) -> str:
+    return "none" if setting.default is None else f"`{_value(setting)}`"
+
+
+def _value(setting: Setting) -> str:
+    value: Any = setting.default
+    if isinstance(value, tuple):
+        return "[]"
+    return json.dumps(str(value) if setting.kind in ("path", "text") else value)
+
+
+def _toml() -> Iterator[str]:
+    section = None
+    for setting in SETTINGS:
+        head, _, name = setting.key.partition(".")
+        if setting.kind == "keys":
+            yield from ("", f"# [[{setting.key}]]", '# name = "ada"', '# sha256 = "…"')
+            continue
+        if head != section:
+            if section is not None:
+                yield ""
+            yield f"[{head}]"
+            section = head
+        if setting.default is None:
+            sample = "true" if setting.kind == "switch" else f'"path/to/{name}"'
+            yield f"# {name} = {sample}"
+        else:
+            yield f"{name} = {_value(setting)}"
+
+
+# -- reasons
+
+
+def _reasons() -> list[str]:
+    lines = [
+        "# Reasons",
+        "",
+        "Why a call ended without a result. Each reason has one row in one table of the code, which says what every",
+        "contract makes of it.",
+        "",
+        "## The five codes of the envelope contract",
+        "",
+        "| code | JSON-RPC code | message | HTTP status |",
+        "| --- | --- | --- | --- |",
+    ]
+    for code in CanonicalError.codes():
+        error = CanonicalError.to_jsonrpc_error(code)
+        lines.append(
+            f"| `{code}` | {error['code']} | {error['message']} | {CanonicalError.to_http_status(code)} |"
+        )
+    lines += [
+        "",
+        "A reason may have an HTTP status that says more than its code's.",
+        "",
+        "## All reasons",
+        "",
+        "In the order of the path. The record has the reason in `error.reason` and its code in `error.code`. From",
+        "`read` on, the answer has the code too; before that, nothing is known of the message yet, and the answer is",
+        "JSON-RPC's own.",
+        "",
+        "| reason | stage | code | `data.reason` | HTTP | exit |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for reason, row in REASONS.items():
+        detail = f"`{row.detail}`" if row.detail else ""
+        lines.append(
+            f"| [`{reason}`](#{reason.lower()}) | {row.stage} | `{row.canonical}` | {detail} | {row.http} | {row.exit} |"
+        )
+    for reason, row in REASONS.items():
+        lines += ["", f"### {reason}", "", row.sentence, "", *_told(reason, row)]
+    return lines
+
+
+def _told(reason: Reason, row: Row) -> list[str]:
+    error: dict[str, Any] = dict(CanonicalError.to_jsonrpc_error(row.canonical))
+    if row.detail:
+        error["data"]["reason"] = row.detail
+    inside = json.dumps(error, separators=(",", ":"))
+    outside = json.dumps({"code": row.jsonrpc, "message": row.jsonrpc_message}, separators=(",", ":"))
+    lines = [f"- Answer to an envelope: `{inside}`"]
+    if reason is Reason.FRAME_TOO_LARGE:
+        lines = ["- Answer: a result that says `payload_too_large`; see [Envelope](envelope.md#size)."]
+    elif row.stage in ("frame", "parse", "classify"):
+        lines = [f"- Answer: `{outside}`"]
+    return [*lines, f"- HTTP status {row.http}; `portbook call` exits with {row.exit}."]
+
+
+def main() -> None:
+    """Write every page that is not up to date."""
+    for path, text in pages().items():
+        if not path.is_file() or path.read_text("utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+            click.echo(f"wrote {path.relative_to(REFERENCE.parent.parent)}", err=True)
+
+
+if __name__ == "__main__":
+    main()

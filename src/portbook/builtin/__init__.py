@@ -1,0 +1,1 @@
+"""Tools that Portbook brings along."""

@@ -1,0 +1,198 @@
+"""The tool `docs.search`: full-text search, best matches first, over a folder of text and Markdown files.
+
+The index lives in memory and follows the folder: a search that comes long enough after the last look first
+takes in what was changed, added or removed. The same files and the same query always give the same bytes.
+A query is words, never syntax. One search at a time; safe to call from any thread.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import threading
+import time
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from portbook.builtin.folder import Stamp, text_files
+from portbook.builtin.sections import cut
+from portbook.builtin.snippets import Tokens, snippet
+from portbook.model import JSON, JSONObject
+from portbook.tools.spec import Effect, ToolSpec
+
+if TYPE_CHECKING:
+    import apsw
+
+    from portbook.tools.registry import Bundle
+
+__all__ = ["docs_search_tool"]
+
+_DEFAULT_TOP_K: Final = 5
+
+# Long enough for a burst of searches to share one look at the folder, short enough for nobody to notice.
+_SECONDS_BETWEEN_LOOKS: Final = 2.0
+
+_TOKENIZER: Final[list[str]] = ["porter", "unicode61", "remove_diacritics", "2"]
+_CREATE: Final = (
+    "CREATE VIRTUAL TABLE sections USING fts5"
+    f"(id UNINDEXED, path UNINDEXED, title, body, tokenize = '{' '.join(_TOKENIZER)}')"
+)
+# A word in a title counts as much as five in the text.
+_FIND: Final = "SELECT rowid, id, -bm25(sections, 0, 0, 5, 1) FROM sections(?)"
+_FETCH: Final = "SELECT path, title, body FROM sections WHERE rowid = ?"
+_INSERT: Final = "INSERT INTO sections (rowid, id, path, title, body) VALUES (?, ?, ?, ?, ?)"
+_DELETE: Final = "DELETE FROM sections WHERE rowid = ?"
+
+
+def docs_search_tool(bundle: Bundle, folder: Path, *, tick: Callable[[], float] = time.monotonic) -> ToolSpec:
+    """Return the tool that searches `folder`; nothing is read before its first call."""
+    index = _Index(folder, tick)
+
+    def search(arguments: JSONObject) -> JSONObject:
+        # JSON Schema counts 5.0 among the integers.
+        top_k = int(cast("float", arguments.get("topK", _DEFAULT_TOP_K)))
+        return index.search(cast("str", arguments["query"]), top_k)
+
+    return ToolSpec(
+        name=bundle.tool,
+        description=bundle.description or "Search a folder of text and Markdown files, best matches first.",
+        input_schema=bundle.input,
+        output_schema=bundle.output,
+        effect=Effect.READ,
+        function=search,
+    )
+
+
+class _Indexed(NamedTuple):
+    """A file as the index has it."""
+
+    stamp: Stamp
+    rows: range
+
+
+class _Match(NamedTuple):
+    """A section that has a word of the query. Matches sort from the best to the worst."""
+
+    lacks_words: bool
+    cost: float
+    """The score, negated."""
+    id: str
+    row: int
+
+
+class _Index:
+    """The sections of one folder. Everything happens under one lock."""
+
+    def __init__(self, folder: Path, tick: Callable[[], float]) -> None:
+        self._folder = folder
+        self._tick = tick
+        self._lock = threading.Lock()
+        self._last_look: float | None = None
+        self._files: dict[str, _Indexed] = {}
+        self._next_row = 1
+
+    def search(self, query: str, top_k: int) -> JSONObject:
+        """Return the `top_k` best sections, as the output schema has it."""
+        with self._lock:
+            if self._last_look is None or self._tick() - self._last_look >= _SECONDS_BETWEEN_LOOKS:
+                self._look()
+                # Read again, so that there is a pause even where a look takes longer than the pause.
+                self._last_look = self._tick()
+            words = self._words(query)
+            matches = self._matches(list(words.values()))
+            best = heapq.nsmallest(top_k, matches)
+            hits: list[JSON] = [self._hit(rank, match, words) for rank, match in enumerate(best, 1)]
+        return {"query": query, "total": len(matches), "hits": hits}
+
+    @cached_property
+    def _database(self) -> apsw.Connection:
+        import apsw  # only where somebody searches
+
+        return apsw.Connection(":memory:")
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        import apsw
+
+        tokenize = self._database.fts5_tokenizer(_TOKENIZER[0], _TOKENIZER[1:])
+        return lambda raw: cast(
+            "list[tuple[int, int, str]]",
+            tokenize(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False),
+        )
+
+    def _sql(self, statement: str, *values: str | int) -> list[tuple[Any, ...]]:
+        # apsw's stubs name the type of bytes as Python 3.12 does, which 3.11 does not know.
+        cursor: Any = self._database.execute(statement, values)  # pyright: ignore[reportUnknownMemberType]
+        return cursor.fetchall()
+
+    def _look(self) -> None:
+        """Take in what happened to the folder: all of it or, if something goes wrong, nothing."""
+        files: dict[str, _Indexed] = {}
+        with self._database:
+            if self._last_look is None:
+                self._sql(_CREATE)
+            for file in text_files(self._folder):
+                known = self._files.get(file.path)
+                if known is not None and known.stamp == file.stamp:
+                    files[file.path] = known
+                elif (text := file.read()) is not None:
+                    files[file.path] = _Indexed(file.stamp, self._insert(file.path, text))
+            for path, known in self._files.items():
+                if files.get(path) != known:
+                    for row in known.rows:
+                        self._sql(_DELETE, row)
+        self._files = files
+
+    def _insert(self, path: str, text: str) -> range:
+        sections = list(cut(path, text))
+        rows = range(self._next_row, self._next_row + len(sections))
+        self._next_row = rows.stop
+        for row, section in zip(rows, sections, strict=True):
+            self._sql(_INSERT, row, section.id, path, section.title, section.body)
+        return rows
+
+    def _words(self, query: str) -> dict[str, str]:
+        """Return the words of the query as they are written, each by its stem."""
+        raw = query.encode("utf-8", "replace")
+        return {stem: raw[start:end].decode() for start, end, stem in self._tokens(raw)}
+
+    def _matches(self, words: list[str]) -> list[_Match]:
+        """Return the sections that have any of the words, in no order.
+
+        A section's score is the sum of its words' BM25. One that has all of them gets the best score of
+        those that have not on top of its own, so that scores fall in the order of the hits.
+        """
+        sections = sum(len(file.rows) for file in self._files.values())
+        found: dict[int, tuple[str, float, int]] = {}
+        # Word by word: a query may have more of them than FTS5 likes in one expression.
+        for word in words:
+            rows = self._sql(_FIND, f'"{word}"')
+            factor = _rarity_factor(sections, len(rows))
+            for row, identifier, score in rows:
+                _, before, count = found.get(row, ("", 0.0, 0))
+                found[row] = (identifier, before + score * factor, count + 1)
+        lift = max((score for _, score, count in found.values() if count < len(words)), default=0.0)
+        return [
+            _Match(True, -round(score, 6), identifier, row)
+            if count < len(words)
+            else _Match(False, -round(score + lift, 6), identifier, row)
+            for row, (identifier, score, count) in found.items()
+        ]
+
+    def _hit(self, rank: int, match: _Match, words: dict[str, str]) -> JSONObject:
+        [(path, title, body)] = self._sql(_FETCH, match.row)
+        text = snippet(body, words, self._tokens) or title
+        document: JSONObject = {"title": title, "snippet": text, "sourcePath": path}
+        return {"id": match.id, "score": -match.cost, "rank": rank, "document": document}
+
+
+def _rarity_factor(sections: int, matches: int) -> float:
+    """Return what turns FTS5's weight of a word into one that works for frequent words too.
+
+    FTS5 gives every word that at least half of the sections have the same weight, a millionth; in a small
+    folder that is most words. Lucene's formula has a `1 +` in the logarithm and so stays above zero.
+    """
+    odds = (sections - matches + 0.5) / (matches + 0.5)
+    return math.log(1 + odds) / (math.log(odds) if odds > 1 else 1e-6)

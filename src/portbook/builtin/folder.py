@@ -1,0 +1,105 @@
+"""The text files of a folder, found and read without ever leaving it.
+
+Only regular files are opened. Symbolic links are not followed, not even one that takes a file's or a
+folder's place during the walk: every step goes from an open folder to a name in it. The order is always the
+same. What cannot be read, or is gone by now, is left out without an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Final, NamedTuple
+
+from portbook.builtin.sections import SUFFIXES
+
+__all__ = ["MAX_FILES", "MAX_FILE_BYTES", "Stamp", "TextFile", "text_files"]
+
+# Pages for people are far smaller. A bigger file is a log or a data set: nothing for an index in memory.
+MAX_FILE_BYTES: Final = 1 << 20
+
+# Looking at this many takes some tens of milliseconds, which a search may have to wait for.
+MAX_FILES: Final = 10_000
+
+# The walk keeps one descriptor open per level; documentation is never this deep.
+_MAX_DEPTH: Final = 64
+
+# A named pipe that took the file's place must not make us wait for somebody to write to it.
+_OPEN_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+
+# A name that is not UTF-8 reaches Python with lone surrogates, which no JSON can hold.
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+class Stamp(NamedTuple):
+    """What is different about a file after it was written to."""
+
+    mtime_ns: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file that was found. It can be read until the walk goes on."""
+
+    path: str
+    """Relative to the folder, with slashes."""
+    stamp: Stamp
+    name: str
+    directory: int
+    """The descriptor of the folder that the file is in."""
+
+    def read(self) -> str | None:
+        """Return the text, with U+FFFD for what is not UTF-8, or None where it cannot be read any more."""
+        with contextlib.suppress(OSError):
+            descriptor = os.open(self.name, _OPEN_FLAGS, dir_fd=self.directory)
+            try:
+                if _is_wanted(os.fstat(descriptor)):
+                    with open(descriptor, "rb", closefd=False) as file:
+                        return file.read(MAX_FILE_BYTES).decode("utf-8-sig", "replace")
+            finally:
+                os.close(descriptor)
+        return None
+
+
+def text_files(folder: Path) -> Iterator[TextFile]:
+    """Yield the visible text files below `folder`, which itself may be a link; none where it is missing."""
+    left = MAX_FILES
+    # Python before 3.13 calls a link that leads to itself a RuntimeError.
+    with contextlib.suppress(OSError, RuntimeError):
+        top = folder.resolve(strict=True)
+        for where, folders, names, directory in os.fwalk(top):
+            below = PurePath(where).relative_to(top)
+            is_deepest = len(below.parts) == _MAX_DEPTH
+            folders[:] = [] if is_deepest else sorted(filter(_is_visible, folders))
+            for name in sorted(filter(_is_visible, names)):
+                if not (file := _look(below, name, directory)):
+                    continue
+                yield file
+                left -= 1
+                if not left:
+                    return
+
+
+def _look(below: PurePath, name: str, directory: int) -> TextFile | None:
+    if PurePath(name).suffix.lower() not in SUFFIXES:
+        return None
+    with contextlib.suppress(OSError):
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        if _is_wanted(status):
+            stamp = Stamp(status.st_mtime_ns, status.st_size)
+            return TextFile((below / name).as_posix(), stamp, name, directory)
+    return None
+
+
+def _is_visible(name: str) -> bool:
+    return not name.startswith(".") and not _SURROGATE.search(name)
+
+
+def _is_wanted(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES

@@ -1,0 +1,122 @@
+"""Cuts documents into sections, the units that a search finds.
+
+A Markdown file is cut at its ATX headings (CommonMark 4.2), never inside fenced code. Any other text is one
+section. Identifiers are unique within a file, and the same text always gives the same ones. Every step takes
+time linear in the text. Pure: no I/O.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
+
+__all__ = ["SUFFIXES", "Section", "cut"]
+
+_MARKDOWN: Final = frozenset({".md", ".markdown"})
+
+SUFFIXES: Final = _MARKDOWN | {".txt", ".rst"}
+"""How the names of files end that can be cut, in lower case."""
+
+# A line of a megabyte may start with '#'. Nobody reads more of a title, and no link needs more of a slug.
+_MAX_TITLE: Final = 200
+_MAX_SLUG: Final = 80
+
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t](.*))?")
+_CLOSING = re.compile(r"(?:^|[ \t])#+[ \t]*$")
+
+# A fence may stand inside a list item or a quotation, so more than indentation can come before it. After
+# backticks none may follow on the line: that would be code within a sentence (CommonMark 4.5).
+_FENCE = re.compile(r"((?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*)(`{3,}(?=[^`]*$)|~{3,})(.*)")
+
+# reStructuredText underlines its headings, and so do people who write plain text.
+_UNDERLINED = re.compile(r"^(?=.*\w)(\S.*)\n(([=\-~^\"*+#])\3{2,})[ \t]*$", re.MULTILINE)
+
+# Line breaks and tabs aside, control characters are no text, and some of them steer terminals.
+_NO_CONTROLS = {code: " " for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+
+
+class Section(NamedTuple):
+    """One section of a document."""
+
+    id: str
+    """`folder/file.md#slug`; the path alone for a whole file and for what comes before the first heading."""
+    title: str
+    body: str
+    """The text below the heading, without white space around it."""
+
+
+def cut(path: str, text: str) -> Iterator[Section]:
+    """Yield the sections of the file at the relative POSIX `path`; a blank file has none."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_NO_CONTROLS)
+    name = PurePosixPath(path)
+    if name.suffix.lower() in _MARKDOWN:
+        yield from _cut_markdown(path, name.stem, text)
+    elif body := text.strip():
+        yield Section(path, _tidy(_plain_title(name, text) or name.stem), body)
+
+
+def _cut_markdown(path: str, stem: str, text: str) -> Iterator[Section]:
+    lines = text.split("\n")
+    headings = list(_headings(lines))
+    main_title = _tidy(next((title for _, title in headings if title), stem))
+    starts = [number for number, _ in headings]
+    if preamble := _body(lines, 0, min(starts, default=len(lines))):
+        yield Section(path, main_title, preamble)
+    slugs = _Slugs()
+    for (number, title), end in zip(headings, [*starts[1:], len(lines)], strict=True):
+        own_title = _tidy(title)
+        slug = slugs.take(own_title)
+        yield Section(f"{path}#{slug}", own_title or main_title, _body(lines, number + 1, end))
+
+
+def _headings(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield the line number and the text of every ATX heading outside of fenced code."""
+    fence, indent = "", 0
+    for number, line in enumerate(lines):
+        found = _FENCE.fullmatch(line)
+        if fence:
+            # The closing fence is at least as long, has nothing after it and is not indented by 4 or more.
+            if found and found[2].startswith(fence) and not found[3].strip() and len(found[1]) < indent + 4:
+                fence = ""
+        elif found:
+            fence, indent = found[2], len(found[1])
+        elif heading := _HEADING.fullmatch(line):
+            yield number, _CLOSING.sub("", heading[1] or "")
+
+
+def _plain_title(name: PurePosixPath, text: str) -> str | None:
+    # In reStructuredText a line with '#' is a comment of some code sample.
+    if name.suffix.lower() != ".rst" and (heading := next(_headings(text.split("\n")), None)):
+        return heading[1]
+    underlined = ((found[1].rstrip(), found[2]) for found in _UNDERLINED.finditer(text))
+    return next((title for title, line in underlined if len(line) >= len(title)), None)
+
+
+def _body(lines: list[str], start: int, end: int) -> str:
+    return "\n".join(lines[start:end]).strip()
+
+
+def _tidy(title: str) -> str:
+    title = " ".join(title.split())
+    return title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1] + "…"
+
+
+class _Slugs:
+    """Gives the headings of one file their slugs, as GitHub makes them; a second `usage` is `usage-2`."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._numbers: dict[str, int] = {}
+
+    def take(self, title: str) -> str:
+        """Return a slug that no heading before has got."""
+        slug = re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")[:_MAX_SLUG] or "section"
+        candidate = slug
+        while candidate in self._taken:
+            # Remembered, so that a thousand equal headings do not try a thousand numbers each.
+            self._numbers[slug] = self._numbers.get(slug, 1) + 1
+            candidate = f"{slug}-{self._numbers[slug]}"
+        self._taken.add(candidate)
+        return candidate
