@@ -24,7 +24,9 @@ from portbook.settings import CONFIG_NAME, SETTINGS, load_settings
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference"
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *DOCS.rglob("*.md"), *ROOT.glob("examples/*/*.md")])
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "CHANGELOG.md", *DOCS.rglob("*.md"), *ROOT.glob("examples/*/*.md")]
+)
 
 
 def _generator() -> ModuleType:
@@ -73,7 +75,9 @@ def test_every_command_and_option_is_documented() -> None:
         assert found, name
         section = section.partition("\n## ")[0]
         for parameter in command.params:
-            written = parameter.opts if isinstance(parameter, click.Option) else [parameter.make_metavar(root)]
+            written = (
+                parameter.opts if isinstance(parameter, click.Option) else [parameter.make_metavar(root)]
+            )
             assert all(form in section for form in written), (name, written)
 
 
@@ -160,7 +164,9 @@ def test_the_package_tree_is_the_one_that_is_there() -> None:
             listed.append((folder if len(indent) > 2 else "") + name)
     package = ROOT / "src/portbook"
     unlisted = {"__init__.py", "__main__.py"}
-    there = [path.relative_to(package).as_posix() for path in package.rglob("*.py") if path.name not in unlisted]
+    there = [
+        path.relative_to(package).as_posix() for path in package.rglob("*.py") if path.name not in unlisted
+    ]
     assert sorted(listed) == sorted(there)
 
 
@@ -225,8 +231,6 @@ def test_every_page_can_be_reached_from_the_map() -> None:
 
 def test_a_page_starts_with_its_title() -> None:
     untitled = [
-        name_of(page)
-        for page in PAGES
-        if not re.match(r"(<!-- .* -->\n\n)?# \S", page.read_text("utf-8"))
+        name_of(page) for page in PAGES if not re.match(r"(<!-- .* -->\n\n)?# \S", page.read_text("utf-8"))
     ]
     assert untitled == []

@@ -59,7 +59,7 @@ def test_each_way_to_run_a_function_answers_over_stdio(tmp_path: Path) -> None:
     assert finished.answers == [{"jsonrpc": "2.0", "id": tool, "result": tool} for tool in tools]
 
 
-@pytest.mark.covers("000.framing.stdout-frames-only")
+@pytest.mark.covers("design.stdio.frames-only")
 def test_what_a_tool_prints_never_reaches_the_frames(tmp_path: Path) -> None:
     finished = over_stdio(invoke("printing", {}), invoke("echo", {"text": "still here"}, id=2), cwd=tmp_path)
     assert finished.answers == [
@@ -188,7 +188,7 @@ def _is_full(pipe: object) -> bool:
     return waiting >= 60_000
 
 
-@pytest.mark.covers("000.framing.bounded-memory")
+@pytest.mark.covers("design.framing.bounded-memory")
 def test_300_megabytes_without_a_newline_grow_memory_by_at_most_8_mebibytes(tmp_path: Path) -> None:
     with stdio_process(tmp_path) as process:
         assert process.stdin is not None
@@ -320,7 +320,7 @@ def test_a_taken_port_is_explained(tmp_path: Path) -> None:
     assert "choose another with --port" in finished.err
 
 
-@pytest.mark.covers("000.tool-io.bad-bundle-stops-the-start")
+@pytest.mark.covers("design.tool-io.bad-bundle")
 @pytest.mark.parametrize(
     ("schema", "pointer"),
     [

@@ -61,11 +61,11 @@ def _cut_markdown(path: str, stem: str, text: str) -> Iterator[Section]:
     lines = text.split("\n")
     headings = list(_headings(lines))
     main_title = _tidy(next((title for _, title in headings if title), stem))
-    starts = [number for number, _ in headings]
-    if preamble := _body(lines, 0, min(starts, default=len(lines))):
+    ends = [*(number for number, _ in headings), len(lines)]
+    if preamble := _body(lines, 0, ends[0]):
         yield Section(path, main_title, preamble)
     slugs = _Slugs()
-    for (number, title), end in zip(headings, [*starts[1:], len(lines)], strict=True):
+    for (number, title), end in zip(headings, ends[1:], strict=True):
         own_title = _tidy(title)
         slug = slugs.take(own_title)
         yield Section(f"{path}#{slug}", own_title or main_title, _body(lines, number + 1, end))
