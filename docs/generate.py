@@ -118,9 +118,9 @@ def _settings() -> list[str]:
         f"3. `{CONFIG_NAME}`,",
         "4. its default.",
         "",
-        f"`{CONFIG_NAME}` is looked for in the current folder; `--config` or `PORTBOOK_CONFIG` names another. A",
-        "path in the file starts in the file's folder. An unknown setting or a value of the wrong type stops the",
-        "start, and the message says which one and, where it can, what was meant.",
+        f"`{CONFIG_NAME}` is looked for in the current folder; `--config` or `PORTBOOK_CONFIG` names",
+        "another. A path in the file starts in the file's folder. An unknown setting or a value of the wrong",
+        "type stops the start, and the message says which one and, where it can, what was meant.",
         "",
         "## All of them",
         "",
@@ -131,14 +131,17 @@ def _settings() -> list[str]:
         variable = f"`{setting.env}`" if setting.env else ""
         flag = f"`{_FLAGS[setting.key]}`" if setting.key in _FLAGS else ""
         anchor = re.sub(r"[^\w-]", "", setting.key)
-        lines.append(
-            f"| [`{setting.key}`](#{anchor}) | {_TYPES[setting.kind]} | {_default(setting)} | {variable} | {flag} |"
-        )
+        link, kind = f"[`{setting.key}`](#{anchor})", _TYPES[setting.kind]
+        lines.append(f"| {link} | {kind} | {_default(setting)} | {variable} | {flag} |")
     for setting in SETTINGS:
         lines += ["", f"### {setting.key}", "", setting.meaning]
         if setting.kind == "whole":
             has_maximum = setting.maximum != Setting.__dataclass_fields__["maximum"].default
-            upper = f"from {setting.minimum} to {setting.maximum}" if has_maximum else f"{setting.minimum} or more"
+            upper = (
+                f"from {setting.minimum} to {setting.maximum}"
+                if has_maximum
+                else f"{setting.minimum} or more"
+            )
             lines[-1] += f" A whole number, {upper}."
     lines += [
         "",
@@ -208,8 +211,8 @@ def _reasons() -> list[str]:
     lines = [
         "# Reasons",
         "",
-        "Why a call ended without a result. Each reason has one row in one table of the code, which says what every",
-        "contract makes of it.",
+        "Why a call ended without a result. Each reason has one row in one table of the code, which says",
+        "what every contract makes of it.",
         "",
         "## The five codes of the envelope contract",
         "",
@@ -227,18 +230,17 @@ def _reasons() -> list[str]:
         "",
         "## All reasons",
         "",
-        "In the order of the path. The record has the reason in `error.reason` and its code in `error.code`. From",
-        "`read` on, the answer has the code too; before that, nothing is known of the message yet, and the answer is",
-        "JSON-RPC's own.",
+        "In the order of the path. The record has the reason in `error.reason` and its code in `error.code`.",
+        "From `read` on, the answer has the code too; before that, nothing is known of the message yet, and",
+        "the answer is JSON-RPC's own.",
         "",
         "| reason | stage | code | `data.reason` | HTTP | exit |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for reason, row in REASONS.items():
         detail = f"`{row.detail}`" if row.detail else ""
-        lines.append(
-            f"| [`{reason}`](#{reason.lower()}) | {row.stage} | `{row.canonical}` | {detail} | {row.http} | {row.exit} |"
-        )
+        link = f"[`{reason}`](#{reason.lower()})"
+        lines.append(f"| {link} | {row.stage} | `{row.canonical}` | {detail} | {row.http} | {row.exit} |")
     for reason, row in REASONS.items():
         lines += ["", f"### {reason}", "", row.sentence, "", *_told(reason, row)]
     return lines

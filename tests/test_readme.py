@@ -1,10 +1,10 @@
-"""What README, tutorial and how-to guides show is what happens.
+"""What the README and the docs show is what happens.
 
-Each page gets a folder of its own. From top to bottom, a block of ```python, ```toml or ```json that names a
-file (in a first line `# my_tools.py`, or after the language) is written there, and each `$ command` of a
-```console block is run there; what follows a command is its output, standard error included. An ellipsis stands
-for anything, and a line that is nothing else for any lines. A `serve --http` keeps running to the end of its
-page, on a free port: the page's 8765 means that one.
+Each page gets a folder of its own. From top to bottom, a fenced block that names a file (in a first line `#
+my_tools.py`, or after the language) is written there, and each `$ command` of a console block is run there;
+what follows a command is its output, standard error included. An ellipsis stands for anything in a line,
+and a line that is nothing else for any lines. A `serve --http` keeps running until the next one or the end
+of its page, on a free port: the page's 8765 means that one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "docs/tutorial.md", *sorted((ROOT / "docs/how-to").glob("*.md"))]
+TO_FOLLOW = [ROOT / "README.md", ROOT / "docs/tutorial.md", *sorted((ROOT / "docs/how-to").glob("*.md"))]
+TO_READ = sorted({*(ROOT / "docs").rglob("*.md")} - {*TO_FOLLOW})
+PAGES = [*TO_FOLLOW, *(page for page in TO_READ if "```console" in page.read_text("utf-8"))]
 
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE_LINE = re.compile(r"# (\S+\.(?:py|toml))\n")

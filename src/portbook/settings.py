@@ -152,6 +152,7 @@ SETTINGS: Final = (
 )
 
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
+_SECTIONS: Final = frozenset(key.split(".")[0] for key in _BY_KEY)
 _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 
 
@@ -212,8 +213,10 @@ def _read_file(path: Path) -> dict[str, Any]:
         raise BadSettings(f"{path}: not TOML: {error}") from None
     values: dict[str, Any] = {}
     for section, table in document.items():
-        if not isinstance(table, dict):
+        if section not in _SECTIONS:
             raise _unknown(path, section)
+        if not isinstance(table, dict):
+            raise BadSettings(f"{path}: {section} must be a table; start it with [{section}]")
         for name, value in cast("dict[str, Any]", table).items():
             setting = _BY_KEY.get(f"{section}.{name}")
             if setting is None:
@@ -232,7 +235,7 @@ def _from_folder(setting: Setting, value: Any, folder: Path) -> Any:
 
 
 def _unknown(path: Path, key: str) -> BadSettings:
-    known = [*_BY_KEY, *{setting.key.split(".")[0] for setting in SETTINGS}]
+    known = [*_BY_KEY, *sorted(_SECTIONS)]
     near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
     hint = f"did you mean {near[0]}?" if near else "docs/reference/settings.md lists the settings"
     return BadSettings(f"{path}: unknown setting {key[:80]!r}; {hint}")

@@ -51,7 +51,8 @@ class JsonlSink:
             while written < len(line):
                 written += os.write(self._file, line[written:])
         finally:
-            self._is_torn = written < len(line)
+            if written:
+                self._is_torn = line[written - 1 : written] != b"\n"
 
     def close(self) -> None:
         """Close the file. Nothing is held back that would have to be flushed."""

@@ -146,6 +146,6 @@ def test_a_walk_leaves_no_descriptor_open(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "MAX_FILES", 1)
     for name in ("a/b/x.md", "a/b/y.md"):
         write(tmp_path / name)
-    before = len(os.listdir("/dev/fd"))
+    before = len(list(Path("/dev/fd").iterdir()))
     assert found(tmp_path) == {"a/b/x.md": "text"}
-    assert len(os.listdir("/dev/fd")) == before
+    assert len(list(Path("/dev/fd").iterdir())) == before

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portbook.builtin.sections import Section, cut
@@ -38,33 +38,70 @@ CASES = [
         "#\n# !?\n# Grüße, 世界!",
         [("a.md#section", "!?", ""), ("a.md#section-2", "!?", ""), ("a.md#grüße-世界", "Grüße, 世界!", "")],
     ),
+    ("a blank heading", "a.md", "#  \nx", [("a.md#section", "a", "x")]),
+    ("a blank heading in plain text", "a.txt", "# \n# B", [("a.txt", "B", "# \n# B")]),
     ("no space after the hash", "a.md", "#no\n#5 bolt", [("a.md", "a", "#no\n#5 bolt")]),
     ("seven hashes", "a.md", "####### no", [("a.md", "a", "####### no")]),
     ("indented by four", "a.md", "text\n\n    # no", [("a.md", "a", "text\n\n    # no")]),
     ("indented by three", "a.md", "   # Yes", [("a.md#yes", "Yes", "")]),
     ("hashes that close nothing", "a.md", "# C# and F#", [("a.md#c-and-f", "C# and F#", "")]),
-    ("fenced code", "a.md", "# A\n```sh\n# no\n```\n# B", [("a.md#a", "A", "```sh\n# no\n```"), ("a.md#b", "B", "")]),
-    ("a fence of tildes", "a.md", "~~~\n# no\n```\n# no\n~~~\n# A", [("a.md", "A", "~~~\n# no\n```\n# no\n~~~"), ("a.md#a", "A", "")]),
+    (
+        "fenced code",
+        "a.md",
+        "# A\n```sh\n# no\n```\n# B",
+        [("a.md#a", "A", "```sh\n# no\n```"), ("a.md#b", "B", "")],
+    ),
+    (
+        "a fence of tildes",
+        "a.md",
+        "~~~\n# no\n```\n# no\n~~~\n# A",
+        [("a.md", "A", "~~~\n# no\n```\n# no\n~~~"), ("a.md#a", "A", "")],
+    ),
     ("a longer fence", "a.md", "````\n```\n# no\n````", [("a.md", "a", "````\n```\n# no\n````")]),
     ("words after a closing fence", "a.md", "```\n``` x\n# no", [("a.md", "a", "```\n``` x\n# no")]),
     ("a closing fence indented by four", "a.md", "```\n    ```\n# no", [("a.md", "a", "```\n    ```\n# no")]),
     ("a fence without an end", "a.md", "```\n# no", [("a.md", "a", "```\n# no")]),
-    ("a fence in a list", "a.md", "- ```\n  # no\n  ```\n# A", [("a.md", "A", "- ```\n  # no\n  ```"), ("a.md#a", "A", "")]),
-    ("a fence in a quotation", "a.md", "> ```\n> # no\n> ```\n# A", [("a.md", "A", "> ```\n> # no\n> ```"), ("a.md#a", "A", "")]),
-    ("code within a sentence", "a.md", "```x``` is code\n# A", [("a.md", "A", "```x``` is code"), ("a.md#a", "A", "")]),
-    ("line ends of Windows", "a.md", "# A\r\nx\r\n# B\r\ny\r\n", [("a.md#a", "A", "x"), ("a.md#b", "B", "y")]),
+    (
+        "a fence in a list",
+        "a.md",
+        "- ```\n  # no\n  ```\n# A",
+        [("a.md", "A", "- ```\n  # no\n  ```"), ("a.md#a", "A", "")],
+    ),
+    (
+        "a fence in a quotation",
+        "a.md",
+        "> ```\n> # no\n> ```\n# A",
+        [("a.md", "A", "> ```\n> # no\n> ```"), ("a.md#a", "A", "")],
+    ),
+    (
+        "code within a sentence",
+        "a.md",
+        "```x``` is code\n# A",
+        [("a.md", "A", "```x``` is code"), ("a.md#a", "A", "")],
+    ),
+    (
+        "line ends of Windows",
+        "a.md",
+        "# A\r\nx\r\n# B\r\ny\r\n",
+        [("a.md#a", "A", "x"), ("a.md#b", "B", "y")],
+    ),
     ("control characters", "a.md", "# A\x00B\nx\x1b[0m\x85y", [("a.md#a-b", "A B", "x [0m y")]),
     ("a suffix in capitals", "A.MD", "# A\nx", [("A.MD#a", "A", "x")]),
     ("plain text", "a/notes.txt", " some\ntext ", [("a/notes.txt", "notes", "some\ntext")]),
     ("plain text with a heading", "a.txt", "x\n# Title\ny", [("a.txt", "Title", "x\n# Title\ny")]),
-    ("plain text with a line below its title", "a.txt", "Title\n=====\ny", [("a.txt", "Title", "Title\n=====\ny")]),
+    (
+        "plain text with a line below its title",
+        "a.txt",
+        "Title\n=====\ny",
+        [("a.txt", "Title", "Title\n=====\ny")],
+    ),
     ("reStructuredText", "a.rst", "====\nTop!\n====\n\nx", [("a.rst", "Top!", "====\nTop!\n====\n\nx")]),
     ("code in reStructuredText", "a.rst", "# no\n\nTop\n---", [("a.rst", "Top", "# no\n\nTop\n---")]),
     ("a line too short to underline", "a.rst", "Long text\n---", [("a.rst", "a", "Long text\n---")]),
     ("two lines of dashes", "a.rst", "----\n----", [("a.rst", "a", "----\n----")]),
     ("blank Markdown", "a.md", " \n\n", []),
     ("blank text", "a.txt", " \n\n", []),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -103,6 +140,7 @@ def test_a_hostile_line_does_not_stop_the_cutting(line: str, suffix: str) -> Non
     assert sections(f"a.{suffix}", line + "\n\nend")[-1][2].endswith("end")
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("#`~->=ab \n\t\r\x00"), max_size=200), st.sampled_from(["md", "txt", "rst"]))
 def test_ids_are_unique_and_titles_never_empty_whatever_the_text(text: str, suffix: str) -> None:
     found = list(cut(f"a.{suffix}", text))

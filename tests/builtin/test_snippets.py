@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portbook.builtin.snippets import snippet
@@ -17,22 +17,22 @@ def tokens(raw: bytes) -> list[tuple[int, int, str]]:
     ]
 
 
-LONG = "lorem ipsum " * 100
+LONG = "lorem lorem " * 100
 
 CASES = [
     ("nothing", "", {"x"}, r""),
     ("short enough", "one  two\n\n\tthree", {"two"}, r"one two three"),
-    ("no match", LONG, {"x"}, r"lorem ipsum .* (lorem|ipsum)…"),
-    ("in the middle", LONG + "needle\n" + LONG, {"needle"}, r"…(lorem|ipsum) .* needle lorem .* (lorem|ipsum)…"),
-    ("at the end", LONG + "needle", {"needle"}, r"…(lorem|ipsum) .* ipsum needle"),
+    ("no match", LONG, {"x"}, r"lorem .* lorem…"),
+    ("in the middle", LONG + "needle\n" + LONG, {"needle"}, r"…lorem .* needle lorem .* lorem…"),
+    ("at the end", LONG + "needle", {"needle"}, r"…lorem .* lorem needle"),
     ("beyond the first piece", LONG * 50 + "needle", {"needle"}, r"….* needle"),
     ("after a bracket", LONG + "(needle)", {"needle"}, r"….* \(needle\)"),
-    ("where the most words are", "a " + LONG + "b " + LONG + "a c b " + LONG, {"a", "b", "c"}, r"….* a c b .*…"),
+    ("where the most words are", f"a {LONG} b {LONG} a c b {LONG}", {"a", "b", "c"}, r"….* a c b .*…"),
     ("among wide characters", "é世😀 " * 200 + "needle " + "é世😀 " * 200, {"needle"}, r"….* needle .*…"),
     ("among white space", "\n" * 5000 + "x" + "\n" * 5000 + "needle", {"needle"}, r"…needle"),
     ("one endless word", "x" * 1000, {"y"}, r"x{238}…"),
     ("a match in one endless line", "ab=" * 500 + "needle" + "=ab" * 500, {"needle"}, r"….{60}needle.{172}…"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,7 @@ def test_a_snippet_shows_the_words_around_the_match(body: str, stems: set[str], 
     assert len(found) <= 240
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("ab c\né😀…"), max_size=2000), st.sampled_from([{"a"}, {"ab", "c"}, {"x"}]))
 def test_a_snippet_is_one_line_of_the_body_whatever_the_text(body: str, stems: set[str]) -> None:
     found = snippet(body.strip(), stems, tokens)

@@ -23,7 +23,7 @@ __all__ = ["MAX_FILES", "MAX_FILE_BYTES", "Stamp", "TextFile", "text_files"]
 # Pages for people are far smaller. A bigger file is a log or a data set: nothing for an index in memory.
 MAX_FILE_BYTES: Final = 1 << 20
 
-# Looking at this many takes some tens of milliseconds, which a search may have to wait for.
+# Looking at this many takes about a tenth of a second, which a search may have to wait for.
 MAX_FILES: Final = 10_000
 
 # The walk keeps one descriptor open per level; documentation is never this deep.
@@ -75,10 +75,10 @@ def text_files(folder: Path) -> Iterator[TextFile]:
         top = folder.resolve(strict=True)
         for where, folders, names, directory in os.fwalk(top):
             below = PurePath(where).relative_to(top)
-            is_deepest = len(below.parts) == _MAX_DEPTH
-            folders[:] = [] if is_deepest else sorted(filter(_is_visible, folders))
+            folders[:] = sorted(filter(_is_visible, folders)) if len(below.parts) < _MAX_DEPTH else []
+            prefix = f"{below.as_posix()}/" if below.parts else ""
             for name in sorted(filter(_is_visible, names)):
-                if not (file := _look(below, name, directory)):
+                if not (file := _look(prefix, name, directory)):
                     continue
                 yield file
                 left -= 1
@@ -86,14 +86,12 @@ def text_files(folder: Path) -> Iterator[TextFile]:
                     return
 
 
-def _look(below: PurePath, name: str, directory: int) -> TextFile | None:
-    if PurePath(name).suffix.lower() not in SUFFIXES:
-        return None
-    with contextlib.suppress(OSError):
-        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
-        if _is_wanted(status):
-            stamp = Stamp(status.st_mtime_ns, status.st_size)
-            return TextFile((below / name).as_posix(), stamp, name, directory)
+def _look(prefix: str, name: str, directory: int) -> TextFile | None:
+    if name.lower().endswith(SUFFIXES):
+        with contextlib.suppress(OSError):
+            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            if _is_wanted(status):
+                return TextFile(prefix + name, Stamp(status.st_mtime_ns, status.st_size), name, directory)
     return None
 
 

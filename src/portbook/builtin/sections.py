@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 
 __all__ = ["SUFFIXES", "Section", "cut"]
 
-_MARKDOWN: Final = frozenset({".md", ".markdown"})
+_MARKDOWN: Final = (".md", ".markdown")
 
-SUFFIXES: Final = _MARKDOWN | {".txt", ".rst"}
+SUFFIXES: Final = (*_MARKDOWN, ".txt", ".rst")
 """How the names of files end that can be cut, in lower case."""
 
 # A line of a megabyte may start with '#'. Nobody reads more of a title, and no link needs more of a slug.
@@ -54,21 +54,19 @@ def cut(path: str, text: str) -> Iterator[Section]:
     if name.suffix.lower() in _MARKDOWN:
         yield from _cut_markdown(path, name.stem, text)
     elif body := text.strip():
-        yield Section(path, _tidy(_plain_title(name, text) or name.stem), body)
+        yield Section(path, _plain_title(name, text) or _tidy(name.stem), body)
 
 
 def _cut_markdown(path: str, stem: str, text: str) -> Iterator[Section]:
     lines = text.split("\n")
     headings = list(_headings(lines))
-    main_title = _tidy(next((title for _, title in headings if title), stem))
+    main_title = next((title for _, title in headings if title), _tidy(stem))
     ends = [*(number for number, _ in headings), len(lines)]
     if preamble := _body(lines, 0, ends[0]):
         yield Section(path, main_title, preamble)
     slugs = _Slugs()
     for (number, title), end in zip(headings, ends[1:], strict=True):
-        own_title = _tidy(title)
-        slug = slugs.take(own_title)
-        yield Section(f"{path}#{slug}", own_title or main_title, _body(lines, number + 1, end))
+        yield Section(f"{path}#{slugs.take(title)}", title or main_title, _body(lines, number + 1, end))
 
 
 def _headings(lines: list[str]) -> Iterator[tuple[int, str]]:
@@ -83,15 +81,19 @@ def _headings(lines: list[str]) -> Iterator[tuple[int, str]]:
         elif found:
             fence, indent = found[2], len(found[1])
         elif heading := _HEADING.fullmatch(line):
-            yield number, _CLOSING.sub("", heading[1] or "")
+            yield number, _tidy(_CLOSING.sub("", heading[1] or ""))
 
 
 def _plain_title(name: PurePosixPath, text: str) -> str | None:
     # In reStructuredText a line with '#' is a comment of some code sample.
-    if name.suffix.lower() != ".rst" and (heading := next(_headings(text.split("\n")), None)):
-        return heading[1]
-    underlined = ((found[1].rstrip(), found[2]) for found in _UNDERLINED.finditer(text))
-    return next((title for title, line in underlined if len(line) >= len(title)), None)
+    if name.suffix.lower() != ".rst":
+        for _, title in _headings(text.split("\n")):
+            if title:
+                return title
+    for found in _UNDERLINED.finditer(text):
+        if len(found[2]) >= len(found[1].rstrip()):
+            return _tidy(found[1])
+    return None
 
 
 def _body(lines: list[str], start: int, end: int) -> str:

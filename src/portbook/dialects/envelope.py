@@ -70,7 +70,7 @@ class Envelope:
         return error_frame(identifier.token, error), row.http
 
     def _flaw(self, message: JSONObject, identifier: Id) -> Refused | None:
-        if not self._schema.is_valid(message):
+        if not self._schema.allows(message):
             return Refused(Reason.BAD_ENVELOPE, self._schema.findings(message))
         if identifier.problem:
             return _bad_envelope("/id", identifier.problem)
@@ -98,7 +98,7 @@ def _context(given: JSON) -> Context:
     return Context(
         agent_id=_label(given.get("agentId")),
         task_id=_label(given.get("taskId")),
-        step_id=_number(given.get("stepId")) or _label(given.get("stepId")) or 1,
+        step_id=_step(given.get("stepId")),
         attempt=_number(given.get("attempt")) or 1,
         prompt_id=_label(given.get("promptId")),
     )
@@ -106,6 +106,11 @@ def _context(given: JSON) -> Context:
 
 def _label(value: JSON) -> str | None:
     return value if isinstance(value, str) and 0 < len(value) <= 256 else None
+
+
+def _step(value: JSON) -> int | str:
+    number = _number(value)
+    return number if number is not None else _label(value) or 1
 
 
 def _number(value: JSON) -> int | None:

@@ -61,7 +61,11 @@ class NdjsonDoor:
         except StopIteration as ended:
             answer: Answer = ended.value
         else:
-            await self._flush()
+            try:
+                await self._flush()
+            except BaseException:
+                answering.close()  # ends the call here and now, so that its record is not written too late
+                raise
             answer = await _Rest(answering, waiting_for)
         if answer.body is not None and not answer.is_notification:
             self._answers.append(answer.body)

@@ -72,7 +72,11 @@ class Reader:
     async def _ready(self) -> None:
         loop = asyncio.get_running_loop()
         self._wake = loop.create_future()
-        loop.add_reader(self._descriptor, _resolve, self._wake)
+        try:
+            loop.add_reader(self._descriptor, _resolve, self._wake)
+        except PermissionError:  # what epoll calls a device that is always ready, /dev/null for example
+            self._is_file = True
+            return
         try:
             await self._wake
         finally:

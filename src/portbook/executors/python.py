@@ -36,7 +36,9 @@ class PythonExecutor:
         if spec.is_inline:
             try:
                 return spec.function(arguments)
-            except (SystemExit, KeyboardInterrupt):
+            except Exception:
+                raise
+            except BaseException:  # noqa: BLE001 - nothing a tool raises ends the server, a cancellation included
                 raise ToolExit("exit") from None
         timeout_s = (spec.timeout_ms or self._timeout_ms) / 1000
         if spec.is_async:
@@ -59,7 +61,9 @@ class PythonExecutor:
             raise Failed(Reason.TIMEOUT)
         if task.cancelled():
             raise ToolExit("cancelled itself")
-        return task.result()
+        if isinstance(task.exception(), Exception | None):
+            return task.result()
+        raise ToolExit("exit")
 
     def _abandon(self, task: asyncio.Task[Any]) -> None:
         # Cancelled, but not waited for: a coroutine may refuse to be cancelled.

@@ -72,8 +72,10 @@ class Workers:
         """
         loop = asyncio.get_running_loop()
         job = _Job(function, arguments, loop)
-        self._make_room()
+        if not self._threads and self._left_behind >= _MAX_LEFT_BEHIND:
+            raise Refused(Reason.BUSY)
         self._outstanding += 1
+        self._make_room()
         self._jobs.put(job)
         deadline = loop.call_later(timeout_s, self._give_up, job)
         try:
@@ -85,13 +87,11 @@ class Workers:
             deadline.cancel()
 
     def _make_room(self) -> None:
-        if self._outstanding < self._threads or self._threads >= self._size:
-            return
-        if self._left_behind < _MAX_LEFT_BEHIND:
-            self._threads += 1
-            threading.Thread(target=self._work, name="portbook-worker", daemon=True).start()
-        elif not self._threads:
-            raise Refused(Reason.BUSY)
+        """Start a thread if there are more jobs than threads, and it may be."""
+        if self._threads < min(self._outstanding, self._size) and self._left_behind < _MAX_LEFT_BEHIND:
+            with contextlib.suppress(RuntimeError):  # the system has no more: those there are have to do
+                threading.Thread(target=self._work, name="portbook-worker", daemon=True).start()
+                self._threads += 1
 
     def _give_up(self, job: _Job) -> None:
         never_ran = self._abandon(job)
@@ -107,6 +107,7 @@ class Workers:
             self._outstanding -= 1
             self._threads -= 1
             self._left_behind += 1
+            self._make_room()  # for the jobs that wait in the queue
         return False
 
     def _finished(self, job: _Job, result: Any, error: BaseException | None) -> None:
@@ -120,6 +121,7 @@ class Workers:
 
     def _returned(self) -> None:
         self._left_behind -= 1
+        self._make_room()
 
     def _work(self) -> None:
         while True:

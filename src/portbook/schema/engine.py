@@ -57,6 +57,15 @@ class Validator:
     def is_valid(self, payload: Any) -> bool:
         """Return whether the schema allows `payload`; what JSON cannot hold is not allowed."""
         try:
+            # The library takes NaN for a number, and does not look where the schema says nothing.
+            json_bytes(payload)
+        except NotJSON:
+            return False
+        return self.allows(payload)
+
+    def allows(self, payload: Any) -> bool:
+        """Return whether the schema allows `payload`, of which it is known that JSON can hold it."""
+        try:
             return self._compiled.is_valid(payload)
         except ValueError:
             return False
@@ -72,12 +81,13 @@ class Validator:
     def findings(self, payload: Any) -> tuple[Finding, ...]:
         """Return what the schema does not allow in `payload`, ordered by pointer, then message."""
         try:
-            size = len(json_bytes(payload))
+            if len(json_bytes(payload)) > _MAX_DETAILED_BYTES:
+                return tuple(_first(self._compiled, payload))
+            return tuple(sorted({_finding(error) for error in self._compiled.iter_errors(payload)}))
         except NotJSON as error:
             return (Finding("", str(error), "json", ""),)
-        if size > _MAX_DETAILED_BYTES:
-            return tuple(_first(self._compiled, payload))
-        return tuple(sorted({_finding(error) for error in self._compiled.iter_errors(payload)}))
+        except ValueError:  # the library takes fewer types than our writer
+            return (Finding("", "the value has a part that JSON cannot hold", "json", ""),)
 
 
 def compile_schema(schema: Any, fingerprint: str) -> Validator:

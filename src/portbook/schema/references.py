@@ -12,6 +12,7 @@ Iterative throughout, so that no schema can exhaust the stack. Pure: no I/O.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -23,7 +24,15 @@ from portbook.schema.wording import escape_pointer
 __all__ = ["DIALECT", "MAX_EVALUATIONS", "examine"]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-_META_PREFIX: Final = "https://json-schema.org/draft/2020-12/"
+_META: Final = frozenset(
+    {DIALECT}
+    | {
+        f"https://json-schema.org/draft/2020-12/meta/{vocabulary}"
+        for vocabulary in (
+            "core", "applicator", "unevaluated", "validation", "meta-data", "format-annotation", "content",
+        )
+    }
+)  # fmt: skip
 
 # A few milliseconds to reach a verdict, and still well under a second to explain one.
 MAX_EVALUATIONS: Final = 50_000
@@ -41,6 +50,9 @@ _PART_ONE = frozenset(
 _PART_LIST = frozenset({"prefixItems"})
 _PART_MAP = frozenset({"properties", "patternProperties"})
 _UNUSED_MAP = frozenset({"$defs", "definitions"})
+
+# Where a list's item stands; more digits than any list has items would not even become a number.
+_INDEX = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 _Path = tuple[str | int, ...]
 
@@ -129,9 +141,9 @@ class _Document:
             node = waiting.pop()
             for keyword, reference in node.refs:
                 address = _join(node.base, reference)
-                if address.startswith(_META_PREFIX):
-                    continue
                 target = self._target(address)
+                if target is None and urldefrag(address).url in _META:
+                    continue
                 if target is None:
                     findings.append(_dangling((*node.path, keyword), address))
                     continue
@@ -153,7 +165,11 @@ class _Document:
         for part in fragment.split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
             step: str | int = name
-            if isinstance(schema, list) and name.isdecimal() and int(name) < len(cast("list[Any]", schema)):
+            if (
+                isinstance(schema, list)
+                and _INDEX.fullmatch(name)
+                and int(name) < len(cast("list[Any]", schema))
+            ):
                 step = int(name)
                 schema = cast("list[Any]", schema)[step]
             elif isinstance(schema, dict) and name in schema:
@@ -204,6 +220,8 @@ class _Document:
 
 
 def _join(base: str, reference: str) -> str:
+    if reference.startswith("#"):  # urljoin forgets the base where its scheme has no paths, as in urn:
+        return base + reference
     try:
         return urljoin(base, reference)
     except ValueError:  # what the standard library cannot take apart resolves to nothing of ours

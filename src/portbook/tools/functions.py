@@ -13,9 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pydantic
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import PydanticSerializationError, core_schema, to_jsonable_python
+from pydantic_core import PydanticSerializationError, SchemaError, core_schema, to_jsonable_python
 
+from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSONObject
 from portbook.schema.references import DIALECT
@@ -32,6 +34,14 @@ class _Schemas(GenerateJsonSchema):
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
+
+    def encode_default(self, dft: Any) -> Any:
+        made = super().encode_default(dft)
+        try:
+            json_bytes(made)
+        except NotJSON as error:  # NaN, for one; this is how pydantic itself says it
+            raise PydanticSerializationError(str(error)) from None
+        return made
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         made = super().decimal_schema(schema)
@@ -63,10 +73,8 @@ def spec_from_function(
         finish, output_schema = _result(hints)
     except BadTool:
         raise
-    except (pydantic.PydanticUserError, NameError, TypeError, ValueError) as error:
-        raise BadTool(
-            f"{_place(function)}: its type hints make no schema: {str(error).splitlines()[0]}"
-        ) from None
+    except (pydantic.PydanticUserError, SchemaError, NameError, TypeError, ValueError) as error:
+        raise BadTool(f"{_place(function)}: its type hints make no schema: {_line_of(error)}") from None
     return ToolSpec(
         name=name,
         description=description or inspect.getdoc(function) or "",
@@ -107,6 +115,11 @@ def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bi
             raise BadTool(
                 f"{_place(function)}: parameter {parameter} cannot be passed by name; give each one a name"
             )
+        if isinstance(parameter.default, FieldInfo):
+            raise BadTool(
+                f"{_place(function)}: parameter {parameter.name} has a Field as its default, which a plain "
+                f"call would pass on as the value; write {parameter.name}: Annotated[..., Field(...)] instead"
+            )
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[f"p{at}"] = (hints.get(parameter.name, Any), pydantic.Field(default, alias=parameter.name))
         names.append((parameter.name, f"p{at}"))
@@ -143,7 +156,9 @@ def _guarded(dump: _Finish) -> _Finish:
     def finish(value: Any) -> Any:
         try:
             return dump(value)
-        except PydanticSerializationError:
+        except (
+            ValueError
+        ):  # PydanticSerializationError, and what it is not: circles, bytes that are not UTF-8
             finding = Finding("", "has a part that cannot be written as JSON", "json", "")
             raise Failed(Reason.BAD_RESULT, (finding,)) from None
 
@@ -165,6 +180,11 @@ def _findings(error: pydantic.ValidationError) -> tuple[Finding, ...]:
             for problem in error.errors(include_url=False, include_context=False, include_input=False)
         )
     )
+
+
+def _line_of(error: Exception) -> str:
+    # pydantic says it first and then explains; its core first says where, and last what.
+    return str(error).splitlines()[-1 if isinstance(error, SchemaError) else 0]
 
 
 def _place(function: Callable[..., Any]) -> str:

@@ -6,12 +6,16 @@ import importlib
 import importlib.util
 import sys
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
 
 from portbook.tools.spec import BadTool
 from portbook.tools.toolset import Toolset
 
 __all__ = ["load_toolsets"]
+
+# Files whose lines in a traceback are not the operator's.
+_NOT_THEIRS = (str(Path(__file__).parent.parent) + "/", importlib.__file__, "<frozen importlib")
 
 
 def load_toolsets(source: str) -> list[Toolset]:
@@ -31,8 +35,7 @@ def load_toolsets(source: str) -> list[Toolset]:
 def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise BadTool(f"{path}: no such file")
-    # The name a tool's file has in pickles and logs; the prefix keeps it from hiding a real module.
-    spec = importlib.util.spec_from_file_location(f"portbook_tools_{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(_module_name(path), path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -43,8 +46,22 @@ def _import_file(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
+        del sys.modules[spec.name]
         raise BadTool(_explain(str(path), error)) from error
     return module
+
+
+def _module_name(path: Path) -> str:
+    """Return the name that a tool's file has in pickles and logs.
+
+    The prefix keeps it from hiding a real module, the number a file of the same name in another folder: type
+    hints are looked up by a module's name.
+    """
+    name = f"portbook_tools_{path.stem}"
+    number = 1
+    while (numbered := name if number == 1 else f"{name}_{number}") in sys.modules:
+        number += 1
+    return numbered
 
 
 def _import_module(name: str) -> ModuleType:
@@ -55,10 +72,14 @@ def _import_module(name: str) -> ModuleType:
 
 
 def _explain(source: str, error: BaseException) -> str:
-    if isinstance(error, SyntaxError):
-        return f"{source}: line {error.lineno}: {error.msg}"
-    lines = [error.__traceback__]
-    while (last := lines[-1]) is not None and last.tb_next is not None:
-        lines.append(last.tb_next)
-    where = f" (line {last.tb_lineno} of {last.tb_frame.f_code.co_filename})" if last else ""
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        # It may stand in a file that this one imports.
+        return f"{error.filename or source}: line {error.lineno}: {error.msg}"
+    # The innermost line of the operator's: those of Portbook and of importing itself say nothing about it.
+    theirs = [
+        f" (line {line} of {frame.f_code.co_filename})"
+        for frame, line in walk_tb(error.__traceback__)
+        if not frame.f_code.co_filename.startswith(_NOT_THEIRS)
+    ]
+    where = theirs[-1] if theirs else ""
     return f"{source}: cannot be imported: {type(error).__name__}: {error}{where}"

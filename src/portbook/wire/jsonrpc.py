@@ -47,7 +47,8 @@ class Id(NamedTuple):
 
 NO_ID: Final = Id(b"null", is_present=False)
 
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]|[^\s",:\[\]{}]+')
+# Possessive: there is never anything to go back to, and remembering where to would take 100 bytes per byte.
+_TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^\s",:\[\]{}]++')
 
 
 def read_id(message: JSONObject, frame: bytes) -> Id:
