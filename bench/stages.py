@@ -95,14 +95,14 @@ def _measure(root: Path, folder: Path, message: bytes, loops: int) -> list[Stage
         callers.identify(arrival.key)
         tool = assembled.catalog.find("echo")
         assert tool is not None
-        tool.input.is_valid(call.arguments)
+        tool.input.allows(call.arguments)
 
     def execute() -> None:
         _finish(executor.execute(tool, call.arguments))
 
     def finish() -> None:
         body = json_bytes(result)
-        tool.output.is_valid(result)
+        tool.output.allows(result)
         envelope.write(Done(body), identifier)
 
     def record() -> None:

@@ -30,7 +30,9 @@ PAGES = sorted(
 
 
 def _generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("portbook_docs_generate", DOCS / "generate.py")
+    spec = importlib.util.spec_from_file_location(
+        "portbook_docs_generate", ROOT / "scripts" / "generate_docs.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

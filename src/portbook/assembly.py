@@ -93,26 +93,33 @@ def collect_tools(settings: Settings) -> Catalog:
 def _catalog(settings: Settings, registry: SchemaRegistry) -> tuple[Catalog, list[str]]:
     bundles = dict(registry.bundles())
     specs: list[ToolSpec] = []
+    warnings: list[str] = []
     if settings.docs_enabled:
         from portbook.builtin.docs_search import docs_search_tool
 
         bundle = bundles.get("docs.search") or SchemaRegistry().bundles()["docs.search"]
-        specs.append(docs_search_tool(bundle, settings.docs_folder or shipped_folder("docs")))
+        folder = settings.docs_folder or shipped_folder("docs")
+        if not folder.is_dir():
+            warnings.append(f"{folder}: no such folder; docs.search will find nothing")
+        specs.append(docs_search_tool(bundle, folder))
     for source in settings.toolsets:
         for toolset in load_toolsets(source):
             specs.extend(_under_contract(toolset.specs(), bundles))
     served = {spec.name for spec in specs}
     unused = sorted(bundles.keys() - served - {"docs.search"})
-    return Catalog(specs), [
-        f"{bundles[name].path}: no tool {name!r} is served; its contract is unused" for name in unused
-    ]
+    warnings.extend(f"{bundles[name].path}: no tool {name!r} is served; its contract is unused" for name in unused)
+    return Catalog(specs), warnings
 
 
 def _under_contract(specs: Iterable[ToolSpec], bundles: dict[str, Bundle]) -> list[ToolSpec]:
     """Return the tools, each under the contract that a bundle names for it where there is one."""
-    return [
-        replace(spec, input_schema=bundles[spec.name].input, output_schema=bundles[spec.name].output)
-        if spec.name in bundles
-        else spec
-        for spec in specs
-    ]
+    return [_replaced(spec, bundles[spec.name]) if spec.name in bundles else spec for spec in specs]
+
+
+def _replaced(spec: ToolSpec, bundle: Bundle) -> ToolSpec:
+    return replace(
+        spec,
+        input_schema=bundle.input,
+        output_schema=bundle.output,
+        description=bundle.description or spec.description,
+    )

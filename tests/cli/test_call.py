@@ -35,7 +35,8 @@ def test_a_call_from_the_command_line_is_recorded_like_any_other(tmp_path: Path)
         (("no_such_tool",), 4, "`portbook tools` lists"),
         (("mcp.tool:wrong_result",), 5, "expected integer"),
         (("raising", "text=secret-value"), 1, "ValueError at sample_tools.py:"),
-        (("NotASlug",), 2, "/params/tool"),
+        (("NotASlug",), 2, "cannot be a tool's name"),
+        (("ecko",), 4, "did you mean echo?"),
     ],
 )
 def test_an_ending_without_a_result_is_explained_and_has_its_exit_status(
@@ -47,6 +48,12 @@ def test_an_ending_without_a_result_is_explained_and_has_its_exit_status(
     assert sentence in finished.err
     assert "secret-value" not in finished.err
     assert "Traceback" not in finished.err
+
+
+def test_what_a_tool_prints_stays_away_from_its_result(tmp_path: Path) -> None:
+    finished = run("call", "printing", *TOOLSET, cwd=tmp_path)
+    assert finished.out == b'""\n'
+    assert "noise from a child" in finished.err
 
 
 def test_errors_are_data_on_stdout_with_json(tmp_path: Path) -> None:

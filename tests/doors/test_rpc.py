@@ -137,6 +137,11 @@ def test_a_binding_beyond_loopback_needs_a_key(tmp_path: Path) -> None:
         assert b"echo" not in open_door.request("/").body
 
 
+def test_the_page_is_for_this_host_alone(server: HttpServer) -> None:
+    assert server.request("/", host="evil.test").status == 403
+    assert server.request("/", method="HEAD").body == b""
+
+
 def test_the_page_lists_the_tools_and_loads_nothing_from_elsewhere(server: HttpServer) -> None:
     page = server.request("/")
     assert page.status == 200

@@ -1,4 +1,4 @@
-"""Python functions as tools: inline, in a thread, as a task; each with its deadline and its own ways to fail."""
+"""Python functions as tools: inline, in a thread, as a task; their deadlines, their ways to fail."""
 
 from __future__ import annotations
 
@@ -209,8 +209,7 @@ def test_a_tool_with_a_longer_deadline_of_its_own_is_not_held_to_the_default(way
     release = threading.Event()
 
     async def wait_async(_: JSONObject) -> str:
-        while not release.is_set():
-            await asyncio.sleep(0)
+        await asyncio.to_thread(release.wait, LONG_MS / 1000)
         return "in time"
 
     def wait(_: JSONObject) -> str:
@@ -384,3 +383,19 @@ def test_a_cancelled_call_cancels_its_coroutine() -> None:
 
     assert run_collecting_reports(main) == []
     assert seen == ["cancelled"]
+
+
+def test_a_call_that_is_given_up_before_its_coroutine_began_leaves_nothing_behind() -> None:
+    async def tool(_: JSONObject) -> None:
+        await asyncio.Event().wait()
+
+    async def main() -> None:
+        runner = executor()
+        call = runner.execute(make_tool_as_is(tool), {})
+        call.send(None)  # up to its first wait; before Python 3.12 the coroutine has not begun then
+        call.close()
+        await asyncio.gather(*runner._strays, return_exceptions=True)
+        assert not runner._strays
+
+    # A coroutine that was never awaited would be a warning, and a warning is an error.
+    assert run_collecting_reports(main) == []

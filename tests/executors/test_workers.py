@@ -1,4 +1,4 @@
-"""Worker threads: results, exceptions, deadlines that hold, and what becomes of threads that do not return."""
+"""Worker threads: results, exceptions, deadlines that hold, and threads that do not return."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def hang() -> Iterator[Callable[[], Hanging]]:
 
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(LONG):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - of the code under test
             await asyncio.sleep(0)
 
 
@@ -392,7 +392,9 @@ def test_a_call_that_waits_while_no_thread_may_be_started_runs_when_one_returns(
 # --- cancellation
 
 
-def test_a_cancelled_call_leaves_its_thread_behind_and_the_pool_serves_on(hang: Callable[[], Hanging]) -> None:
+def test_a_cancelled_call_leaves_its_thread_behind_and_the_pool_serves_on(
+    hang: Callable[[], Hanging],
+) -> None:
     async def main() -> None:
         pool = Workers(1)
         hanging = hang()

@@ -68,7 +68,7 @@ ACCEPTED = [
     accepted("four bytes of UTF-8", b'"\xf0\x9f\x98\x80"', "\N{GRINNING FACE}"),
     accepted("a noncharacter", b'"\xef\xbf\xbf"', "\uffff"),
     accepted("a byte order mark inside a string", b'"\xef\xbb\xbf"', "\ufeff"),
-    accepted("line separators inside a string", "\"\x85\u2028\u2029\x7f\"".encode(), "\x85\u2028\u2029\x7f"),
+    accepted("line separators inside a string", '"\x85\u2028\u2029\x7f"'.encode(), "\x85\u2028\u2029\x7f"),
     accepted("white space all around", b" \t\r\n[ 1 ,\t2 ]\r\n", [1, 2]),
     accepted("a trailing CR", b"{}\r", {}),
     accepted("the empty key", b'{"":1}', {"": 1}),
@@ -87,7 +87,9 @@ REFUSED = [
     refused("a truncated exponent", b"1e", "the text ends too early"),
     refused("a lone minus", b"-", "the text ends too early"),
     refused("two values", b"{}{}", "something follows the value"),
-    refused("two values on two lines", b"1\n2", "something follows the value; send one value per message (line 2"),
+    refused(
+        "two values on two lines", b"1\n2", "something follows the value; send one value per message (line 2"
+    ),
     refused("a NUL behind the value", b"1\x00", "something follows the value"),
     refused("hexadecimal", b"0x10", "something follows the value"),
     refused("a trailing comma in an object", b'{"a":1,}', "a comma stands before a closing bracket"),
@@ -152,16 +154,24 @@ REFUSED = [
     refused("FF behind the value", b"{}\x0c", "something follows the value"),
     refused("NBSP before the value", b"\xc2\xa0{}", "a value was expected here"),
     refused("NEL before the value", b"\xc2\x85{}", "a value was expected here"),
-    refused("a key twice", b'{"a":1,"a":1}', "an object has the same key twice; keep one (line 1, column 12)"),
+    refused(
+        "a key twice", b'{"a":1,"a":1}', "an object has the same key twice; keep one (line 1, column 12)"
+    ),
     refused("a key twice, once escaped", rb'{"a":1,"\u0061":1}', "an object has the same key twice"),
-    refused("a key twice, far apart", b'{"a":1,%s"a":2}' % (b'"b":1,"c":1,' + b'"d":[{}],'), "same key twice"),
+    refused(
+        "a key twice, far apart", b'{"a":1,%s"a":2}' % (b'"b":1,"c":1,' + b'"d":[{}],'), "same key twice"
+    ),
     refused("a key twice, deep inside", b'[[{"x":{"a":1,"b":2,"a":3}}]]', "an object has the same key twice"),
     refused("the empty key twice", b'{"":1,"":1}', "an object has the same key twice"),
     refused("an escaped pair and its bytes", b'{"\xf0\x9f\x98\x80":1,"\\ud83d\\ude00":2}', "same key twice"),
     refused("4,301 digits", b"1" * 4301, "a number has too many digits"),
     refused("-4,301 digits", b"[-" + b"1" * 4301 + b"]", "a number has too many digits"),
     refused("a million digits", b"1" * 1_000_000, "a number has too many digits"),
-    refused("202 arrays", b"[" * 202 + b"]" * 202, "nested deeper than 201 levels; flatten it (line 1, column 202)"),
+    refused(
+        "202 arrays",
+        b"[" * 202 + b"]" * 202,
+        "nested deeper than 201 levels; flatten it (line 1, column 202)",
+    ),
     refused("202 objects", b'{"a":' * 201 + b"{}" + b"}" * 201, "nested deeper than 201 levels"),
     refused("a value in 201 arrays", b"[" * 201 + b"1" + b"]" * 201, "nested deeper than 201 levels"),
     refused("a million open arrays", b"[" * 1_000_000, "nested deeper than 201 levels"),
@@ -203,7 +213,9 @@ def test_integers_are_exact_up_to_4300_digits(sign: bytes, digits: int) -> None:
         pytest.param(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH, id="arrays"),
         pytest.param(b'{"a":' * (MAX_DEPTH - 1) + b"{}" + b"}" * (MAX_DEPTH - 1), id="objects"),
         pytest.param(b"[" * (MAX_DEPTH - 1) + b"1" + b"]" * (MAX_DEPTH - 1), id="a value in arrays"),
-        pytest.param(b"[" + b"[" * 150 + b"]" * 150 + b"," + b"[" * 150 + b"]" * 150 + b"]", id="side by side"),
+        pytest.param(
+            b"[" + b"[" * 150 + b"]" * 150 + b"," + b"[" * 150 + b"]" * 150 + b"]", id="side by side"
+        ),
     ],
 )
 def test_nesting_of_201_levels_passes(frame: bytes) -> None:
@@ -281,8 +293,8 @@ def test_a_broken_document_gets_the_verdict_of_a_second_strict_parser(
     value: object, changes: list[tuple[int, int, bytes]]
 ) -> None:
     frame = json.dumps(value, ensure_ascii=False).encode()
-    for at, removed, put in changes:
-        at %= len(frame) + 1
+    for place, removed, put in changes:
+        at = place % (len(frame) + 1)
         frame = frame[:at] + put + frame[at + removed :]
     check_against_second_opinion(frame)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import json
 import os
 import sys
@@ -13,10 +14,10 @@ from typing import Any, cast
 import click
 
 from portbook.assembly import Assembled, assemble
-from portbook.cli.options import START_ERRORS, common_options, say, settings_from, stop_with
-from portbook.errors import Ending, Refused
+from portbook.cli.options import START_ERRORS, claim_stdout, common_options, say, settings_from, stop_with
+from portbook.errors import Ending, Reason, Refused
 from portbook.model import Arrival, Done, JSONObject
-from portbook.tools.spec import slug_of
+from portbook.tools.spec import is_slug, slug_of
 from portbook.wire.jsonrpc import violations
 from portbook.wire.parsing import parse
 
@@ -49,26 +50,32 @@ def command(
     The exit status is 0 for a result, 2 for a bad call, 3 without a valid key, 4 for an unknown tool, 5 for a
     result that breaks its schema, 1 for anything else.
     """
+    if not is_slug(slug_of(tool)):
+        raise click.UsageError(
+            f"{tool!r} cannot be a tool's name; `portbook tools` lists those that are served"
+        )
+    out = claim_stdout()
     try:
         settings = settings_from(config, log_dir, deterministic_ids)
         settings = replace(settings, toolsets=(*settings.toolsets, *toolsets))
         assembled = assemble(settings, is_exposed=False)
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
+    for warning in assembled.warnings:
+        say(f"warning: {warning}")
     given = _arguments(assembled, tool, arguments, document)
     arrival = Arrival("cli", "call", os.environ.get("PORTBOOK_KEY"))
     try:
         outcome = asyncio.run(assembled.boundary.invoke(tool, given, arrival)).outcome
     finally:
         assembled.close()
-    is_terminal = sys.stdout.isatty() and not as_json
     if isinstance(outcome, Done):
-        _print_result(outcome, is_terminal=is_terminal)
+        click.echo(_pretty(outcome) if out.isatty() and not as_json else outcome.body.decode(), out)
         return
     if as_json:
-        click.echo(json.dumps(_as_data(outcome), separators=(",", ":")))
+        click.echo(json.dumps(_as_data(outcome), separators=(",", ":")), out)
     else:
-        _explain(outcome)
+        _explain(outcome, _similar(assembled, tool))
     raise click.exceptions.Exit(outcome.row.exit)
 
 
@@ -107,11 +114,8 @@ def _json_or_text(value: str) -> Any:
         return value
 
 
-def _print_result(done: Done, *, is_terminal: bool) -> None:
-    text = done.body.decode()
-    if is_terminal:  # parsed again only for a person to read
-        text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    click.echo(text)
+def _pretty(done: Done) -> str:
+    return json.dumps(json.loads(done.body), indent=2, ensure_ascii=False)
 
 
 def _as_data(ending: Ending) -> dict[str, Any]:
@@ -125,8 +129,15 @@ def _as_data(ending: Ending) -> dict[str, Any]:
     }
 
 
-def _explain(ending: Ending) -> None:
+def _similar(assembled: Assembled, tool: str) -> str | None:
+    names = [known.spec.name for known in assembled.catalog]
+    return next(iter(difflib.get_close_matches(slug_of(tool), names, n=1)), None)
+
+
+def _explain(ending: Ending, similar: str | None) -> None:
     say(f"{ending.row.canonical}: {ending.row.sentence}")
+    if ending.reason is Reason.UNKNOWN_TOOL and similar:
+        say(f"  did you mean {similar}?")
     for finding in ending.findings:
         say(f"  {finding.pointer or '(root)'}: {finding.message}")
     if ending.note:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Final
 
 import click
@@ -38,7 +39,9 @@ class _LateGroup(click.Group):
 @click.group(cls=_LateGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="portbook", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Check, decide, run and record every call that an agent makes to a tool."""
+    """Check, run and record every call that an agent makes to a tool."""
+    if os.environ.get("NO_COLOR"):
+        click.get_current_context().color = False
 
 
 def main() -> None:

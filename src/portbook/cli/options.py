@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 
@@ -13,7 +14,7 @@ from portbook.settings import BadSettings, Settings, load_settings
 from portbook.tools.registry import BadBundle
 from portbook.tools.spec import BadTool
 
-__all__ = ["START_ERRORS", "common_options", "say", "settings_from", "stop_with"]
+__all__ = ["START_ERRORS", "claim_stdout", "common_options", "say", "settings_from", "stop_with"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -54,6 +55,14 @@ def settings_from(
     """
     given = {"audit.log_dir": log_dir, "ids.deterministic": deterministic_ids, **flags}
     return load_settings(config, os.environ, given, Path.cwd())
+
+
+def claim_stdout() -> TextIO:
+    """Return standard output for our data alone; what tools print goes to standard error from here on."""
+    sys.stdout.flush()
+    ours = os.dup(1)
+    os.dup2(2, 1)
+    return os.fdopen(ours, "w", encoding="utf-8")
 
 
 def say(message: str) -> None:

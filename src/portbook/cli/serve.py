@@ -110,19 +110,19 @@ def _http_door(assembled: Assembled, listener: socket.socket, *, is_exposed: boo
     from portbook.doors.http_server import HttpServer
     from portbook.doors.rpc import ROUTE, rpc
 
-    app = route(
-        {
-            ("GET", "/"): home(assembled.catalog, needs_key=assembled.needs_key),
-            ("POST", ROUTE): rpc(assembled.boundary, is_exposed=is_exposed),
-        }
-    )
+    page = home(assembled.catalog, needs_key=assembled.needs_key, is_exposed=is_exposed)
+    calls = rpc(assembled.boundary, is_exposed=is_exposed)
+    app = route({("GET", "/"): page, ("HEAD", "/"): page, ("POST", ROUTE): calls})
     return HttpServer(app, listener)
 
 
 def _invitation(assembled: Assembled, listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
+    bound, port = listener.getsockname()[:2]
+    host: str = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bound, bound)  # noqa: S104 - an address to open, not to bind
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    return f"serving {len(assembled.catalog)} tools; open {url}/ or POST to {url}/rpc; Ctrl-C stops"
+    count = len(assembled.catalog)
+    tools = "1 tool" if count == 1 else f"{count} tools"
+    return f"serving {tools}; open {url}/ or POST to {url}/rpc; Ctrl-C stops"
 
 
 def _listen(settings: Settings) -> socket.socket:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
 import click
 
 from portbook.assembly import collect_tools
-from portbook.cli.options import START_ERRORS, settings_from, stop_with
+from portbook.cli.options import START_ERRORS, claim_stdout, settings_from, stop_with
 from portbook.tools.catalog import Catalog
 
 __all__ = ["command"]
@@ -30,15 +30,16 @@ def command(toolsets: tuple[str, ...], *, as_json: bool, config: Path | None) ->
 
     TOOLSETS are Python files or modules that hold a Toolset.
     """
+    out = claim_stdout()
     try:
         settings = settings_from(config, None, None)
         catalog = collect_tools(replace(settings, toolsets=(*settings.toolsets, *toolsets)))
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    if as_json or not sys.stdout.isatty():
-        click.echo(json.dumps({"tools": _as_data(catalog)}, separators=(",", ":"), ensure_ascii=False))
+    if as_json or not out.isatty():
+        click.echo(json.dumps({"tools": _as_data(catalog)}, separators=(",", ":"), ensure_ascii=False), out)
     else:
-        _print_table(catalog)
+        _print_table(catalog, out)
 
 
 def _as_data(catalog: Catalog) -> list[dict[str, object]]:
@@ -55,12 +56,11 @@ def _as_data(catalog: Catalog) -> list[dict[str, object]]:
     ]
 
 
-def _print_table(catalog: Catalog) -> None:
+def _print_table(catalog: Catalog, out: TextIO) -> None:
     width = max((len(tool.spec.name) for tool in catalog), default=0)
     room = max(shutil.get_terminal_size().columns - width - 16, 20)
     for tool in catalog:
         first_line = tool.spec.description.partition("\n")[0]
         shown = first_line if len(first_line) <= room else first_line[: room - 1] + "…"
-        click.echo(
-            f"{click.style(tool.spec.name.ljust(width), bold=True)}  {tool.spec.effect.ljust(11)}  {shown}"
-        )
+        name = click.style(tool.spec.name.ljust(width), bold=True)
+        click.echo(f"{name}  {tool.spec.effect.ljust(11)}  {shown}", out)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-__all__ = ["App", "Headers", "Receive", "Scope", "Send", "is_own_host", "respond", "route"]
+__all__ = ["App", "Headers", "Receive", "Scope", "Send", "is_own_host", "plain", "respond", "route"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -36,9 +36,9 @@ def route(routes: Mapping[tuple[str, str], App]) -> App:
             await handler(scope, receive, send)
         elif path in methods:
             allowed = ", ".join(methods[path])
-            await _plain(send, 405, f"{path} takes {allowed}.", [(b"allow", allowed.encode())])
+            await plain(send, 405, f"{path} takes {allowed}.", [(b"allow", allowed.encode())])
         else:
-            await _plain(send, 404, f"Nothing here. Try {', '.join(sorted(methods))}.", [])
+            await plain(send, 404, f"Nothing here. Try {', '.join(sorted(methods))}.")
 
     return app
 
@@ -71,6 +71,7 @@ async def respond(send: Send, status: int, headers: Headers, body: bytes) -> Non
     await send({"type": "http.response.body", "body": body})
 
 
-async def _plain(send: Send, status: int, sentence: str, headers: Headers) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), *headers]
+async def plain(send: Send, status: int, sentence: str, headers: Headers | None = None) -> None:
+    """Send one sentence for a person."""
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), *(headers or [])]
     await respond(send, status, headers, f"{sentence}\n".encode())

@@ -3,8 +3,10 @@
 A tool may print, or start a program that does. So the frames get descriptors of their own, and descriptors
 0 and 1 are pointed elsewhere before any tool is loaded: 1 at standard error, 0 at nothing.
 
-No descriptor is ever set to non-blocking: that flag is shared with every process that has the other end of
-it open, a shell for example. We ask before each read or write whether it would block instead.
+No descriptor is ever set to non-blocking: that flag is shared with every process that has the same end of
+it open, a shell for example. We ask before each read or write whether it would block instead. For the same
+reason no loop watches one itself, as uvloop sets the flag on what it watches: the loop watches a selector of
+ours, and that watches the descriptor.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import selectors
 import stat
 import sys
 from dataclasses import dataclass
@@ -49,38 +52,28 @@ class Reader:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        # A file is always ready, and the loop refuses to watch one.
-        self._is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        self._watch = _watch(descriptor, selectors.EVENT_READ)
         self._is_stopped = False
         self._wake: asyncio.Future[None] | None = None
 
     async def read(self) -> bytes:
         """Return the next bytes; none at the end of the stream, or once stopped."""
         if not self._is_stopped:
-            if self._is_file:
+            if self._watch is None:
                 await asyncio.sleep(0)  # the other doors' turn
             else:
-                await self._ready()
-        return b"" if self._is_stopped else os.read(self._descriptor, _CHUNK)
+                self._wake = asyncio.get_running_loop().create_future()
+                await _ready(self._watch, self._wake)
+        try:
+            return b"" if self._is_stopped else os.read(self._descriptor, _CHUNK)
+        except ConnectionResetError:  # a socket's way to end, where it left answers unread
+            return b""
 
     def stop(self) -> None:
         """Let `read` return as if the stream had ended. What was not read stays unread."""
         self._is_stopped = True
         if self._wake is not None:
             _resolve(self._wake)
-
-    async def _ready(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._wake = loop.create_future()
-        try:
-            loop.add_reader(self._descriptor, _resolve, self._wake)
-        except PermissionError:  # what epoll calls a device that is always ready, /dev/null for example
-            self._is_file = True
-            return
-        try:
-            await self._wake
-        finally:
-            loop.remove_reader(self._descriptor)
 
 
 class Writer:
@@ -90,6 +83,7 @@ class Writer:
         self._descriptor = descriptor
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLOUT)
+        self._watch = _watch(descriptor, selectors.EVENT_WRITE)
 
     async def write(self, data: bytes) -> None:
         """Write all of `data`.
@@ -98,18 +92,34 @@ class Writer:
         """
         view = memoryview(data)
         while view:
-            if not self._poll.poll(0):
-                await self._ready()
-            view = view[os.write(self._descriptor, view[:_PIECE]) :]
+            if self._watch is not None and not self._poll.poll(0):
+                await _ready(self._watch, asyncio.get_running_loop().create_future())
+            try:
+                view = view[os.write(self._descriptor, view[:_PIECE]) :]
+            except ConnectionResetError as error:  # what a TCP socket says instead
+                raise BrokenPipeError(*error.args) from None
 
-    async def _ready(self) -> None:
-        loop = asyncio.get_running_loop()
-        ready: asyncio.Future[None] = loop.create_future()
-        loop.add_writer(self._descriptor, _resolve, ready)
-        try:
-            await ready
-        finally:
-            loop.remove_writer(self._descriptor)
+
+def _watch(descriptor: int, event: int) -> selectors.DefaultSelector | None:
+    """Return what a loop can watch to know when `descriptor` is ready, or None where it always is."""
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return None
+    selector = selectors.DefaultSelector()
+    try:
+        selector.register(descriptor, event)
+    except PermissionError:  # epoll's word for a device without a queue, /dev/null for example
+        selector.close()
+        return None
+    return selector
+
+
+async def _ready(watch: selectors.DefaultSelector, wake: asyncio.Future[None]) -> None:
+    loop = asyncio.get_running_loop()
+    loop.add_reader(watch.fileno(), _resolve, wake)
+    try:
+        await wake
+    finally:
+        loop.remove_reader(watch.fileno())
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from portbook.errors import Failed, Reason
@@ -42,7 +42,7 @@ class PythonExecutor:
                 raise ToolExit("exit") from None
         timeout_s = (spec.timeout_ms or self._timeout_ms) / 1000
         if spec.is_async:
-            return await self._run_task(_contained(spec.function(arguments)), timeout_s)
+            return await self._run_task(_contained(spec.function, arguments), timeout_s)
         return await self._workers.run(spec.function, arguments, timeout_s)
 
     async def _run_task(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float) -> Any:
@@ -77,8 +77,8 @@ class PythonExecutor:
             task.exception()  # looked at, so that the loop does not report it
 
 
-async def _contained(coroutine: Any) -> Any:
+async def _contained(function: Callable[[JSONObject], Any], arguments: JSONObject) -> Any:
     try:
-        return await coroutine
+        return await function(arguments)
     except (SystemExit, KeyboardInterrupt):  # a task would let these end the whole process
         raise ToolExit("exit") from None

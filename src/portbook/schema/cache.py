@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from portbook.canonical import fingerprint
-from portbook.schema.engine import Validator, compile_schema
+from portbook.canonical import NotJSON, fingerprint
+from portbook.errors import Finding
+from portbook.schema.engine import BadSchema, Validator, compile_schema
 
 __all__ = ["validator_for"]
 
@@ -21,7 +22,10 @@ def validator_for(schema: Any) -> Validator:
 
     Raises `BadSchema` where it cannot be compiled.
     """
-    key = fingerprint(schema)
+    try:
+        key = fingerprint(schema)
+    except NotJSON as error:
+        raise BadSchema((Finding("", str(error), "json", ""),)) from None
     validator = _compiled.get(key)
     if validator is None:
         # Two threads may compile the same schema at once; setdefault lets the first one win for both.

@@ -8,13 +8,13 @@ message. Pure: no I/O.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import jsonschema_rs
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
-from portbook.schema.references import DIALECT, examine
+from portbook.schema.references import DIALECT, check_dialect, examine
 from portbook.schema.wording import escape_pointer, words
 
 __all__ = ["BadSchema", "SchemaViolation", "Validator", "compile_schema"]
@@ -100,12 +100,8 @@ def compile_schema(schema: Any, fingerprint: str) -> Validator:
 
     Raises `BadSchema` with the first rung's findings.
     """
-    if isinstance(schema, dict):
-        named = cast("dict[str, Any]", schema).get("$schema", DIALECT)
-        if named not in (DIALECT, DIALECT + "#"):
-            raise BadSchema(
-                (Finding("/$schema", f"must be {DIALECT}, the only dialect here", "$schema", ""),)
-            )
+    if findings := check_dialect(schema):
+        raise BadSchema(tuple(findings))
     meta = _compile({"$ref": DIALECT})
     if not meta.is_valid(schema):
         raise BadSchema(tuple(sorted({_finding(error) for error in meta.iter_errors(schema)})))

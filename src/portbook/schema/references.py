@@ -21,7 +21,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 from portbook.errors import Finding
 from portbook.schema.wording import escape_pointer
 
-__all__ = ["DIALECT", "MAX_EVALUATIONS", "examine"]
+__all__ = ["DIALECT", "MAX_EVALUATIONS", "check_dialect", "examine"]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _META: Final = frozenset(
@@ -67,6 +67,15 @@ class _Node:
     same: list[_Path] = field(default_factory=list[_Path])
     parts: list[_Path] = field(default_factory=list[_Path])
     refs: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+
+def check_dialect(schema: Any, path: _Path = ()) -> list[Finding]:
+    """Return what is wrong with the dialect that `schema` names; one inside of another may name its own."""
+    named = cast("dict[str, Any]", schema).get("$schema", DIALECT) if isinstance(schema, dict) else DIALECT
+    if named in (DIALECT, DIALECT + "#"):
+        return []
+    message = f"must be {DIALECT}, the only dialect here"
+    return [Finding(escape_pointer((*path, "$schema")), message, "$schema", "")]
 
 
 def examine(schema: Any) -> list[Finding]:
@@ -139,6 +148,7 @@ class _Document:
         waiting = list(self.nodes.values())
         while waiting:
             node = waiting.pop()
+            findings.extend(check_dialect(node.schema, node.path))
             for keyword, reference in node.refs:
                 address = _join(node.base, reference)
                 target = self._target(address)

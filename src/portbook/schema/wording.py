@@ -40,6 +40,11 @@ def _named(names: list[str]) -> str:
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
 
 
+def _count(number: int, noun: str) -> str:
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number} {noun if number == 1 else plural}"
+
+
 def _forms(branches: list[list[Any]]) -> str:
     """Return what the branches ask for, where each fails in one way and on the value itself."""
     alone = [errors[0] for errors in branches if len(errors) == 1]
@@ -54,7 +59,7 @@ def _forms(branches: list[list[Any]]) -> str:
 
 
 _SENTENCES: dict[str, Callable[[Any], str]] = {
-    "AdditionalItems": lambda kind: f"at most {kind.limit} items are allowed",
+    "AdditionalItems": lambda kind: f"has more than {_count(kind.limit, 'item')}",
     "AdditionalProperties": lambda kind: f"unexpected property {_named(kind.unexpected)}",
     "AnyOf": lambda kind: _forms(kind.context),
     "BacktrackLimitExceeded": lambda kind: "too costly to match against its pattern",
@@ -67,14 +72,14 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
     "ExclusiveMinimum": lambda kind: f"must be above {kind.limit}",
     "FalseSchema": lambda kind: "nothing is allowed here",
     "Format": lambda kind: f"is not a valid {kind.format}",
-    "MaxItems": lambda kind: f"has more than {kind.limit} items",
+    "MaxItems": lambda kind: f"has more than {_count(kind.limit, 'item')}",
     "Maximum": lambda kind: f"above the maximum {kind.limit}",
-    "MaxLength": lambda kind: f"longer than {kind.limit} characters",
-    "MaxProperties": lambda kind: f"has more than {kind.limit} properties",
-    "MinItems": lambda kind: f"has fewer than {kind.limit} items",
+    "MaxLength": lambda kind: f"longer than {_count(kind.limit, 'character')}",
+    "MaxProperties": lambda kind: f"has more than {_count(kind.limit, 'property')}",
+    "MinItems": lambda kind: f"has fewer than {_count(kind.limit, 'item')}",
     "Minimum": lambda kind: f"below the minimum {kind.limit}",
-    "MinLength": lambda kind: f"shorter than {kind.limit} characters",
-    "MinProperties": lambda kind: f"has fewer than {kind.limit} properties",
+    "MinLength": lambda kind: f"shorter than {_count(kind.limit, 'character')}",
+    "MinProperties": lambda kind: f"has fewer than {_count(kind.limit, 'property')}",
     "MultipleOf": lambda kind: f"must be a multiple of {kind.multiple_of}",
     "Not": lambda kind: "has a form that is not allowed",
     "OneOfMultipleValid": lambda kind: "matches more than one of the allowed forms",

@@ -154,10 +154,10 @@ def violations(ending: Ending) -> list[dict[str, str]]:
 def generic_error(ending: Ending) -> dict[str, object]:
     """Return the error object of a message in which no wire contract could be recognised."""
     row = ending.row
-    error: dict[str, object] = {"code": row.jsonrpc, "message": row.jsonrpc_message}
+    data: dict[str, object] = {"reason": ending.reason.value, "hint": row.sentence}
     if ending.findings:
-        error["data"] = {"violations": violations(ending)}
-    return error
+        data["violations"] = violations(ending)
+    return {"code": row.jsonrpc, "message": row.jsonrpc_message, "data": data}
 
 
 def result_frame(token: bytes, result: bytes) -> bytes:

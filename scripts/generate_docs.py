@@ -18,7 +18,7 @@ from portbook.cli.main import cli
 from portbook.errors import REASONS, CanonicalError, Reason, Row
 from portbook.settings import CONFIG_NAME, SETTINGS, Setting
 
-REFERENCE: Final = Path(__file__).resolve().parent / "reference"
+REFERENCE: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
 _NOTICE: Final = "<!-- Generated. Do not edit: change the code, then run scripts/generate-docs. -->\n"
 

@@ -1,1 +1,0 @@
-"""MCP itself: its revisions, its methods, and whether a message conforms. Pure: no I/O."""

@@ -1,0 +1,521 @@
+"""The NDJSON door: in order, one at a time, and nothing held back while somebody waits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from harness import invoke
+from portbook.assembly import assemble
+from portbook.boundary import Boundary
+from portbook.doors.ndjson import NdjsonDoor
+from portbook.doors.streams import Reader, Writer
+from portbook.model import Answer, Arrival
+from portbook.settings import load_settings
+from portbook.sinks import MemorySink
+from portbook.wire.framing import OVERSIZE, Frame
+
+pytestmark = pytest.mark.timeout(
+    60
+)  # an answer that is held back hangs its test; that is a failure, not a wait
+
+ARRIVAL = Arrival("stdio", "stdio", key="a key")
+
+
+class Scripted:
+    """A boundary that does what the frame says, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.arrivals: set[Arrival] = set()
+        self.waiting: dict[str, asyncio.Future[str]] = {}
+
+    async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
+        self.arrivals.add(arrival)
+        if frame is OVERSIZE:
+            return Answer(b"<too long>", 413)
+        name = frame.decode()
+        verb = name.split()[0]
+        self.log.append(f"+{name}")
+        try:
+            if verb == "wait":
+                await self.gate(name)
+            elif verb == "twice":
+                await self.gate(name)
+                await asyncio.sleep(0)
+                await self.gate(name)
+            elif verb == "turn":
+                await asyncio.sleep(0)
+            elif verb == "fail":
+                with contextlib.suppress(ValueError):
+                    await self.gate(name)
+                    return Answer(b"<it did not fail>", 200)
+            elif verb == "big":
+                return Answer(b"<" + name.encode() * 3000 + b">", 200)
+        finally:
+            self.log.append(f"-{name}")
+        if verb == "note":
+            return Answer(b"<never to be sent>", 200, is_notification=True)
+        if verb == "mute":
+            return Answer(None, 202, is_notification=True)
+        return Answer(b"<" + frame + b">", 200)
+
+    async def gate(self, name: str) -> None:
+        self.waiting[name] = asyncio.get_running_loop().create_future()
+        await self.waiting[name]
+
+    async def waits(self, name: str) -> asyncio.Future[str]:
+        """Wait until a call waits, and return what it waits for."""
+        while (gate := self.waiting.get(name)) is None or gate.done():  # noqa: ASYNC110 - of the code under test
+            await asyncio.sleep(0)
+        return gate
+
+
+class Ends:
+    """Both sides of the two streams of a door: ours to write calls and read answers, its to serve."""
+
+    def __init__(self, kind: str) -> None:
+        if kind == "pipes":
+            self.incoming, self.calls = os.pipe()
+            self.answers, self.outgoing = os.pipe()
+        else:
+            self.incoming, self.calls = (end.detach() for end in socket.socketpair())
+            self.answers, self.outgoing = (end.detach() for end in socket.socketpair())
+        self._open = {self.incoming, self.calls, self.answers, self.outgoing}
+        self.received = b""
+
+    def send(self, data: bytes) -> None:
+        os.write(self.calls, data)
+
+    def close(self, end: int) -> None:
+        """Close one end, once: its number may be somebody else's by then."""
+        if end in self._open:
+            self._open.remove(end)
+            os.close(end)
+
+    def end(self) -> None:
+        self.close(self.calls)
+
+    async def receive(self, expected: bytes) -> None:
+        """Read answers until there are as many bytes as expected, which must be those."""
+        reader = Reader(self.answers)
+        start = len(self.received)
+        while len(self.received) - start < len(expected):
+            chunk = await reader.read()
+            assert chunk, "the answers ended too early"
+            self.received += chunk
+        assert self.received[start:] == expected
+
+    def rest(self) -> bytes:
+        """Return what else was answered; the door is done."""
+        self.close(self.outgoing)
+        return b"".join(iter(lambda: os.read(self.answers, 65_536), b""))
+
+    def close_all(self) -> None:
+        for end in list(self._open):
+            self.close(end)
+
+
+@pytest.fixture(params=["pipes", "socketpairs"])
+def ends(request: pytest.FixtureRequest) -> Iterator[Ends]:
+    made = Ends(request.param)
+    yield made
+    made.close_all()
+
+
+def open_door(boundary: Scripted | Boundary, ends: Ends) -> NdjsonDoor:
+    return NdjsonDoor(cast("Boundary", boundary), Reader(ends.incoming), Writer(ends.outgoing), ARRIVAL)
+
+
+@contextlib.asynccontextmanager
+async def serving(boundary: Scripted | Boundary, ends: Ends) -> AsyncIterator[NdjsonDoor]:
+    """Serve while the body runs; then end the input, and wait for the door to be done."""
+    door = open_door(boundary, ends)
+    task = asyncio.create_task(door.serve())
+    yield door
+    ends.end()
+    await task
+
+
+def serve_all(boundary: Scripted, ends: Ends, stream: bytes) -> bytes:
+    """Serve a short stream from its beginning to its end, and return the answers."""
+    ends.send(stream)
+    ends.end()
+    asyncio.run(open_door(boundary, ends).serve())
+    return ends.rest()
+
+
+def case(name: str, stream: bytes, answers: bytes) -> Any:
+    return pytest.param(stream, answers, id=name)
+
+
+@pytest.mark.parametrize(
+    ("stream", "answers"),
+    [
+        case("nothing", b"", b""),
+        case("one call", b"a\n", b"<a>\n"),
+        case("calls in order", b"a\nb\nc\n", b"<a>\n<b>\n<c>\n"),
+        case(
+            "calls that wait keep their place",
+            b"a\nturn 1\nb\nturn 2\nc\n",
+            b"<a>\n<turn 1>\n<b>\n<turn 2>\n<c>\n",
+        ),
+        case("an unterminated last line is a call", b"a\nb", b"<a>\n<b>\n"),
+        case("an unterminated last line that waits", b"a\nturn", b"<a>\n<turn>\n"),
+        case("a notification is not answered", b"a\nnote 1\nb\nnote 2\n", b"<a>\n<b>\n"),
+        case("an answer without a body is not written", b"mute\na\nmute\n", b"<a>\n"),
+        case("blank lines are nothing", b"\n  \n\r\na\n\t\n", b"<a>\n"),
+        case("only LF ends a line", b"a\rb\x0bc\n", b"<a\rb\x0bc>\n"),
+    ],
+)
+def test_each_line_is_answered_in_a_line_in_order(ends: Ends, stream: bytes, answers: bytes) -> None:
+    boundary = Scripted()
+    assert serve_all(boundary, ends, stream) == answers
+    assert boundary.arrivals <= {ARRIVAL}
+
+
+def test_calls_run_strictly_one_at_a_time(ends: Ends) -> None:
+    boundary = Scripted()
+    serve_all(boundary, ends, b"a\nturn 1\nnote\nturn 2\nb")
+    assert boundary.log == [
+        "+a",
+        "-a",
+        "+turn 1",
+        "-turn 1",
+        "+note",
+        "-note",
+        "+turn 2",
+        "-turn 2",
+        "+b",
+        "-b",
+    ]
+
+
+def test_each_answer_is_written_before_the_next_call_comes(ends: Ends) -> None:
+    async def main() -> None:
+        async with serving(Scripted(), ends):
+            for name in (b"a", b"turn", b"b"):
+                ends.send(name + b"\n")
+                await ends.receive(b"<" + name + b">\n")
+            ends.send(b"half a ")
+            ends.send(b"line\n")
+            await ends.receive(b"<half a line>\n")
+
+    asyncio.run(main())
+
+
+def test_answers_before_a_call_that_waits_are_written_before_it_ends(ends: Ends) -> None:
+    boundary = Scripted()
+
+    async def main() -> None:
+        async with serving(boundary, ends):
+            ends.send(b"a\nb\nwait 1\nc\nwait 2\n")
+            await ends.receive(b"<a>\n<b>\n")
+            assert boundary.log[-1] == "+wait 1"
+            (await boundary.waits("wait 1")).set_result("")
+            await ends.receive(b"<wait 1>\n<c>\n")
+            assert boundary.log[-1] == "+wait 2"
+            (await boundary.waits("wait 2")).set_result("")
+            await ends.receive(b"<wait 2>\n")
+
+    asyncio.run(main())
+
+
+def test_a_call_may_wait_more_than_once_and_for_what_fails(ends: Ends) -> None:
+    boundary = Scripted()
+
+    async def main() -> None:
+        async with serving(boundary, ends):
+            ends.send(b"twice\nfail\na\n")
+            (await boundary.waits("twice")).set_result("")
+            (await boundary.waits("twice")).set_result("")
+            await ends.receive(b"<twice>\n")
+            (await boundary.waits("fail")).set_exception(ValueError())
+            await ends.receive(b"<fail>\n<a>\n")
+
+    asyncio.run(main())
+
+
+def test_a_line_too_long_is_answered_and_the_next_is_served(ends: Ends) -> None:
+    stream = b"a\n" + b"x" * 3_000_000 + b"\nb\n"
+
+    def send() -> None:
+        view = memoryview(stream)
+        while view:
+            view = view[os.write(ends.calls, view) :]
+        ends.end()
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    asyncio.run(open_door(Scripted(), ends).serve())
+    sender.join()
+    assert ends.rest() == b"<a>\n<too long>\n<b>\n"
+
+
+class Counting:
+    """A writer that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+
+    async def write(self, data: bytes) -> None:
+        self.writes.append(data)
+
+
+def test_answers_are_written_together_but_not_without_end(ends: Ends) -> None:
+    writer = Counting()
+    few = [b"%d" % at for at in range(100)]
+    many = [b"big %d" % at for at in range(20)]
+    door = NdjsonDoor(cast("Boundary", Scripted()), Reader(ends.incoming), cast("Writer", writer), ARRIVAL)
+    ends.send(b"".join(name + b"\n" for name in few))
+
+    async def main() -> None:
+        task = asyncio.create_task(door.serve())
+        while not writer.writes:  # noqa: ASYNC110 - of the code under test
+            await asyncio.sleep(0)
+        assert writer.writes == [b"".join(b"<" + name + b">\n" for name in few)]
+        ends.send(b"".join(name + b"\n" for name in many))
+        ends.end()
+        await task
+
+    asyncio.run(main())
+    assert b"".join(writer.writes[1:]) == b"".join(b"<" + name * 3000 + b">\n" for name in many)
+    assert 1 < len(writer.writes[1:]) < len(many)
+    assert max(map(len, writer.writes)) < 2 * 65_536
+
+
+def test_a_slow_reader_loses_nothing_and_gets_it_in_order(ends: Ends) -> None:
+    names = [b"big %d" % at if at % 3 else b"turn %d" % at for at in range(150)]
+    received: list[bytes] = []
+
+    def receive() -> None:
+        size = 1
+        while chunk := os.read(ends.answers, size):
+            received.append(chunk)
+            size = size * 3 % 8191
+
+    async def main() -> None:
+        async with serving(Scripted(), ends):
+            ends.send(b"".join(name + b"\n" for name in names))
+            for _ in range(500):  # far more than fits is written by now, and nobody has read any of it
+                await asyncio.sleep(0)
+            reader.start()
+        ends.close(ends.outgoing)
+        await asyncio.to_thread(reader.join)
+
+    reader = threading.Thread(target=receive)
+    asyncio.run(main())
+    assert b"".join(received) == b"".join(
+        b"<" + (name * 3000 if name.startswith(b"big") else name) + b">\n" for name in names
+    )
+
+
+def test_a_regular_file_is_served_like_a_stream(ends: Ends, tmp_path: Path) -> None:
+    names = [b"turn %d" % at if at % 100 == 0 else b"%d" % at for at in range(20_000)]
+    (tmp_path / "calls").write_bytes(b"\n".join(names))
+    received: list[bytes] = []
+    receiving = threading.Thread(
+        target=lambda: received.extend(iter(lambda: os.read(ends.answers, 65_536), b""))
+    )
+    receiving.start()
+    with (tmp_path / "calls").open("rb") as file:
+        door = NdjsonDoor(cast("Boundary", Scripted()), Reader(file.fileno()), Writer(ends.outgoing), ARRIVAL)
+        asyncio.run(door.serve())
+    ends.close(ends.outgoing)
+    receiving.join()
+    assert b"".join(received) == b"".join(b"<" + name + b">\n" for name in names)
+
+
+# --- stopping
+
+
+def test_stopping_finishes_the_call_in_flight_and_never_starts_the_next(ends: Ends) -> None:
+    boundary = Scripted()
+
+    async def main() -> None:
+        async with serving(boundary, ends) as door:
+            ends.send(b"a\nwait\nb\nturn\nc")
+            gate = await boundary.waits("wait")
+            door.stop()
+            await asyncio.sleep(0)
+            assert boundary.log[-1] == "+wait"
+            gate.set_result("")
+
+    asyncio.run(main())
+    assert ends.rest() == b"<a>\n<wait>\n"
+    assert boundary.log == ["+a", "-a", "+wait", "-wait"]
+
+
+def test_stopping_an_idle_door_ends_it_and_half_a_line_never_runs(ends: Ends) -> None:
+    boundary = Scripted()
+
+    async def main() -> None:
+        door = open_door(boundary, ends)
+        task = asyncio.create_task(door.serve())
+        ends.send(b"a\nhalf a line")
+        await ends.receive(b"<a>\n")
+        door.stop()
+        await task  # though the input has not ended
+
+    asyncio.run(main())
+    assert boundary.log == ["+a", "-a"]
+    assert ends.rest() == b""
+
+
+def test_a_door_that_was_stopped_before_it_served_serves_nothing(ends: Ends) -> None:
+    boundary = Scripted()
+
+    async def main() -> None:
+        door = open_door(boundary, ends)
+        ends.send(b"a\n")
+        door.stop()
+        await door.serve()
+
+    asyncio.run(main())
+    assert boundary.log == []
+
+
+# --- nobody reads any more
+
+
+@pytest.mark.parametrize(
+    "frame", [b"a\n", b"turn\n", b"a\nturn\n", b"a"], ids=["quick", "waits", "both", "last"]
+)
+def test_a_door_whose_answers_nobody_reads_says_so(ends: Ends, frame: bytes) -> None:
+    ends.close(ends.answers)
+    with pytest.raises(BrokenPipeError):
+        serve_all(Scripted(), ends, frame)
+
+
+def test_notifications_are_served_on_when_nobody_reads(ends: Ends) -> None:
+    boundary = Scripted()
+    ends.close(ends.answers)
+    ends.send(b"note 1\nnote 2\n")
+    ends.end()
+    asyncio.run(open_door(boundary, ends).serve())
+    assert boundary.log == ["+note 1", "-note 1", "+note 2", "-note 2"]
+
+
+# --- with the real boundary
+
+
+TOOLS = """
+import asyncio
+from portbook import Toolset
+
+toolset = Toolset("ndjson")
+
+@toolset.tool(effect="read", inline=True)
+def echo(text: str) -> str:
+    return text
+
+@toolset.tool(effect="read")
+def echo_in_thread(text: str) -> str:
+    return text
+
+@toolset.tool(effect="read")
+async def echo_later(text: str) -> str:
+    await asyncio.sleep(0)
+    return text
+
+@toolset.tool(effect="read")
+async def forever() -> None:
+    await asyncio.Event().wait()
+"""
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Boundary, MemorySink]]:
+    (tmp_path / "tools_for_ndjson.py").write_text(TOOLS)
+    flags = {"docs.enabled": False, "python.toolsets": [str(tmp_path / "tools_for_ndjson.py")]}
+    sink = MemorySink()
+    assembled = assemble(load_settings(None, {}, flags, tmp_path), is_exposed=False, sink=sink)
+    yield assembled.boundary, sink
+    assembled.close()
+
+
+Served = tuple[Boundary, MemorySink]
+
+
+def test_every_way_to_run_a_tool_is_answered_in_order_with_its_id(ends: Ends, served: Served) -> None:
+    boundary, sink = served
+    calls = [
+        (tool, f"{tool} {at}")
+        for at in range(10)
+        for tool in ("echo", "echo_in_thread", "echo_later", "echo")
+    ]
+
+    async def main() -> None:
+        async with serving(boundary, ends):
+            ends.send(b"".join(invoke(tool, {"text": text}, id=text) + b"\n" for tool, text in calls))
+            await ends.receive(
+                b"".join(
+                    b'{"jsonrpc":"2.0","id":"%s","result":"%s"}\n' % ((text.encode(),) * 2)
+                    for _, text in calls
+                )
+            )
+
+    asyncio.run(main())
+    assert [record["metadata"]["toolId"] for record in sink.records] == [
+        f"mcp.tool:{tool}" for tool, _ in calls
+    ]  # type: ignore[index]
+    assert {record["transport"] for record in sink.records} == {"stdio"}
+
+
+def endings(sink: MemorySink) -> list[object]:
+    return [record["error"] and record["error"]["reason"] for record in sink.records]  # type: ignore[index,call-overload]
+
+
+def test_a_call_in_flight_is_recorded_when_it_turns_out_that_nobody_reads(ends: Ends, served: Served) -> None:
+    boundary, sink = served
+    ends.close(ends.answers)
+    ends.send(invoke("echo", {"text": "x"}) + b"\n" + invoke("forever", {}) + b"\n")
+
+    async def main() -> None:
+        # As long as the exception is held, so is each frame it came through: the record must not wait so long.
+        with pytest.raises(BrokenPipeError) as held:
+            await open_door(boundary, ends).serve()
+        assert endings(sink) == [None, "CANCELLED"]
+        del held
+
+    asyncio.run(main())
+
+
+def test_a_call_in_flight_is_recorded_when_the_door_is_cancelled(ends: Ends, served: Served) -> None:
+    boundary, sink = served
+
+    async def main() -> None:
+        task = asyncio.create_task(open_door(boundary, ends).serve())
+        ends.send(invoke("echo", {"text": "x"}, id=1) + b"\n" + invoke("forever", {}) + b"\n")
+        await ends.receive(b'{"jsonrpc":"2.0","id":1,"result":"x"}\n')
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert endings(sink) == [None, "CANCELLED"]
+
+
+def test_a_notification_runs_and_is_recorded_and_not_answered(ends: Ends, served: Served) -> None:
+    boundary, sink = served
+    notification = json.loads(invoke("echo", {"text": "x"}))
+    del notification["id"]
+
+    async def main() -> None:
+        async with serving(boundary, ends):
+            ends.send(json.dumps(notification).encode() + b"\n" + invoke("echo", {"text": "y"}, id=2) + b"\n")
+            await ends.receive(b'{"jsonrpc":"2.0","id":2,"result":"y"}\n')
+
+    asyncio.run(main())
+    assert ends.rest() == b""
+    assert len(sink.records) == 2

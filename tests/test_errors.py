@@ -1,0 +1,142 @@
+"""The table of reasons: complete, consistent, and in it exactly the five codes of the envelope contract."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from portbook.errors import REASONS, CanonicalError, Ending, Failed, Finding, Reason, Refused, Row, Stage
+
+# The table of the envelope specification, as it stands there.
+CONTRACT = {
+    "INVALID_INPUT": (400, -32602, "Invalid params"),
+    "INVALID_OUTPUT": (502, -32002, "Invalid tool output"),
+    "NOT_FOUND": (404, -32004, "Resource not found"),
+    "UNAUTHORIZED": (401, -32001, "Unauthorized"),
+    "INTERNAL_ERROR": (500, -32603, "Internal error"),
+}
+
+# JSON-RPC 2.0, section 5.1: these numbers have these words.
+JSONRPC_WORDS = {-32700: "Parse error", -32600: "Invalid Request", -32601: "Method not found"}
+
+# Of `portbook call`: the kind of error tells the exit status, whatever the reason.
+EXITS = {"INTERNAL_ERROR": 1, "INVALID_INPUT": 2, "UNAUTHORIZED": 3, "NOT_FOUND": 4, "INVALID_OUTPUT": 5}
+
+every_reason = pytest.mark.parametrize("reason", list(Reason))
+every_code = pytest.mark.parametrize("code", list(CONTRACT))
+
+
+def test_every_reason_has_one_row_and_every_row_a_reason() -> None:
+    assert list(REASONS) == list(Reason)
+    assert [reason.value for reason in Reason] == [reason.name for reason in Reason]
+
+
+@every_reason
+def test_every_column_of_a_row_is_filled(reason: Reason) -> None:
+    row = REASONS[reason]
+    empty = [field.name for field in dataclasses.fields(Row) if getattr(row, field.name) in ("", None, 0)]
+    assert empty in ([], ["detail"])
+    assert isinstance(row.stage, Stage)
+    assert re.fullmatch(r"[A-Z][^{}]{20,}\.", row.sentence)
+    assert row.canonical in CONTRACT
+    assert re.fullmatch(r"([A-Z]+(_[A-Z]+)*)?", row.detail)
+    assert -32768 <= row.jsonrpc <= -32000
+    assert 400 <= row.http <= 599
+    assert row.exit == EXITS[row.canonical]
+
+
+@every_reason
+def test_the_status_of_a_row_is_its_codes_unless_a_detail_says_more(reason: Reason) -> None:
+    row = REASONS[reason]
+    assert row.detail or row.http == CanonicalError.to_http_status(row.canonical)
+
+
+@every_reason
+def test_a_number_of_jsonrpc_has_the_words_of_jsonrpc(reason: Reason) -> None:
+    row = REASONS[reason]
+    assert row.jsonrpc_message == JSONRPC_WORDS.get(row.jsonrpc, row.jsonrpc_message)
+
+
+def test_every_stage_is_one_in_which_something_can_end() -> None:
+    assert {row.stage for row in REASONS.values()} == set(Stage)
+
+
+def test_the_codes_are_those_of_the_contract_in_its_order() -> None:
+    assert CanonicalError.codes() == tuple(CONTRACT)
+
+
+@every_code
+def test_a_code_has_the_contracts_status_number_and_message(code: str) -> None:
+    error = CanonicalError.to_jsonrpc_error(code)
+    assert (CanonicalError.to_http_status(code), error["code"], error["message"]) == CONTRACT[code]
+
+
+@every_code
+def test_an_error_object_holds_code_message_and_canonical_code_and_nothing_else(code: str) -> None:
+    _, number, message = CONTRACT[code]
+    error = CanonicalError.to_jsonrpc_error(code)
+    assert error == {"code": number, "message": message, "data": {"canonical_code": code}}
+    assert list(error) == ["code", "message", "data"]
+
+
+@every_code
+def test_a_changed_error_object_changes_no_other(code: str) -> None:
+    before = CanonicalError.to_jsonrpc_error(code)
+    spoiled: Any = CanonicalError.to_jsonrpc_error(code)
+    spoiled["data"]["canonical_code"] = "SPOILED"
+    spoiled["data"]["reason"] = "SPOILED"
+    spoiled["code"] = 0
+    assert CanonicalError.to_jsonrpc_error(code) == before
+
+
+@pytest.mark.parametrize("ask", [CanonicalError.to_http_status, CanonicalError.to_jsonrpc_error])
+@pytest.mark.parametrize(
+    "code", ["", "invalid_input", "INVALID_INPUT ", "BAD_ARGUMENTS", "TIMEOUT", None, 400]
+)
+def test_an_unknown_code_is_a_key_error(ask: Callable[[Any], object], code: Any) -> None:
+    with pytest.raises(KeyError):
+        ask(code)
+
+
+@pytest.mark.parametrize("kind", [Refused, Failed])
+def test_an_ending_carries_its_reason_and_says_nothing_else(kind: type[Ending]) -> None:
+    finding = Finding("/a", "expected string", "type", "/properties/a/type")
+    ending = kind(Reason.BAD_ARGUMENTS, (finding,), note="ValueError at tools.py:3 in f")
+    assert (ending.reason, ending.findings) == (Reason.BAD_ARGUMENTS, (finding,))
+    assert ending.note == "ValueError at tools.py:3 in f"
+    assert ending.row is REASONS[Reason.BAD_ARGUMENTS]
+    assert str(ending) == "BAD_ARGUMENTS"
+
+
+def test_an_ending_without_more_has_no_findings_and_no_note() -> None:
+    ending = Refused(Reason.UNKNOWN_TOOL)
+    assert (ending.findings, ending.note) == ((), None)
+
+
+def test_refused_and_failed_are_endings_and_never_each_other() -> None:
+    assert issubclass(Refused, Ending)
+    assert issubclass(Failed, Ending)
+    assert not issubclass(Refused, Failed)
+    assert not issubclass(Failed, Refused)
+
+
+def test_findings_sort_by_pointer_then_message() -> None:
+    findings = [Finding("/b", "a", "k", ""), Finding("/a", "z", "a", ""), Finding("/a", "b", "z", "")]
+    assert [(finding.pointer, finding.message) for finding in sorted(findings)] == [
+        ("/a", "b"),
+        ("/a", "z"),
+        ("/b", "a"),
+    ]
+
+
+def test_a_finding_and_a_row_do_not_change() -> None:
+    for value, name in (
+        (Finding("", "", "", ""), "pointer"),
+        (REASONS[Reason.INTERNAL], "http"),
+    ):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(value, name, "changed")

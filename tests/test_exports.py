@@ -1,0 +1,44 @@
+"""What `import portbook` offers, and what it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import portbook
+from portbook.errors import CanonicalError
+from portbook.tools.registry import SchemaRegistry
+from portbook.tools.toolset import Toolset
+from portbook.version import __version__
+
+
+def test_the_package_exports_exactly_four_names() -> None:
+    exported = {name: getattr(portbook, name) for name in portbook.__all__}
+    assert exported == {
+        "CanonicalError": CanonicalError,
+        "SchemaRegistry": SchemaRegistry,
+        "Toolset": Toolset,
+        "__version__": __version__,
+    }
+
+
+def test_a_star_import_gives_the_same_names() -> None:
+    names: dict[str, object] = {}
+    exec("from portbook import *", names)
+    assert names.keys() - {"__builtins__"} == set(portbook.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error_that_says_so() -> None:
+    with pytest.raises(AttributeError, match="module 'portbook' has no attribute 'Tolset'"):
+        _ = portbook.Tolset  # type: ignore[attr-defined]
+
+
+def test_importing_the_package_loads_neither_the_schema_engine_nor_pydantic() -> None:
+    code = (
+        "import sys, portbook; portbook.__version__;"
+        "print(sorted({'jsonschema_rs', 'pydantic', 'orjson', 'apsw', 'uvicorn'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
+    assert done.stdout == b"[]\n"
