@@ -163,11 +163,12 @@ def _cell(summary: dict[str, float] | None, form: str) -> str:
 
 def _noise(runs: dict[str, list[Run]]) -> str:
     """Say how far the numbers can be trusted."""
-    spreads: list[str] = []
-    for name, own in runs.items():
-        for column in ("calls_per_second", "cpu_us"):
-            if (summary := _summary(own, column)) is not None:
-                spreads.append(f"{name} {_HEADINGS[column][0]} {summary['spread']:.0%}")
+    spreads = [
+        f"{name} {_HEADINGS[column][0]} {summary['spread']:.0%}"
+        for name, own in runs.items()
+        for column in ("calls_per_second", "cpu_us")
+        if (summary := _summary(own, column)) is not None
+    ]
     return (
         f"Noise, from the worst run to the best: {'; '.join(spreads)}.\n"
         f"Load of the machine over the last minute: {os.getloadavg()[0]:.1f}. "

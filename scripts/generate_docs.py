@@ -24,6 +24,7 @@ _NOTICE: Final = "<!-- Generated. Do not edit: change the code, then run scripts
 
 # Settings that a flag sets; a flag that no command has stops the generation.
 _FLAGS: Final = {
+    "schema_override_uri": "--schema-override",
     "server.host": "--host",
     "server.port": "--port",
     "audit.log_dir": "--log-dir",
@@ -38,6 +39,15 @@ _TYPES: Final = {
     "switch": "true or false",
     "texts": "list of strings",
     "keys": "list of tables",
+    "mode": "enforce, warn or off",
+    "address": "path or address",
+}
+
+# What to show for settings that have no default and are not plain paths.
+_SAMPLES: Final = {
+    "keys.required": "true",
+    "schema_override_uri": '"path/to/schema.json"',
+    "schema_override_sha256": '"…"',
 }
 
 # Read before there are settings, or not a setting at all.
@@ -56,14 +66,15 @@ def pages() -> dict[Path, str]:
 # -- commands
 
 
-def commands() -> Iterator[click.Context]:
-    """Yield the context of the program itself and of each of its verbs."""
-    root = click.Context(cli, info_name="portbook", **cli.context_settings)
-    yield root
-    for name in cli.list_commands(root):
-        command = cli.get_command(root, name)
-        assert command is not None
-        yield click.Context(command, info_name=name, parent=root)
+def commands(context: click.Context | None = None) -> Iterator[click.Context]:
+    """Yield the context of the program itself and of each of its verbs, at any depth."""
+    context = context or click.Context(cli, info_name="portbook", **cli.context_settings)
+    yield context
+    if isinstance(context.command, click.Group):
+        for name in context.command.list_commands(context):
+            command = context.command.get_command(context, name)
+            assert command is not None
+            yield from commands(click.Context(command, info_name=name, parent=context))
 
 
 def _cli() -> list[str]:
@@ -82,7 +93,8 @@ def _cli() -> list[str]:
             for name in group.list_commands(context):
                 command = group.get_command(context, name)
                 assert command is not None
-                lines.append(f"| [`{name}`](#portbook-{name}) | {_cell(command.get_short_help_str(200))} |")
+                anchor = f"{context.command_path} {name}".replace(" ", "-")
+                lines.append(f"| [`{name}`](#{anchor}) | {_cell(command.get_short_help_str(200))} |")
             lines.append("")
         lines += ["| option | |", "| --- | --- |"]
         for parameter in context.command.get_params(context):
@@ -186,19 +198,17 @@ def _value(setting: Setting) -> str:
 
 
 def _toml() -> Iterator[str]:
-    section = None
+    section = ""  # what stands before the first section belongs to none
     for setting in SETTINGS:
-        head, _, name = setting.key.partition(".")
+        head, _, name = setting.key.rpartition(".")
         if setting.kind == "keys":
             yield from ("", f"# [[{setting.key}]]", '# name = "ada"', '# sha256 = "…"')
             continue
         if head != section:
-            if section is not None:
-                yield ""
-            yield f"[{head}]"
+            yield from ("", f"[{head}]")
             section = head
         if setting.default is None:
-            sample = "true" if setting.kind == "switch" else f'"path/to/{name}"'
+            sample = _SAMPLES.get(setting.key, f'"path/to/{name}"')
             yield f"# {name} = {sample}"
         else:
             yield f"{name} = {_value(setting)}"
@@ -234,16 +244,23 @@ def _reasons() -> list[str]:
         "From `read` on, the answer has the code too; before that, nothing is known of the message yet, and",
         "the answer is JSON-RPC's own.",
         "",
-        "| reason | stage | code | `data.reason` | HTTP | exit |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| reason | stage | envelope | `data.reason` | MCP | HTTP | exit |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for reason, row in REASONS.items():
         detail = f"`{row.detail}`" if row.detail else ""
         link = f"[`{reason}`](#{reason.lower()})"
-        lines.append(f"| {link} | {row.stage} | `{row.canonical}` | {detail} | {row.http} | {row.exit} |")
+        cells = (link, row.stage, f"`{row.canonical}`", detail, row.jsonrpc, row.http, row.exit)
+        lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
     for reason, row in REASONS.items():
         lines += ["", f"### {reason}", "", row.sentence, "", *_told(reason, row)]
     return lines
+
+
+def _since(row: Row) -> str:
+    if not row.told_to_model_since:
+        return "."
+    return f"; to `tools/call`, from {row.told_to_model_since} on, a result with `isError` instead."
 
 
 def _told(reason: Reason, row: Row) -> list[str]:
@@ -257,6 +274,8 @@ def _told(reason: Reason, row: Row) -> list[str]:
         lines = ["- Answer: a result that says `payload_too_large`; see [Envelope](envelope.md#size)."]
     elif row.stage in ("frame", "parse", "classify"):
         lines = [f"- Answer: `{outside}`"]
+    else:
+        lines.append(f"- Answer to an MCP message: `{outside}`{_since(row)}")
     return [*lines, f"- HTTP status {row.http}; `portbook call` exits with {row.exit}."]
 
 

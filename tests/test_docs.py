@@ -69,18 +69,26 @@ def test_a_generated_page_says_how_to_make_it_again(page: Path) -> None:
 
 def test_every_command_and_option_is_documented() -> None:
     page = read("cli.md")
-    root = click.Context(cli)
-    for name in cli.list_commands(root):
-        command = cli.get_command(root, name)
-        assert command is not None
-        _, found, section = page.partition(f"\n## portbook {name}\n")
-        assert found, name
+    for context in _commands(click.Context(cli, info_name="portbook")):
+        _, found, section = page.partition(f"\n## {context.command_path}\n")
+        assert found, context.command_path
         section = section.partition("\n## ")[0]
-        for parameter in command.params:
+        for parameter in context.command.params:
             written = (
-                parameter.opts if isinstance(parameter, click.Option) else [parameter.make_metavar(root)]
+                parameter.opts if isinstance(parameter, click.Option) else [parameter.make_metavar(context)]
             )
-            assert all(form in section for form in written), (name, written)
+            assert all(form in section for form in written), (context.command_path, written)
+
+
+def _commands(context: click.Context) -> Iterator[click.Context]:
+    """Yield the contexts of all commands below, at any depth."""
+    if isinstance(context.command, click.Group):
+        for name in context.command.list_commands(context):
+            command = context.command.get_command(context, name)
+            assert command is not None
+            below = click.Context(command, info_name=name, parent=context)
+            yield below
+            yield from _commands(below)
 
 
 def test_every_setting_and_variable_is_documented() -> None:
@@ -88,14 +96,18 @@ def test_every_setting_and_variable_is_documented() -> None:
     for setting in SETTINGS:
         assert f"\n### {setting.key}\n\n{setting.meaning}" in page
     sources = "\n".join(path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py"))
-    variables = set(re.findall(r"\bPORTBOOK_[A-Z_]+\b", sources))
+    variables = set(re.findall(r"\bPORTBOOK_[A-Z0-9_]+\b", sources))
     assert variables
     assert {name for name in variables if f"`{name}`" not in page} == set()
 
 
 def test_the_settings_file_that_is_shown_holds_the_defaults(tmp_path: Path) -> None:
     [shown] = re.findall(r"^```toml\n(.*?)^```$", read("settings.md"), re.MULTILINE | re.DOTALL)
-    assert set(tomllib.loads(shown)) == {setting.key.partition(".")[0] for setting in SETTINGS}
+    assert set(tomllib.loads(shown)) == {
+        setting.key.partition(".")[0]
+        for setting in SETTINGS
+        if "." in setting.key or setting.default is not None
+    }
     config = tmp_path / CONFIG_NAME
     config.write_text(shown, "utf-8")
     loaded = load_settings(config, {}, {}, tmp_path)

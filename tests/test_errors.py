@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from portbook.errors import REASONS, CanonicalError, Ending, Failed, Finding, Reason, Refused, Row, Stage
+from portbook.schema.pins import PINS
 
 # The table of the envelope specification, as it stands there.
 CONTRACT = {
@@ -22,6 +23,9 @@ CONTRACT = {
 
 # JSON-RPC 2.0, section 5.1: these numbers have these words.
 JSONRPC_WORDS = {-32700: "Parse error", -32600: "Invalid Request", -32601: "Method not found"}
+
+# Those of JSON-RPC and of MCP; a number of our own lies beyond what both reserve, and ends like the status.
+JSONRPC_NUMBERS = {-32700, -32600, -32601, -32602, -32603, -32022}
 
 # Of `portbook call`: the kind of error tells the exit status, whatever the reason.
 EXITS = {"INTERNAL_ERROR": 1, "INVALID_INPUT": 2, "UNAUTHORIZED": 3, "NOT_FOUND": 4, "INVALID_OUTPUT": 5}
@@ -38,13 +42,14 @@ def test_every_reason_has_one_row_and_every_row_a_reason() -> None:
 @every_reason
 def test_every_column_of_a_row_is_filled(reason: Reason) -> None:
     row = REASONS[reason]
-    empty = [field.name for field in dataclasses.fields(Row) if getattr(row, field.name) in ("", None, 0)]
-    assert empty in ([], ["detail"])
+    empty = {field.name for field in dataclasses.fields(Row) if getattr(row, field.name) in ("", None, 0)}
+    assert empty <= {"detail", "told_to_model_since"}
     assert isinstance(row.stage, Stage)
     assert re.fullmatch(r"[A-Z][^{}]{20,}\.", row.sentence)
     assert row.canonical in CONTRACT
     assert re.fullmatch(r"([A-Z]+(_[A-Z]+)*)?", row.detail)
-    assert -32768 <= row.jsonrpc <= -32000
+    assert row.jsonrpc in JSONRPC_NUMBERS or row.jsonrpc == -31000 - row.http
+    assert row.told_to_model_since in ("", *PINS)
     assert 400 <= row.http <= 599
     assert row.exit == EXITS[row.canonical]
 

@@ -9,15 +9,17 @@ import pytest
 
 import portbook
 from portbook.errors import CanonicalError
+from portbook.tools.context import Context
 from portbook.tools.registry import SchemaRegistry
 from portbook.tools.toolset import Toolset
 from portbook.version import __version__
 
 
-def test_the_package_exports_exactly_four_names() -> None:
+def test_the_package_exports_exactly_these_names() -> None:
     exported = {name: getattr(portbook, name) for name in portbook.__all__}
     assert exported == {
         "CanonicalError": CanonicalError,
+        "Context": Context,
         "SchemaRegistry": SchemaRegistry,
         "Toolset": Toolset,
         "__version__": __version__,

@@ -8,13 +8,15 @@ from portbook.version import __version__
 
 if TYPE_CHECKING:
     from portbook.errors import CanonicalError
+    from portbook.tools.context import Context
     from portbook.tools.registry import SchemaRegistry
     from portbook.tools.toolset import Toolset
 
-__all__ = ["CanonicalError", "SchemaRegistry", "Toolset", "__version__"]
+__all__ = ["CanonicalError", "Context", "SchemaRegistry", "Toolset", "__version__"]
 
 _HOMES = {
     "CanonicalError": "portbook.errors",
+    "Context": "portbook.tools.context",
     "SchemaRegistry": "portbook.tools.registry",
     "Toolset": "portbook.tools.toolset",
 }

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from portbook.boundary import Boundary
 from portbook.callers import Callers
 from portbook.clock import Clock, ContentIds, Ids, RandomIds, SystemClock
 from portbook.dialects.envelope import Envelope
+from portbook.dialects.official import Official
 from portbook.executors.python import PythonExecutor
+from portbook.fetching import CannotFetch, fetch, without_secrets
 from portbook.pipeline import Pipeline
 from portbook.ports import Sink
+from portbook.protocol.conform import SchemaValidator
+from portbook.schema.override import MAX_BYTES, BadOverride, check_override
+from portbook.schema.store import SchemaStore
 from portbook.settings import Settings
 from portbook.sinks import ENVELOPE_STREAM, JsonlSink
 from portbook.tools.catalog import Catalog
@@ -21,7 +26,10 @@ from portbook.tools.registry import Bundle, SchemaRegistry
 from portbook.tools.shipped import shipped_folder
 from portbook.tools.spec import ToolSpec
 
-__all__ = ["Assembled", "assemble", "collect_tools"]
+__all__ = ["FETCH_S", "Assembled", "assemble", "collect_tools", "official_schemas"]
+
+# An override is fetched before anything is served: long enough for a slow host, short enough to wait for.
+FETCH_S: Final = 10.0
 
 
 class _ClosableSink(Sink, Protocol):
@@ -50,6 +58,7 @@ def assemble(
     sink: _ClosableSink | None = None,
     clock: Clock | None = None,
     ids: Ids | None = None,
+    warn: Callable[[str], None] | None = None,
 ) -> Assembled:
     """Return the boundary that `settings` describe; `is_exposed` where others than this machine can reach it.
 
@@ -77,9 +86,19 @@ def assemble(
         clock=clock,
         ids=ids,
     )
-    return Assembled(
-        Boundary(pipeline, Envelope(registry.load_envelope())), catalog, sink, required, tuple(warnings)
+    schemas, override_warnings = official_schemas(settings)
+    warnings.extend(override_warnings)
+    validator = SchemaValidator(schemas)
+    validator.initialize()
+    official = Official(
+        catalog,
+        validator,
+        incoming=settings.incoming_validation,
+        outgoing=settings.outgoing_validation,
+        warn=warn or (lambda _: None),
     )
+    boundary = Boundary(pipeline, Envelope(registry.load_envelope()), official)
+    return Assembled(boundary, catalog, sink, required, tuple(warnings))
 
 
 def collect_tools(settings: Settings) -> Catalog:
@@ -88,6 +107,29 @@ def collect_tools(settings: Settings) -> Catalog:
     Raises `BadTool` or `BadBundle` for what cannot be served.
     """
     return _catalog(settings, SchemaRegistry(settings.schema_root))[0]
+
+
+def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
+    """Return the official schemas in force, and what to warn of: an override that cannot be used is not.
+
+    Raises `BrokenSchema` where an embedded one is missing or damaged.
+    """
+    embedded = SchemaStore()
+    embedded.verify()
+    uri, revision = settings.schema_override_uri, settings.schema_override_revision
+    if uri is None:
+        return embedded, []
+    origin = without_secrets(uri)
+    try:
+        data = fetch(uri, limit=MAX_BYTES, timeout_s=FETCH_S)
+        override = check_override(data, revision, settings.schema_override_sha256, origin=origin)
+    except CannotFetch as error:
+        reason = str(error)
+    except BadOverride as error:
+        reason = f"{origin}: {error}"
+    else:
+        return SchemaStore(override), []
+    return embedded, [f"schema override not used, the embedded schemas are: {reason}"]
 
 
 def _catalog(settings: Settings, registry: SchemaRegistry) -> tuple[Catalog, list[str]]:
@@ -107,7 +149,9 @@ def _catalog(settings: Settings, registry: SchemaRegistry) -> tuple[Catalog, lis
             specs.extend(_under_contract(toolset.specs(), bundles))
     served = {spec.name for spec in specs}
     unused = sorted(bundles.keys() - served - {"docs.search"})
-    warnings.extend(f"{bundles[name].path}: no tool {name!r} is served; its contract is unused" for name in unused)
+    warnings.extend(
+        f"{bundles[name].path}: no tool {name!r} is served; its contract is unused" for name in unused
+    )
     return Catalog(specs), warnings
 
 

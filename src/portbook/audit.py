@@ -14,10 +14,7 @@ from portbook.errors import Ending, Failed
 from portbook.model import Call, Done, JSONObject, Outcome
 from portbook.tools.spec import TOOL_PREFIX
 
-__all__ = ["SCHEMA_VERSION", "envelope_view"]
-
-# The version of the envelope contract that the call was checked against.
-SCHEMA_VERSION: Final = "1.0.0"
+__all__ = ["envelope_view"]
 
 # More than an answer carries; still a bound on what one call can write.
 _MAX_VIOLATIONS: Final = 100
@@ -46,7 +43,7 @@ def envelope_view(
         "inputBytes": call.input_bytes,
         "outputBytes": len(outcome.body) if done else 0,
         "metadata": {
-            "schemaVersion": SCHEMA_VERSION,
+            "schemaVersion": call.contract,
             "deterministic": deterministic,
             "toolId": None if call.tool is None else TOOL_PREFIX + call.tool,
             "promptId": context.prompt_id,

@@ -7,9 +7,13 @@ The same bytes get the same verdict through every door. Knows wire contracts, bu
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from portbook.conversation import Conversation, unread
 from portbook.dialects.envelope import METHOD, Envelope
+from portbook.dialects.official import Official
 from portbook.errors import Ending, Reason, Refused
-from portbook.model import JSON, Answer, Arrival, Call, Context, JSONObject, trace_of
+from portbook.model import JSON, Answer, Arrival, JSONObject
 from portbook.pipeline import Crossing, Pipeline
 from portbook.tools.spec import TOOL_PREFIX, slug_of
 from portbook.wire.framing import OVERSIZE, Frame
@@ -33,11 +37,12 @@ __all__ = ["Boundary"]
 class Boundary:
     """Answers messages."""
 
-    __slots__ = ("_envelope", "_pipeline")
+    __slots__ = ("_envelope", "_official", "_pipeline")
 
-    def __init__(self, pipeline: Pipeline, envelope: Envelope) -> None:
+    def __init__(self, pipeline: Pipeline, envelope: Envelope, official: Official) -> None:
         self._pipeline = pipeline
         self._envelope = envelope
+        self._official = official
 
     async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
         """Return the answer to one frame. Raises nothing that a message could cause."""
@@ -49,13 +54,22 @@ class Boundary:
             return await self._refuse(frame, NO_ID, arrival, refusal)
         if not isinstance(message, dict):
             return await self._refuse(message, NO_ID, arrival, not_an_object(message))
-        identifier = read_id(message, frame)
+        return await self.answer_message(message, read_id(message, frame), arrival)
+
+    async def answer_message(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Answer:
+        """Return the answer to one message that depends on no other."""
         if self._envelope.recognises(message):
             crossing = await self._pipeline.run(self._envelope.read(message, identifier, arrival))
             body, status = self._envelope.write(crossing.outcome, identifier)
             return _reply(crossing, body, status, is_notification=not identifier.is_present)
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return await self._refuse(message, identifier, arrival, refusal)
+
+    def converse(self, arrival: Arrival, emit: Callable[[bytes], None]) -> Conversation:
+        """Return a conversation for a connection, which remembers what was agreed on it."""
+        return Conversation(
+            self._pipeline, self._envelope, self._official, self.answer_message, arrival, emit
+        )
 
     async def refuse(self, reason: Reason, arrival: Arrival) -> Answer:
         """Record and answer what a door could not even read."""
@@ -75,7 +89,7 @@ class Boundary:
         self, content: JSON | bytes, identifier: Id, arrival: Arrival, refusal: Refused
     ) -> Answer:
         """Record and answer a message that none of our contracts can read."""
-        crossing = await self._pipeline.run(_unread(content, arrival, refusal))
+        crossing = await self._pipeline.run(unread(content, arrival, refusal))
         if isinstance(content, dict) and nobody_waits(content):
             return _reply(crossing, None, 202, is_notification=True)
         ending = crossing.outcome
@@ -89,21 +103,3 @@ class Boundary:
 
 def _reply(crossing: Crossing, body: bytes | None, status: int, *, is_notification: bool = False) -> Answer:
     return Answer(body, status, is_notification, crossing.identity)
-
-
-def _unread(content: JSON | bytes, arrival: Arrival, flaw: Refused) -> Call:
-    """Return what to record of a message that was not read: a call of nothing, with that flaw."""
-    method = content.get("method") if isinstance(content, dict) else None
-    if isinstance(content, dict):
-        content = {name: value for name, value in content.items() if name != "id"}
-    return Call(
-        arrival=arrival,
-        method=method if isinstance(method, str) and len(method) <= 128 else None,
-        tool=None,
-        arguments={},
-        input_bytes=0,
-        context=Context(),
-        trace=trace_of(arrival.traceparent),
-        content=content,
-        flaw=flaw,
-    )

@@ -71,9 +71,8 @@ def _write(value: Any, options: int) -> bytes:
         except ValueError:  # a lone surrogate, or an integer of more digits than Python writes (4,300)
             raise NotJSON("the value has a part that JSON cannot hold") from None
     # orjson writes NaN and the infinities as null: look closer only where there is a null at all. What is
-    # read back equal had none; only the rest, a tuple for one, is walked in Python, which takes six times as
-    # long. (`in` would first try the needle as a number, raise and catch: find does not.)
-    if encoded.find(b"null") >= 0 and orjson.loads(encoded) != value:
+    # read back equal had none; only the rest, a tuple for one, is walked in Python, at three times the cost.
+    if b"null" in encoded and orjson.loads(encoded) != value:
         _require_json(value)
     return encoded
 

@@ -13,6 +13,7 @@ The endings that are not a success::
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypedDict
@@ -55,6 +56,11 @@ class Stage(StrEnum):
     EXECUTE = "execute"
     RESULT = "result"
     RECORD = "record"
+
+    @property
+    def is_senders_fault(self) -> bool:
+        """Return whether the sender can mend what was found here; later ones are the tool's."""
+        return self not in (Stage.EXECUTE, Stage.RESULT, Stage.RECORD)
 
 
 class _CanonicalErrorData(TypedDict):
@@ -114,6 +120,9 @@ class Reason(StrEnum):
     NOT_JSON = "NOT_JSON"
     NOT_JSONRPC = "NOT_JSONRPC"
     UNKNOWN_METHOD = "UNKNOWN_METHOD"
+    ID_IN_USE = "ID_IN_USE"
+    UNSUPPORTED_REVISION = "UNSUPPORTED_REVISION"
+    BAD_PARAMS = "BAD_PARAMS"
     BAD_ENVELOPE = "BAD_ENVELOPE"
     UNAUTHORIZED = "UNAUTHORIZED"
     UNKNOWN_TOOL = "UNKNOWN_TOOL"
@@ -138,8 +147,10 @@ class Row:
     detail: str
     """`data.reason` in the envelope dialect, where the code alone says too little; else empty."""
     jsonrpc: int
-    """The JSON-RPC code where no dialect of ours could be recognised."""
+    """The JSON-RPC code outside of the envelope contract: MCP's own, or ours beyond the range it reserves."""
     jsonrpc_message: str
+    told_to_model_since: str
+    """The MCP revision from which a tool call that ends so has a result for the model; empty for none."""
     http: int
     exit: int
     """Exit status of `portbook call`."""
@@ -148,67 +159,79 @@ class Row:
 REASONS: dict[Reason, Row] = {
     Reason.FRAME_TOO_LARGE: Row(
         Stage.FRAME, "The message is longer than 1 MiB. Send less in one message.",
-        "INVALID_INPUT", "PAYLOAD_TOO_LARGE", -32600, "Invalid Request", 413, 2,
+        "INVALID_INPUT", "PAYLOAD_TOO_LARGE", -32600, "Invalid Request", "", 413, 2,
     ),
     Reason.NOT_JSON_CONTENT: Row(
         Stage.FRAME, "The content type must be application/json.",
-        "INVALID_INPUT", "NOT_JSON_CONTENT", -32600, "Invalid Request", 415, 2,
+        "INVALID_INPUT", "NOT_JSON_CONTENT", -32600, "Invalid Request", "", 415, 2,
     ),
     Reason.FOREIGN_HOST: Row(
         Stage.FRAME, "The Host or Origin is not this server's own: pages of other sites may not call tools.",
-        "UNAUTHORIZED", "FOREIGN_HOST", -32600, "Invalid Request", 403, 3,
+        "UNAUTHORIZED", "FOREIGN_HOST", -31403, "Forbidden", "", 403, 3,
     ),
     Reason.NOT_JSON: Row(
         Stage.PARSE, "The message is not strict JSON. Fix it at the position named.",
-        "INVALID_INPUT", "NOT_JSON", -32700, "Parse error", 400, 2,
+        "INVALID_INPUT", "NOT_JSON", -32700, "Parse error", "", 400, 2,
     ),
     Reason.NOT_JSONRPC: Row(
         Stage.CLASSIFY, "The message is not a JSON-RPC 2.0 request. Send an object with jsonrpc, id, method.",
-        "INVALID_INPUT", "NOT_JSONRPC", -32600, "Invalid Request", 400, 2,
+        "INVALID_INPUT", "NOT_JSONRPC", -32600, "Invalid Request", "", 400, 2,
     ),
     Reason.UNKNOWN_METHOD: Row(
-        Stage.CLASSIFY, "No such method here. Tools are called with method mcp.tool.invoke.",
-        "NOT_FOUND", "UNKNOWN_METHOD", -32601, "Method not found", 404, 4,
+        Stage.CLASSIFY, "No such method in this revision. Call tools with tools/call or mcp.tool.invoke.",
+        "NOT_FOUND", "UNKNOWN_METHOD", -32601, "Method not found", "", 404, 4,
+    ),
+    Reason.ID_IN_USE: Row(
+        Stage.CLASSIFY, "Another request with this id is still under way. Give each one an id of its own.",
+        "INVALID_INPUT", "ID_IN_USE", -32600, "Invalid Request", "", 400, 2,
+    ),
+    Reason.UNSUPPORTED_REVISION: Row(
+        Stage.CLASSIFY, "The protocol revision named is not spoken here. Choose one that is supported.",
+        "INVALID_INPUT", "UNSUPPORTED_REVISION", -32022, "Unsupported protocol version", "", 400, 2,
+    ),
+    Reason.BAD_PARAMS: Row(
+        Stage.READ, "The official schema of this revision does not allow these params. Mend what is named.",
+        "INVALID_INPUT", "BAD_PARAMS", -32602, "Invalid params", "", 400, 2,
     ),
     Reason.BAD_ENVELOPE: Row(
         Stage.READ, "The call's envelope breaks its contract. Mend what the violations name.",
-        "INVALID_INPUT", "BAD_ENVELOPE", -32602, "Invalid params", 400, 2,
+        "INVALID_INPUT", "BAD_ENVELOPE", -32602, "Invalid params", "", 400, 2,
     ),
     Reason.UNAUTHORIZED: Row(
         Stage.AUTHENTICATE, "A valid key is needed: a bearer token over HTTP, PORTBOOK_KEY over STDIO.",
-        "UNAUTHORIZED", "", -32001, "Unauthorized", 401, 3,
+        "UNAUTHORIZED", "", -31401, "Unauthorized", "", 401, 3,
     ),
     Reason.UNKNOWN_TOOL: Row(
         Stage.RESOLVE, "There is no such tool. `portbook tools` lists those that are served.",
-        "NOT_FOUND", "", -32602, "Resource not found", 404, 4,
+        "NOT_FOUND", "", -32602, "Unknown tool", "", 404, 4,
     ),
     Reason.BAD_ARGUMENTS: Row(
         Stage.ARGUMENTS, "The arguments break the tool's input schema. Mend what the violations name.",
-        "INVALID_INPUT", "BAD_ARGUMENTS", -32602, "Invalid params", 400, 2,
+        "INVALID_INPUT", "BAD_ARGUMENTS", -32602, "Invalid params", "2025-11-25", 400, 2,
     ),
     Reason.BUSY: Row(
         Stage.EXECUTE, "Every worker is taken by a call that does not end. Try again later.",
-        "INTERNAL_ERROR", "BUSY", -32603, "Internal error", 503, 1,
+        "INTERNAL_ERROR", "BUSY", -31503, "Busy", "2024-11-05", 503, 1,
     ),
     Reason.TIMEOUT: Row(
         Stage.EXECUTE, "The tool did not answer before its deadline. It may have had effects.",
-        "INTERNAL_ERROR", "TIMEOUT", -32603, "Internal error", 504, 1,
+        "INTERNAL_ERROR", "TIMEOUT", -31504, "Timeout", "2024-11-05", 504, 1,
     ),
     Reason.TOOL_FAILED: Row(
         Stage.EXECUTE, "The tool raised an exception. The record names its type and place.",
-        "INTERNAL_ERROR", "", -32603, "Internal error", 500, 1,
+        "INTERNAL_ERROR", "", -32603, "Internal error", "2024-11-05", 500, 1,
     ),
     Reason.BAD_RESULT: Row(
         Stage.RESULT, "The tool's result breaks its output schema and was withheld. The record says where.",
-        "INVALID_OUTPUT", "", -32603, "Invalid tool output", 502, 5,
+        "INVALID_OUTPUT", "", -32603, "Invalid tool output", "", 502, 5,
     ),
     Reason.CANCELLED: Row(
         Stage.EXECUTE, "The call was abandoned before it ended. It may have had effects.",
-        "INTERNAL_ERROR", "CANCELLED", -32603, "Internal error", 500, 1,
+        "INTERNAL_ERROR", "CANCELLED", -32603, "Internal error", "", 500, 1,
     ),
     Reason.INTERNAL: Row(
         Stage.RECORD, "Something unforeseen happened inside Portbook. The record names its type and place.",
-        "INTERNAL_ERROR", "", -32603, "Internal error", 500, 1,
+        "INTERNAL_ERROR", "", -32603, "Internal error", "", 500, 1,
     ),
 }  # fmt: skip
 
@@ -216,12 +239,20 @@ REASONS: dict[Reason, Row] = {
 class Ending(Exception):
     """A call's ending without a result: raised by a stage, then carried as a value."""
 
-    def __init__(self, reason: Reason, findings: tuple[Finding, ...] = (), note: str | None = None) -> None:
+    def __init__(
+        self,
+        reason: Reason,
+        findings: tuple[Finding, ...] = (),
+        note: str | None = None,
+        details: Mapping[str, object] | None = None,
+    ) -> None:
         super().__init__(reason.value)
         self.reason = reason
         self.findings = findings
         self.note = note
         """For the record alone: a type and a place, never a value."""
+        self.details: Mapping[str, object] = details or {}
+        """What a contract wants told beside the findings."""
 
     @property
     def row(self) -> Row:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 from portbook.clock import Identity
 from portbook.errors import Failed, Refused
@@ -18,11 +19,15 @@ __all__ = [
     "Done",
     "JSONObject",
     "Outcome",
+    "Report",
     "trace_of",
 ]
 
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 JSONObject: TypeAlias = "dict[str, JSON]"
+
+# How far a tool has come: so much of a total, and a word about it.
+Report: TypeAlias = Callable[[float, float | None, str | None], None]
 
 
 class Arrival(NamedTuple):
@@ -68,6 +73,14 @@ class Call(NamedTuple):
     """What makes this call the same as another: its message without the id, or bytes that are no message."""
     flaw: Refused | None = None
     """Set where the message could not be read: such a call is recorded and refused."""
+    contract: str = "1.0.0"
+    """The version of the contract that the message was checked against."""
+    handler: Callable[[], JSON] | None = None
+    """Set where the question is about the boundary itself: nothing is resolved, this answers."""
+    seal: Callable[[Any, bytes], bytes] | None = None
+    """Puts a checked result (and its bytes) into the wire contract's form, or finds that it does not fit."""
+    report: Report | None = None
+    """Tells the caller of progress, where it asked for that."""
 
 
 class Done(NamedTuple):
@@ -75,6 +88,13 @@ class Done(NamedTuple):
 
     body: bytes
     """The result as JSON, serialised once."""
+    sealed: bytes | None = None
+    """The result in the wire contract's form, where that is another."""
+
+    @property
+    def wire(self) -> bytes:
+        """Return the result as it goes out."""
+        return self.body if self.sealed is None else self.sealed
 
 
 Outcome: TypeAlias = "Done | Refused | Failed"

@@ -67,16 +67,20 @@ class Pipeline:
         if call.flaw is not None:
             raise call.flaw
         self._callers.identify(call.arrival.key)
+        if call.handler is not None:
+            return _sealed(call, call.handler())
         tool = self._resolve(call)
         if not tool.input.allows(call.arguments):
             raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
+        return _sealed(call, await self._execute(tool, call), tool)
+
+    async def _execute(self, tool: Tool, call: Call) -> Any:
         try:
-            result = await self._executor.execute(tool, call.arguments)
+            return await self._executor.execute(tool, call.arguments, call.report)
         except Ending:
             raise
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
             raise Failed(Reason.TOOL_FAILED, note=_place_of(error)) from None
-        return _check_result(tool, result)
 
     def _resolve(self, call: Call) -> Tool:
         tool = self._catalog.find(call.tool) if call.tool is not None else None
@@ -93,8 +97,7 @@ class Pipeline:
         return identity if call.trace is None else identity._replace(trace=call.trace)
 
     def _record(self, call: Call, outcome: Outcome, identity: Identity, started: float) -> Outcome:
-        # To the microsecond. Rounding to whole ones is ten times quicker than rounding to digits.
-        duration_ms = round((self._clock.tick() - started) * 1_000_000) / 1000
+        duration_ms = round((self._clock.tick() - started) * 1000, 3)
         record = envelope_view(
             call,
             outcome,
@@ -112,19 +115,21 @@ class Pipeline:
         return outcome
 
 
-def _check_result(tool: Tool, result: Any) -> Done:
+def _sealed(call: Call, result: Any, tool: Tool | None = None) -> Done:
+    """Check a result by its tool's schema, then let the wire contract put it into its form."""
     try:
         body = json_bytes(result)
     except NotJSON as error:
         raise Failed(Reason.BAD_RESULT, (Finding("", str(error), "json", ""),)) from None
-    if not tool.output.allows(result):
+    if tool is not None and not tool.output.allows(result):
         raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
-    return Done(body)
+    return Done(body, None if call.seal is None else call.seal(result, body))
 
 
 def _as_outcome(ending: Ending) -> Outcome:
     # An exception kept as a value would keep every frame it passed through alive.
     ending.__traceback__ = None
+    ending.__context__ = None
     assert isinstance(ending, Refused | Failed)
     return ending
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from portbook.model import JSONObject
+from portbook.model import JSONObject, Report
 from portbook.tools.catalog import Tool
 
 __all__ = ["Executor", "Sink"]
@@ -13,8 +13,8 @@ __all__ = ["Executor", "Sink"]
 class Executor(Protocol):
     """Runs a tool."""
 
-    async def execute(self, tool: Tool, arguments: JSONObject) -> Any:
-        """Run `tool` within its deadline and return what it returned.
+    async def execute(self, tool: Tool, arguments: JSONObject, report: Report | None) -> Any:
+        """Run `tool` within its deadline and return what it returned; `report` is for its progress.
 
         Raises `Refused` where it did not run, `Failed` where it did not end in time, and whatever it raised.
         """

@@ -14,18 +14,23 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 from portbook.callers import AllowedKey
+from portbook.schema.pins import PINS
 
 __all__ = ["CONFIG_NAME", "SETTINGS", "BadSettings", "Setting", "Settings", "load_settings"]
 
 CONFIG_NAME: Final = "portbook.toml"
 
-Kind = Literal["text", "path", "whole", "switch", "texts", "keys"]
+Kind = Literal["text", "path", "whole", "switch", "texts", "keys", "mode", "address"]
+
+
+Mode = Literal["enforce", "warn", "off"]
+_MODES: Final = ("enforce", "warn", "off")
 
 
 class BadSettings(ValueError):
@@ -48,6 +53,30 @@ class Setting:
 
 
 SETTINGS: Final = (
+    Setting(
+        "schema_override_uri",
+        "schema_override_uri",
+        "address",
+        None,
+        "PORTBOOK_SCHEMA_OVERRIDE_URI",
+        "File, or file:, http: or https: address, of a schema to use instead of an embedded official one.",
+    ),
+    Setting(
+        "schema_override_revision",
+        "schema_override_revision",
+        "text",
+        max(PINS),
+        "PORTBOOK_SCHEMA_OVERRIDE_REVISION",
+        "Revision of MCP whose embedded schema is replaced; by default the newest.",
+    ),
+    Setting(
+        "schema_override_sha256",
+        "schema_override_sha256",
+        "text",
+        None,
+        "PORTBOOK_SCHEMA_OVERRIDE_SHA256",
+        "What the sha256 of that schema must be, in hexadecimal; without it any schema is taken.",
+    ),
     Setting(
         "server.host", "host", "text", "127.0.0.1", "PORTBOOK_HOST", "Address that the HTTP door binds to."
     ),
@@ -134,6 +163,22 @@ SETTINGS: Final = (
         "Make request, trace and span ids from the content alone.",
     ),
     Setting(
+        "validation.incoming",
+        "incoming_validation",
+        "mode",
+        "enforce",
+        None,
+        "What to do with a message that the official MCP schema does not allow: enforce, warn or off.",
+    ),
+    Setting(
+        "validation.outgoing",
+        "outgoing_validation",
+        "mode",
+        "enforce",
+        None,
+        "The same for what leaves.",
+    ),
+    Setting(
         "keys.required",
         "keys_required",
         "switch",
@@ -152,7 +197,8 @@ SETTINGS: Final = (
 )
 
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
-_SECTIONS: Final = frozenset(key.split(".")[0] for key in _BY_KEY)
+_SECTIONS: Final = frozenset(key.split(".")[0] for key in _BY_KEY if "." in key)
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 
 
@@ -160,6 +206,9 @@ _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 class Settings:
     """Every setting's value. What each one means stands in `SETTINGS`."""
 
+    schema_override_uri: str | None
+    schema_override_revision: str
+    schema_override_sha256: str | None
     host: str
     port: int
     log_dir: Path
@@ -171,6 +220,8 @@ class Settings:
     docs_folder: Path | None
     schema_root: Path | None
     deterministic_ids: bool
+    incoming_validation: Mode
+    outgoing_validation: Mode
     keys_required: bool | None
     allowed_keys: tuple[AllowedKey, ...]
     config: Path | None = None
@@ -212,33 +263,47 @@ def _read_file(path: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSettings(f"{path}: not TOML: {error}") from None
     values: dict[str, Any] = {}
-    for section, table in document.items():
-        if section not in _SECTIONS:
-            raise _unknown(path, section)
-        if not isinstance(table, dict):
-            raise BadSettings(f"{path}: {section} must be a table; start it with [{section}]")
-        for name, value in cast("dict[str, Any]", table).items():
-            setting = _BY_KEY.get(f"{section}.{name}")
-            if setting is None:
-                raise _unknown(path, f"{section}.{name}")
-            values[setting.key] = _from_folder(setting, _convert(setting, value, str(path)), path.parent)
+    for key, value in _flatten(path, document):
+        setting = _BY_KEY.get(key)
+        if setting is None:
+            raise _unknown(path, key)
+        values[setting.key] = _from_folder(setting, _convert(setting, value, str(path)), path.parent)
     return values
+
+
+def _flatten(path: Path, document: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield every key as `SETTINGS` names it, with its value."""
+    for key, value in document.items():
+        if key not in _SECTIONS:
+            yield key, value
+        elif isinstance(value, dict):
+            for name, below in cast("dict[str, Any]", value).items():
+                yield f"{key}.{name}", below
+        else:
+            raise BadSettings(f"{path}: {key} must be a table; start it with [{key}]")
 
 
 def _from_folder(setting: Setting, value: Any, folder: Path) -> Any:
     """Return `value` as meant: a path in the file starts where the file stands, not where we were started."""
     if setting.kind == "path":
         return folder / value
+    if setting.kind == "address" and not _SCHEME.match(value):
+        return str(folder / value)
     if setting.key == "python.toolsets":
         return tuple(str(folder / item) if item.endswith(".py") else item for item in value)
     return value
 
 
 def _unknown(path: Path, key: str) -> BadSettings:
-    known = [*_BY_KEY, *sorted(_SECTIONS)]
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
-    hint = f"did you mean {near[0]}?" if near else "docs/reference/settings.md lists the settings"
-    return BadSettings(f"{path}: unknown setting {key[:80]!r}; {hint}")
+    section, _, name = key.rpartition(".")
+    everywhere = {known.rpartition(".")[2]: known for known in _BY_KEY}
+    beside = {known.rpartition(".")[2]: known for known in _BY_KEY if known.rpartition(".")[0] == section}
+    if not section:
+        beside |= {known: known for known in _SECTIONS}
+    for known in (beside, everywhere):  # the last: its name is right, its section is not
+        if near := difflib.get_close_matches(name, known, n=1, cutoff=0.6):
+            return BadSettings(f"{path}: unknown setting {key[:80]!r}; did you mean {known[near[0]]}?")
+    return BadSettings(f"{path}: unknown setting {key[:80]!r}; docs/reference/settings.md lists the settings")
 
 
 def _from_text(setting: Setting, text: str) -> Any:
@@ -252,28 +317,30 @@ def _convert(setting: Setting, value: Any, origin: str) -> Any:
 
     Raises `BadSettings` where it is not one.
     """
-    problem: str
-    if setting.kind == "whole":
-        if type(value) is int and setting.minimum <= value <= setting.maximum:
-            return value
-        problem = f"must be a whole number from {setting.minimum} to {setting.maximum}"
-    elif setting.kind == "switch":
-        if isinstance(value, bool):
-            return value
-        problem = "must be true or false"
-    elif setting.kind == "texts":
-        if isinstance(value, list | tuple) and all(
-            isinstance(item, str) for item in cast("list[Any]", value)
-        ):
-            return tuple(cast("list[str]", value))
-        problem = "must be a list of strings"
-    elif setting.kind == "keys":
+    if setting.kind == "keys":
         return _keys(value, origin)
-    elif isinstance(value, str | Path) and str(value):
-        return Path(value) if setting.kind == "path" else value
-    else:
-        problem = "must be a string that is not empty"
-    raise BadSettings(f"{origin}: {setting.key} {problem}")
+    checks: dict[Kind, tuple[bool, str]] = {
+        "whole": (
+            type(value) is int and setting.minimum <= value <= setting.maximum,
+            f"a whole number from {setting.minimum} to {setting.maximum}",
+        ),
+        "switch": (isinstance(value, bool), "true or false"),
+        "texts": (_is_texts(value), "a list of strings"),
+        "mode": (value in _MODES, f"one of {', '.join(_MODES)}"),
+        "text": (isinstance(value, str) and bool(value), "a string that is not empty"),
+        "address": (isinstance(value, str) and bool(value), "a string that is not empty"),
+        "path": (isinstance(value, str | Path) and bool(str(value)), "a string that is not empty"),
+    }
+    is_right, wanted = checks[setting.kind]
+    if not is_right:
+        raise BadSettings(f"{origin}: {setting.key} must be {wanted}")
+    if setting.kind == "texts":
+        return tuple(cast("list[str]", value))
+    return Path(cast("str", value)) if setting.kind == "path" else value
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in cast("list[Any]", value))
 
 
 def _keys(value: Any, origin: str) -> tuple[AllowedKey, ...]:

@@ -8,7 +8,7 @@ import json
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ import pytest
 from harness import invoke
 from portbook.assembly import assemble
 from portbook.boundary import Boundary
+from portbook.conversation import Order, Work
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.streams import Reader, Writer
 from portbook.model import Answer, Arrival
@@ -39,15 +40,27 @@ class Scripted:
         self.arrivals: set[Arrival] = set()
         self.waiting: dict[str, asyncio.Future[str]] = {}
 
-    async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
+    def converse(self, arrival: Arrival, emit: Callable[[bytes], None]) -> Scripted:
         self.arrivals.add(arrival)
+        self.emit = emit
+        return self
+
+    def receive(self, frame: Frame) -> Work:
+        """Frames that begin with `free` may run at once, each under its name; `cancel <name>` cancels one."""
+        name = "" if frame is OVERSIZE else frame.decode()
+        verb, _, rest = name.partition(" ")
+        if verb == "free":
+            return Work(self.answer(frame), Order.AT_ONCE, (str, name))
+        return Work(self.answer(frame), cancels=(str, rest) if verb == "cancel" else None)
+
+    async def answer(self, frame: Frame) -> Answer:
         if frame is OVERSIZE:
             return Answer(b"<too long>", 413)
         name = frame.decode()
         verb = name.split()[0]
         self.log.append(f"+{name}")
         try:
-            if verb == "wait":
+            if verb in ("wait", "free"):
                 await self.gate(name)
             elif verb == "twice":
                 await self.gate(name)
@@ -65,7 +78,7 @@ class Scripted:
             self.log.append(f"-{name}")
         if verb == "note":
             return Answer(b"<never to be sent>", 200, is_notification=True)
-        if verb == "mute":
+        if verb in ("mute", "cancel"):
             return Answer(None, 202, is_notification=True)
         return Answer(b"<" + frame + b">", 200)
 
@@ -75,7 +88,7 @@ class Scripted:
 
     async def waits(self, name: str) -> asyncio.Future[str]:
         """Wait until a call waits, and return what it waits for."""
-        while (gate := self.waiting.get(name)) is None or gate.done():  # noqa: ASYNC110 - of the code under test
+        while (gate := self.waiting.get(name)) is None or gate.done():
             await asyncio.sleep(0)
         return gate
 
@@ -132,8 +145,12 @@ def ends(request: pytest.FixtureRequest) -> Iterator[Ends]:
     made.close_all()
 
 
-def open_door(boundary: Scripted | Boundary, ends: Ends) -> NdjsonDoor:
-    return NdjsonDoor(cast("Boundary", boundary), Reader(ends.incoming), Writer(ends.outgoing), ARRIVAL)
+def open_door(
+    boundary: Scripted | Boundary, ends: Ends, *, reader: Reader | None = None, writer: Writer | None = None
+) -> NdjsonDoor:
+    return NdjsonDoor(
+        cast("Boundary", boundary), reader or Reader(ends.incoming), writer or Writer(ends.outgoing), ARRIVAL
+    )
 
 
 @contextlib.asynccontextmanager
@@ -150,8 +167,15 @@ def serve_all(boundary: Scripted, ends: Ends, stream: bytes) -> bytes:
     """Serve a short stream from its beginning to its end, and return the answers."""
     ends.send(stream)
     ends.end()
-    asyncio.run(open_door(boundary, ends).serve())
+    serve_to_the_end(boundary, ends)
     return ends.rest()
+
+
+def serve_to_the_end(boundary: Scripted, ends: Ends) -> None:
+    async def main() -> None:
+        await open_door(boundary, ends).serve()
+
+    asyncio.run(main())
 
 
 def case(name: str, stream: bytes, answers: bytes) -> Any:
@@ -256,7 +280,7 @@ def test_a_line_too_long_is_answered_and_the_next_is_served(ends: Ends) -> None:
 
     sender = threading.Thread(target=send)
     sender.start()
-    asyncio.run(open_door(Scripted(), ends).serve())
+    serve_to_the_end(Scripted(), ends)
     sender.join()
     assert ends.rest() == b"<a>\n<too long>\n<b>\n"
 
@@ -275,12 +299,12 @@ def test_answers_are_written_together_but_not_without_end(ends: Ends) -> None:
     writer = Counting()
     few = [b"%d" % at for at in range(100)]
     many = [b"big %d" % at for at in range(20)]
-    door = NdjsonDoor(cast("Boundary", Scripted()), Reader(ends.incoming), cast("Writer", writer), ARRIVAL)
     ends.send(b"".join(name + b"\n" for name in few))
 
     async def main() -> None:
+        door = open_door(Scripted(), ends, writer=cast("Writer", writer))
         task = asyncio.create_task(door.serve())
-        while not writer.writes:  # noqa: ASYNC110 - of the code under test
+        while not writer.writes:
             await asyncio.sleep(0)
         assert writer.writes == [b"".join(b"<" + name + b">\n" for name in few)]
         ends.send(b"".join(name + b"\n" for name in many))
@@ -327,12 +351,90 @@ def test_a_regular_file_is_served_like_a_stream(ends: Ends, tmp_path: Path) -> N
         target=lambda: received.extend(iter(lambda: os.read(ends.answers, 65_536), b""))
     )
     receiving.start()
+
+    async def main() -> None:
+        await open_door(Scripted(), ends, reader=Reader(file.fileno())).serve()
+
     with (tmp_path / "calls").open("rb") as file:
-        door = NdjsonDoor(cast("Boundary", Scripted()), Reader(file.fileno()), Writer(ends.outgoing), ARRIVAL)
-        asyncio.run(door.serve())
+        asyncio.run(main())
     ends.close(ends.outgoing)
     receiving.join()
     assert b"".join(received) == b"".join(b"<" + name + b">\n" for name in names)
+
+
+# --- calls that may run at once
+
+
+def test_calls_that_may_run_at_once_are_answered_when_they_end(ends: Ends) -> None:
+    boundary = Scripted()
+
+    async def main() -> None:
+        async with serving(boundary, ends):
+            ends.send(b"free 1\nfree 2\na\nfree 3\n")
+            await ends.receive(b"<a>\n")
+            assert boundary.log == ["+free 1", "+free 2", "+a", "-a", "+free 3"]
+            for name in ("free 3", "free 1"):
+                (await boundary.waits(name)).set_result("")
+                await ends.receive(f"<{name}>\n".encode())
+            ends.end()  # what is under way is finished, though nothing more can come
+            (await boundary.waits("free 2")).set_result("")
+        assert ends.rest() == b"<free 2>\n"
+
+    asyncio.run(main())
+
+
+def test_stopping_finishes_every_call_that_runs_at_once(ends: Ends) -> None:
+    boundary = Scripted()
+
+    async def main() -> None:
+        async with serving(boundary, ends) as door:
+            ends.send(b"free 1\nfree 2\n")
+            gates = [await boundary.waits("free 1"), await boundary.waits("free 2")]
+            door.stop()
+            ends.send(b"a\n")
+            for gate in gates:
+                gate.set_result("")
+
+    asyncio.run(main())
+    assert sorted(ends.rest().split()) == [b"1>", b"2>", b"<free", b"<free"]
+    assert "+a" not in boundary.log
+
+
+@pytest.mark.parametrize("is_one_chunk", [False, True], ids=["later", "in the same breath"])
+def test_a_call_that_its_sender_cancels_ends_and_is_not_answered(ends: Ends, is_one_chunk: bool) -> None:
+    boundary = Scripted()
+
+    async def main() -> None:
+        async with serving(boundary, ends):
+            if is_one_chunk:
+                ends.send(b"free 1\nfree 2\ncancel free 1\na\n")
+            else:
+                ends.send(b"free 1\nfree 2\n")
+                await boundary.waits("free 2")
+                ends.send(b"cancel free 1\ncancel nothing\na\n")
+            await ends.receive(b"<a>\n")
+            (await boundary.waits("free 2")).set_result("")
+            await ends.receive(b"<free 2>\n")
+
+    asyncio.run(main())
+    assert ends.rest() == b""
+    assert "-free 1" in boundary.log
+
+
+def test_a_message_of_our_own_is_written_before_the_answer_that_comes_after_it(ends: Ends) -> None:
+    boundary = Scripted()
+
+    async def main() -> None:
+        async with serving(boundary, ends):
+            ends.send(b"free 1\n")
+            gate = await boundary.waits("free 1")
+            boundary.emit(b"progress 1")
+            await ends.receive(b"progress 1\n")
+            await asyncio.to_thread(boundary.emit, b"progress 2")
+            gate.set_result("")
+            await ends.receive(b"progress 2\n<free 1>\n")
+
+    asyncio.run(main())
 
 
 # --- stopping
@@ -396,12 +498,21 @@ def test_a_door_whose_answers_nobody_reads_says_so(ends: Ends, frame: bytes) -> 
         serve_all(Scripted(), ends, frame)
 
 
+def test_calls_that_run_at_once_are_ended_when_nobody_reads(ends: Ends) -> None:
+    boundary = Scripted()
+    ends.close(ends.answers)
+    ends.send(b"free 1\na\nfree 2\n")
+    with pytest.raises(BrokenPipeError):
+        serve_to_the_end(boundary, ends)
+    assert sorted(boundary.log) == ["+a", "+free 1", "+free 2", "-a", "-free 1", "-free 2"]
+
+
 def test_notifications_are_served_on_when_nobody_reads(ends: Ends) -> None:
     boundary = Scripted()
     ends.close(ends.answers)
     ends.send(b"note 1\nnote 2\n")
     ends.end()
-    asyncio.run(open_door(boundary, ends).serve())
+    serve_to_the_end(boundary, ends)
     assert boundary.log == ["+note 1", "-note 1", "+note 2", "-note 2"]
 
 
@@ -481,7 +592,7 @@ def test_a_call_in_flight_is_recorded_when_it_turns_out_that_nobody_reads(ends: 
     ends.send(invoke("echo", {"text": "x"}) + b"\n" + invoke("forever", {}) + b"\n")
 
     async def main() -> None:
-        # As long as the exception is held, so is each frame it came through: the record must not wait so long.
+        # As long as the exception is held, so are its frames: the record must not wait for that.
         with pytest.raises(BrokenPipeError) as held:
             await open_door(boundary, ends).serve()
         assert endings(sink) == [None, "CANCELLED"]

@@ -1,4 +1,4 @@
-"""Descriptors that never block the loop: what is written arrives whole and in order, however slow its reader."""
+"""Descriptors that never block the loop: all that is written arrives in order, however slow its reader."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ _VERBS: Final = {
     "serve": "Serve tools over STDIO, HTTP or both.",
     "call": "Run one call through the boundary and print its result.",
     "tools": "List the tools that would be served.",
+    "schema": "Show the official MCP schemas in force, or check one that would replace them.",
 }
 
 

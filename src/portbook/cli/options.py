@@ -10,6 +10,7 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
+from portbook.schema.store import BrokenSchema
 from portbook.settings import BadSettings, Settings, load_settings
 from portbook.tools.registry import BadBundle
 from portbook.tools.spec import BadTool
@@ -19,7 +20,7 @@ __all__ = ["START_ERRORS", "claim_stdout", "common_options", "say", "settings_fr
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 # What can be wrong with what an operator wrote; each explains itself.
-START_ERRORS = (BadSettings, BadTool, BadBundle)
+START_ERRORS = (BadSettings, BadTool, BadBundle, BrokenSchema)
 
 
 def common_options(function: _F) -> _F:

@@ -36,6 +36,11 @@ class _Door(Protocol):
 @click.option("--http", is_flag=True, help="Serve HTTP at POST /rpc, and a page at /.")
 @click.option("--host", help="Address for HTTP.  [default: 127.0.0.1]")
 @click.option("--port", type=int, help="Port for HTTP; 0 takes a free one.  [default: 8765]")
+@click.option(
+    "--schema-override",
+    metavar="URI",
+    help="File or address of a schema to use instead of the embedded official one.",
+)
 @common_options
 def command(
     toolsets: tuple[str, ...],
@@ -44,6 +49,7 @@ def command(
     http: bool,
     host: str | None,
     port: int | None,
+    schema_override: str | None,
     config: Path | None,
     log_dir: Path | None,
     deterministic_ids: bool | None,
@@ -60,12 +66,15 @@ def command(
     streams = claim_standard_streams() if stdio else None
     try:
         settings = settings_from(
-            config, log_dir, deterministic_ids, **{"server.host": host, "server.port": port}
+            config,
+            log_dir,
+            deterministic_ids,
+            **{"server.host": host, "server.port": port, "schema_override_uri": schema_override},
         )
         settings = replace(settings, toolsets=(*settings.toolsets, *toolsets))
         listener = _listen(settings) if http else None
         is_exposed = listener is not None and not _is_loopback(settings.host)
-        assembled = assemble(settings, is_exposed=is_exposed)
+        assembled = assemble(settings, is_exposed=is_exposed, warn=lambda text: say(f"warning: {text}"))
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
     for warning in assembled.warnings:
@@ -118,7 +127,7 @@ def _http_door(assembled: Assembled, listener: socket.socket, *, is_exposed: boo
 
 def _invitation(assembled: Assembled, listener: socket.socket) -> str:
     bound, port = listener.getsockname()[:2]
-    host: str = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bound, bound)  # noqa: S104 - an address to open, not to bind
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(str(bound), str(bound))  # noqa: S104 - an address to open, not to bind
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     count = len(assembled.catalog)
     tools = "1 tool" if count == 1 else f"{count} tools"

@@ -1,15 +1,20 @@
-"""The NDJSON door: one message a line in, one answer a line out, strictly in order, one at a time.
+"""The NDJSON door: one message a line in, one answer a line out.
 
-Answers are gathered and written together while messages keep coming, and at once when the next call has to
-wait for something or nothing more has arrived.
+What must be answered in turn is; what may run at once does, and its answer goes out when it is there.
+Answers are gathered and written together while messages keep coming, and at once when a call has to wait for
+something or nothing more has arrived.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator
+import asyncio
+import contextlib
+import threading
+from collections.abc import Generator
 from typing import Any, Final
 
 from portbook.boundary import Boundary
+from portbook.conversation import Key, Order, Work
 from portbook.doors.streams import Reader, Writer
 from portbook.model import Answer, Arrival
 from portbook.wire.framing import Frame, LineSplitter
@@ -19,31 +24,41 @@ __all__ = ["NdjsonDoor"]
 # Enough answers for one write; more would only hold memory.
 _GATHERED_BYTES: Final = 1 << 16
 
+# Requests of one connection that may run at once; the next one is read when one of them has ended.
+_MAX_AT_ONCE: Final = 256
+
 
 class NdjsonDoor:
     """Serves one stream of lines."""
 
     def __init__(self, boundary: Boundary, reader: Reader, writer: Writer, arrival: Arrival) -> None:
-        self._boundary = boundary
+        self._conversation = boundary.converse(arrival, self._emit)
         self._reader = reader
-        self._writer = writer
-        self._arrival = arrival
-        self._answers: list[bytes] = []
-        self._gathered = 0
+        self._outlet = _Outlet(writer)
+        self._running: dict[asyncio.Task[None], Key | None] = {}
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self._is_stopping = False
 
     async def serve(self) -> None:
-        """Answer messages until the stream ends; then answer what it ended on.
+        """Answer messages until the stream ends; then finish what is under way.
 
         Raises `BrokenPipeError` where nobody reads the answers any more.
         """
         splitter = LineSplitter()
-        while chunk := await self._reader.read():
-            await self._serve_all(splitter.feed(chunk))
-        await self._serve_all(splitter.close())
+        try:
+            while chunk := await self._reader.read():
+                await self._serve_all(splitter.feed(chunk))
+            await self._serve_all(splitter.close())
+            while self._running:
+                await self._one_ended()
+        finally:
+            for task in self._running:  # only where nobody reads any more: their records are still written
+                task.cancel()
+            await asyncio.gather(*self._running, return_exceptions=True)
 
     def stop(self) -> None:
-        """Finish the call in flight, then take no more; what has not started never runs."""
+        """Finish what is under way, then take no more; what has not started never runs."""
         self._is_stopping = True
         self._reader.stop()
 
@@ -51,34 +66,103 @@ class NdjsonDoor:
         for frame in frames:
             if self._is_stopping:
                 break
-            await self._serve(self._boundary.answer(frame, self._arrival))
-        await self._flush()
+            await self._serve(self._conversation.receive(frame))
+        await self._outlet.flush()
 
-    async def _serve(self, answering: Coroutine[Any, Any, Answer]) -> None:
+    async def _serve(self, work: Work) -> None:
+        if work.cancels is not None:
+            self._cancel(work.cancels)
         # Most calls never wait for anything: run until the first wait, and only then let earlier answers go.
         try:
-            waiting_for = answering.send(None)
+            waiting_for = work.answering.send(None)
         except StopIteration as ended:
-            answer: Answer = ended.value
-        else:
-            try:
-                await self._flush()
-            except BaseException:
-                answering.close()  # ends the call here and now, so that its record is not written too late
-                raise
-            answer = await _Rest(answering, waiting_for)
-        if answer.body is not None and not answer.is_notification:
-            self._answers.append(answer.body)
-            self._gathered += len(answer.body) + 1
-            if self._gathered > _GATHERED_BYTES:
-                await self._flush()
+            await self._outlet.put(ended.value)
+            return
+        rest = _Rest(work, waiting_for)
+        if work.order is Order.AT_ONCE:
+            task = self._loop.create_task(self._finish(rest))
+            self._running[task] = work.key
+            task.add_done_callback(lambda task: self._ended(task, work))
+            if len(self._running) >= _MAX_AT_ONCE:
+                await self._one_ended()
+            return
+        try:
+            await self._outlet.flush()
+        except BaseException:
+            work.answering.close()  # ends the call here and now, so that its record is not written too late
+            raise
+        await self._outlet.put(await rest)
 
-    async def _flush(self) -> None:
-        if self._answers:
-            gathered = b"\n".join(self._answers) + b"\n"
-            self._answers.clear()
-            self._gathered = 0
-            await self._writer.write(gathered)
+    async def _finish(self, rest: _Rest) -> None:
+        try:
+            await self._outlet.put(await rest)
+            await self._outlet.flush()
+        except asyncio.CancelledError:  # by its sender, who waits for no answer
+            pass
+        except BrokenPipeError:
+            self.stop()
+
+    def _ended(self, task: asyncio.Task[None], work: Work) -> None:
+        # A callback, because a task that is cancelled before its first step runs none of its own code.
+        del self._running[task]
+        work.answering.close()
+
+    async def _one_ended(self) -> None:
+        await self._outlet.flush()
+        await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+
+    def _cancel(self, key: Key) -> None:
+        for task, its_key in self._running.items():
+            if its_key == key:
+                task.cancel()
+
+    def _emit(self, message: bytes) -> None:
+        """Send a message of our own; from any thread, and before the answer that comes after it."""
+        if threading.get_ident() == self._thread:
+            self._outlet.put_now(message)
+            self._loop.create_task(self._outlet.flush_quietly())
+        else:
+            self._loop.call_soon_threadsafe(self._emit, message)
+
+
+class _Outlet:
+    """Gathers what is to be written, and writes it whole, one writer at a time."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._writing = asyncio.Lock()
+        self._gathered: list[bytes] = []
+        self._size = 0
+
+    async def put(self, answer: Answer) -> None:
+        """Take an answer, if it is one."""
+        if answer.body is not None and not answer.is_notification:
+            self.put_now(answer.body)
+            if self._size > _GATHERED_BYTES:
+                await self.flush()
+
+    def put_now(self, message: bytes) -> None:
+        """Take a message, without waiting for room."""
+        self._gathered.append(message)
+        self._size += len(message) + 1
+
+    async def flush(self) -> None:
+        """Write what was gathered.
+
+        Raises `BrokenPipeError` where nobody reads any more.
+        """
+        if not self._gathered:
+            return
+        async with self._writing:
+            whole = b"\n".join(self._gathered) + b"\n" if self._gathered else b""
+            self._gathered.clear()
+            self._size = 0
+            await self._writer.write(whole)
+
+    async def flush_quietly(self) -> None:
+        """Write what was gathered; if nobody reads, whoever writes an answer next will notice."""
+        with contextlib.suppress(BrokenPipeError):
+            await self.flush()
 
 
 class _Rest:
@@ -89,8 +173,8 @@ class _Rest:
 
     __slots__ = ("_coroutine", "_waiting_for")
 
-    def __init__(self, coroutine: Coroutine[Any, Any, Answer], waiting_for: Any) -> None:
-        self._coroutine = coroutine
+    def __init__(self, work: Work, waiting_for: Any) -> None:
+        self._coroutine = work.answering
         self._waiting_for = waiting_for
 
     def __await__(self) -> Generator[Any, Any, Answer]:

@@ -13,8 +13,9 @@ from typing import Any
 
 from portbook.errors import Failed, Reason
 from portbook.executors.workers import ToolExit, Workers
-from portbook.model import JSONObject
+from portbook.model import JSONObject, Report
 from portbook.tools.catalog import Tool
+from portbook.tools.context import reporting
 
 __all__ = ["PythonExecutor"]
 
@@ -27,23 +28,24 @@ class PythonExecutor:
         self._workers = Workers(workers)
         self._strays: set[asyncio.Task[Any]] = set()
 
-    async def execute(self, tool: Tool, arguments: JSONObject) -> Any:
-        """Run `tool` within its deadline and return what it returned.
+    async def execute(self, tool: Tool, arguments: JSONObject, report: Report | None = None) -> Any:
+        """Run `tool` within its deadline and return what it returned; `report` is for its progress.
 
         Raises `Refused` where it did not run, `Failed` where it did not end in time, and whatever it raised.
         """
         spec = tool.spec
+        timeout_s = (spec.timeout_ms or self._timeout_ms) / 1000
+        if spec.is_async:
+            return await self._run_task(_contained(spec.function, arguments, report), timeout_s)
+        function = spec.function if report is None else _reporting(spec.function, report)
         if spec.is_inline:
             try:
-                return spec.function(arguments)
+                return function(arguments)
             except Exception:
                 raise
             except BaseException:  # noqa: BLE001 - nothing a tool raises ends the server, a cancellation included
                 raise ToolExit("exit") from None
-        timeout_s = (spec.timeout_ms or self._timeout_ms) / 1000
-        if spec.is_async:
-            return await self._run_task(_contained(spec.function, arguments), timeout_s)
-        return await self._workers.run(spec.function, arguments, timeout_s)
+        return await self._workers.run(function, arguments, timeout_s)
 
     async def _run_task(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float) -> Any:
         loop = asyncio.get_running_loop()
@@ -77,7 +79,23 @@ class PythonExecutor:
             task.exception()  # looked at, so that the loop does not report it
 
 
-async def _contained(function: Callable[[JSONObject], Any], arguments: JSONObject) -> Any:
+def _reporting(function: Callable[[JSONObject], Any], report: Report) -> Callable[[JSONObject], Any]:
+    """Return `function` with somewhere to tell its progress."""
+
+    def run(arguments: JSONObject) -> Any:
+        token = reporting.set(report)
+        try:
+            return function(arguments)
+        finally:
+            reporting.reset(token)
+
+    return run
+
+
+async def _contained(
+    function: Callable[[JSONObject], Any], arguments: JSONObject, report: Report | None
+) -> Any:
+    reporting.set(report)  # in the task's own context, which ends with it
     try:
         return await function(arguments)
     except (SystemExit, KeyboardInterrupt):  # a task would let these end the whole process

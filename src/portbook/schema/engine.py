@@ -1,12 +1,13 @@
 """Compiled validators on `jsonschema-rs`; the only module that knows that library.
 
-Draft 2020-12. Nothing is ever fetched, formats are asserted, regular expressions run in linear time: a
-pattern that needs lookaround or back-references does not compile. Findings are ordered by pointer, then
-message. Pure: no I/O.
+Draft 2020-12, and draft-07 for the MCP revisions that are written in it. Nothing is ever fetched, formats
+are asserted in both, regular expressions run in linear time: a pattern that needs lookaround or
+back-references does not compile. Findings are ordered by pointer, then message. Pure: no I/O.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -14,10 +15,10 @@ import jsonschema_rs
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
-from portbook.schema.references import DIALECT, check_dialect, examine
-from portbook.schema.wording import escape_pointer, words
+from portbook.schema.references import DIALECT, DRAFT_07, check_dialect, examine
+from portbook.schema.wording import escape_pointer, tell
 
-__all__ = ["BadSchema", "SchemaViolation", "Validator", "compile_schema"]
+__all__ = ["BadSchema", "SchemaViolation", "Validator", "compile_official", "compile_schema"]
 
 # A compiled pattern may take this much memory; counted repetitions are what reaches it.
 _PATTERN_BYTES: Final = 1 << 20
@@ -90,8 +91,8 @@ class Validator:
             return (Finding("", "the value has a part that JSON cannot hold", "json", ""),)
 
 
-def compile_schema(schema: Any, fingerprint: str) -> Validator:
-    """Return the validator of a 2020-12 schema.
+def compile_schema(schema: Any, fingerprint: str, dialect: str = DIALECT) -> Validator:
+    """Return the validator of a schema in `dialect`.
 
     1. Its dialect is ours: nothing else below would mean the same in another.
     2. Its meta-schema allows it: every keyword has a value that it can have.
@@ -100,21 +101,38 @@ def compile_schema(schema: Any, fingerprint: str) -> Validator:
 
     Raises `BadSchema` with the first rung's findings.
     """
-    if findings := check_dialect(schema):
+    if findings := check_dialect(schema, dialect=dialect):
         raise BadSchema(tuple(findings))
-    meta = _compile({"$ref": DIALECT})
+    meta = _meta(dialect)
     if not meta.is_valid(schema):
         raise BadSchema(tuple(sorted({_finding(error) for error in meta.iter_errors(schema)})))
-    if findings := examine(schema):
+    if findings := examine(schema, dialect):
         raise BadSchema(tuple(sorted(findings)))
+    return compile_official(schema, fingerprint, dialect)
+
+
+def compile_official(schema: Any, fingerprint: str, dialect: str = DIALECT) -> Validator:
+    """Return the validator of a schema whose bytes are pinned, and which needs no examination: rung 4 alone.
+
+    Raises `BadSchema` where it does not compile.
+    """
     try:
-        return Validator(_compile(schema), fingerprint)
+        return Validator(_compile(schema, dialect), fingerprint)
     except jsonschema_rs.ValidationError as error:
         raise BadSchema((_uncompilable(error),)) from None
+    except jsonschema_rs.ReferencingError:  # by a way of naming things that this dialect does not have
+        message = "refers to something that is not in this document; check its spelling"
+        raise BadSchema((Finding("", message, "$ref", ""),)) from None
 
 
-def _compile(schema: Any) -> jsonschema_rs.Validator:
-    return jsonschema_rs.Draft202012Validator(
+@functools.cache
+def _meta(dialect: str) -> jsonschema_rs.Validator:
+    return _compile({"$ref": dialect}, dialect)
+
+
+def _compile(schema: Any, dialect: str) -> jsonschema_rs.Validator:
+    make = jsonschema_rs.Draft7Validator if dialect == DRAFT_07 else jsonschema_rs.Draft202012Validator
+    return make(
         schema,
         offline=True,
         validate_formats=True,
@@ -133,12 +151,8 @@ def _first(compiled: jsonschema_rs.Validator, payload: Any) -> Iterator[Finding]
 
 
 def _finding(error: jsonschema_rs.ValidationError) -> Finding:
-    return Finding(
-        escape_pointer(error.instance_path),
-        words(error.kind),
-        error.kind.name,
-        escape_pointer(error.schema_path),
-    )
+    path, sentence = tell(error)
+    return Finding(escape_pointer(path), sentence, error.kind.name, escape_pointer(error.schema_path))
 
 
 def _uncompilable(error: jsonschema_rs.ValidationError) -> Finding:

@@ -21,9 +21,11 @@ from urllib.parse import unquote, urldefrag, urljoin
 from portbook.errors import Finding
 from portbook.schema.wording import escape_pointer
 
-__all__ = ["DIALECT", "MAX_EVALUATIONS", "check_dialect", "examine"]
+__all__ = ["DIALECT", "DRAFT_07", "MAX_EVALUATIONS", "check_dialect", "examine"]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+# The dialect of MCP's own schemas up to revision 2025-06-18; a tool's schema is never in it.
+DRAFT_07: Final = "http://json-schema.org/draft-07/schema#"
 _META: Final = frozenset(
     {DIALECT}
     | {
@@ -51,6 +53,9 @@ _PART_LIST = frozenset({"prefixItems"})
 _PART_MAP = frozenset({"properties", "patternProperties"})
 _UNUSED_MAP = frozenset({"$defs", "definitions"})
 
+# Draft-07's own keywords, each with the one of 2020-12 whose subschemas are looked at in the same way.
+_READ_AS: Final = {"dependencies": "dependentSchemas", "additionalItems": "items"}
+
 # Where a list's item stands; more digits than any list has items would not even become a number.
 _INDEX = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -69,18 +74,18 @@ class _Node:
     refs: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
-def check_dialect(schema: Any, path: _Path = ()) -> list[Finding]:
+def check_dialect(schema: Any, path: _Path = (), dialect: str = DIALECT) -> list[Finding]:
     """Return what is wrong with the dialect that `schema` names; one inside of another may name its own."""
-    named = cast("dict[str, Any]", schema).get("$schema", DIALECT) if isinstance(schema, dict) else DIALECT
-    if named in (DIALECT, DIALECT + "#"):
+    named = cast("dict[str, Any]", schema).get("$schema", dialect) if isinstance(schema, dict) else dialect
+    if named in (dialect, dialect.removesuffix("#"), dialect.removesuffix("#") + "#"):
         return []
-    message = f"must be {DIALECT}, the only dialect here"
+    message = f"must be {dialect}, the only dialect here"
     return [Finding(escape_pointer((*path, "$schema")), message, "$schema", "")]
 
 
-def examine(schema: Any) -> list[Finding]:
+def examine(schema: Any, dialect: str = DIALECT) -> list[Finding]:
     """Return what forbids compiling `schema`, which is a valid schema by its meta-schema."""
-    document = _Document(schema)
+    document = _Document(schema, dialect)
     findings = document.resolve()
     return findings or document.weigh()
 
@@ -88,8 +93,9 @@ def examine(schema: Any) -> list[Finding]:
 class _Document:
     """A schema document taken apart into its subschemas."""
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: Any, dialect: str = DIALECT) -> None:
         self.root = schema
+        self.dialect = dialect
         self.nodes: dict[_Path, _Node] = {}
         self.resources: dict[str, _Path] = {"": ()}
         self.anchors: dict[tuple[str, str], _Path] = {}
@@ -112,7 +118,9 @@ class _Document:
 
     def _register(self, node: _Node) -> None:
         identifier = node.schema.get("$id")
-        if isinstance(identifier, str):
+        if isinstance(identifier, str) and identifier.startswith("#") and self.dialect == DRAFT_07:
+            self.anchors[node.base, identifier[1:]] = node.path
+        elif isinstance(identifier, str):
             node.base = urldefrag(_join(node.base, identifier)).url
             self.resources[node.base] = node.path
         for keyword in ("$anchor", "$dynamicAnchor"):
@@ -125,13 +133,14 @@ class _Document:
                 node.refs.append((keyword, reference))
 
     def _children(self, node: _Node) -> Iterator[_Node]:
-        for keyword, value in node.schema.items():
+        for name, value in node.schema.items():
+            keyword = self._read_as(name, value)
             if keyword in _SAME_ONE or keyword in _PART_ONE:
-                found: list[tuple[_Path, Any]] = [((*node.path, keyword), value)]
+                found: list[tuple[_Path, Any]] = [((*node.path, name), value)]
             elif (keyword in _SAME_LIST or keyword in _PART_LIST) and isinstance(value, list):
-                found = [((*node.path, keyword, at), item) for at, item in enumerate(value)]  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType] # schemas are Any
+                found = [((*node.path, name, at), item) for at, item in enumerate(value)]  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType] # schemas are Any
             elif keyword in _SAME_MAP | _PART_MAP | _UNUSED_MAP and isinstance(value, dict):
-                found = [((*node.path, keyword, name), item) for name, item in value.items()]  # pyright: ignore[reportUnknownVariableType] # schemas are Any
+                found = [((*node.path, name, key), item) for key, item in value.items()]  # pyright: ignore[reportUnknownVariableType] # schemas are Any
             else:
                 continue
             paths = [path for path, _ in found]
@@ -142,13 +151,23 @@ class _Document:
             for path, item in found:
                 yield _Node(path, item, node.base)
 
+    def _read_as(self, keyword: str, value: Any) -> str:
+        """Return the keyword of 2020-12 whose subschemas are looked at as those of `keyword` are."""
+        if self.dialect != DRAFT_07:
+            return keyword
+        return (
+            "prefixItems"
+            if keyword == "items" and isinstance(value, list)
+            else _READ_AS.get(keyword, keyword)
+        )
+
     def resolve(self) -> list[Finding]:
         """Turn every reference into a step to its target; return those that lead nowhere."""
         findings: list[Finding] = []
         waiting = list(self.nodes.values())
         while waiting:
             node = waiting.pop()
-            findings.extend(check_dialect(node.schema, node.path))
+            findings.extend(check_dialect(node.schema, node.path, self.dialect))
             for keyword, reference in node.refs:
                 address = _join(node.base, reference)
                 target = self._target(address)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from portbook.canonical import json_bytes
 
-__all__ = ["escape_pointer", "shorten", "words"]
+__all__ = ["escape_pointer", "shorten", "tell", "words"]
 
 _MAX_NAME = 60
 _MAX_POINTER = 300
@@ -45,23 +45,9 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else plural}"
 
 
-def _forms(branches: list[list[Any]]) -> str:
-    """Return what the branches ask for, where each fails in one way and on the value itself."""
-    alone = [errors[0] for errors in branches if len(errors) == 1]
-    if (
-        len(alone) != len(branches)
-        or len(alone) > 4
-        or len({tuple(error.instance_path) for error in alone}) != 1
-    ):
-        return "matches none of the allowed forms"
-    sentences = list(dict.fromkeys(words(error.kind) for error in alone))
-    return " or ".join([sentences[0], *(sentence.removeprefix("expected ") for sentence in sentences[1:])])
-
-
 _SENTENCES: dict[str, Callable[[Any], str]] = {
     "AdditionalItems": lambda kind: f"has more than {_count(kind.limit, 'item')}",
     "AdditionalProperties": lambda kind: f"unexpected property {_named(kind.unexpected)}",
-    "AnyOf": lambda kind: _forms(kind.context),
     "BacktrackLimitExceeded": lambda kind: "too costly to match against its pattern",
     "Constant": lambda kind: f"must be {_listed([kind.expected_value])}",
     "Contains": lambda kind: "holds too few or too many items of the required form",
@@ -83,7 +69,6 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
     "MultipleOf": lambda kind: f"must be a multiple of {kind.multiple_of}",
     "Not": lambda kind: "has a form that is not allowed",
     "OneOfMultipleValid": lambda kind: "matches more than one of the allowed forms",
-    "OneOfNotValid": lambda kind: _forms(kind.context),
     "Pattern": lambda kind: f"does not match the pattern {shorten(kind.pattern)}",
     "PropertyNames": lambda kind: "has a property name that is not allowed",
     "Required": lambda kind: f"missing property {shorten(kind.property)}",
@@ -94,7 +79,33 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
 }
 
 
+# A union that none of its branches allows; the library holds the errors of each branch.
+_UNIONS: Final = ("AnyOf", "OneOfNotValid")
+
+# More than so many forms, or so many unions inside of each other, make no sentence that anybody would read.
+_MAX_FORMS: Final = 4
+_MAX_UNIONS: Final = 2
+
+
+def tell(error: Any, unions: int = 0) -> tuple[list[str | int], str]:
+    """Return what to say about `error`, and the path of the value that it is about.
+
+    Where each branch of a union fails in one way, and all in one place, it is about that place, which may be
+    further down: the name of a variant, for one.
+    """
+    kind = error.kind
+    if type(kind).__name__ not in _UNIONS:
+        return error.instance_path, words(kind)
+    branches: list[list[Any]] = kind.context if unions < _MAX_UNIONS else []
+    if 0 < len(branches) <= _MAX_FORMS and all(len(errors) == 1 for errors in branches):
+        told = [tell(errors[0], unions + 1) for errors in branches]
+        if len({tuple(path) for path, _ in told}) == 1:
+            first, *others = dict.fromkeys(sentence for _, sentence in told)
+            return told[0][0], " or ".join([first, *(other.removeprefix("expected ") for other in others)])
+    return error.instance_path, "matches none of the allowed forms"
+
+
 def words(kind: object) -> str:
-    """Return the sentence for one kind of violation."""
+    """Return the sentence for one kind of violation, other than of a union."""
     sentence = _SENTENCES.get(type(kind).__name__)
     return sentence(kind) if sentence else "breaks the schema"

@@ -22,6 +22,7 @@ from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSONObject
 from portbook.schema.references import DIALECT
 from portbook.schema.wording import escape_pointer
+from portbook.tools.context import Context
 from portbook.tools.spec import BadTool, Effect, ToolSpec
 
 __all__ = ["spec_from_function"]
@@ -110,11 +111,15 @@ def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bi
     # Fields get names of our own: a parameter may be called `schema` or `_x`, a model's field may not.
     fields: dict[str, Any] = {}
     names: list[tuple[str, str]] = []
+    context: str | None = None
     for at, parameter in enumerate(inspect.signature(function).parameters.values()):
         if parameter.kind not in _KEYWORD_KINDS:
             raise BadTool(
                 f"{_place(function)}: parameter {parameter} cannot be passed by name; give each one a name"
             )
+        if hints.get(parameter.name) is Context:
+            context = parameter.name  # ours to give, not the caller's to send
+            continue
         if isinstance(parameter.default, FieldInfo):
             raise BadTool(
                 f"{_place(function)}: parameter {parameter.name} has a Field as its default, which a plain "
@@ -133,7 +138,8 @@ def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bi
             converted = model.model_validate(arguments)
         except pydantic.ValidationError as error:
             raise Refused(Reason.BAD_ARGUMENTS, _findings(error)) from None
-        return {name: getattr(converted, field) for name, field in names}
+        values = {name: getattr(converted, field) for name, field in names}
+        return values if context is None else {**values, context: Context()}
 
     return bind, schema
 

@@ -16,6 +16,7 @@ __all__ = [
     "OVERSIZE_RESULT",
     "Id",
     "error_frame",
+    "error_frame_without_id",
     "generic_error",
     "nobody_waits",
     "not_an_object",
@@ -163,6 +164,11 @@ def generic_error(ending: Ending) -> dict[str, object]:
 def result_frame(token: bytes, result: bytes) -> bytes:
     """Return the answer that carries `result`, which is JSON already."""
     return b'{"jsonrpc":"2.0","id":' + token + b',"result":' + result + b"}"
+
+
+def error_frame_without_id(error: object) -> bytes:
+    """Return the answer that carries `error`, to a request whose id nobody knows."""
+    return b'{"jsonrpc":"2.0","error":' + json_bytes(error) + b"}"
 
 
 def error_frame(token: bytes, error: object) -> bytes:

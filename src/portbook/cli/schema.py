@@ -1,0 +1,173 @@
+"""`portbook schema`: the official MCP schemas in force, and whether another could replace one of them."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+import click
+
+from portbook.assembly import FETCH_S, official_schemas
+from portbook.cli.options import START_ERRORS, claim_stdout, say, settings_from, stop_with
+from portbook.fetching import CannotFetch, fetch, without_secrets
+from portbook.model import JSON, JSONObject
+from portbook.protocol.methods import METHODS, Method, method_of
+from portbook.schema.override import MAX_BYTES, BadOverride, check_override
+from portbook.schema.store import NEWEST, OVERLAYS, REVISIONS, BrokenSchema, SchemaStore, closure, key_of
+from portbook.schema.wording import escape_pointer
+
+__all__ = ["command"]
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="JSON, even on a terminal.")
+
+
+@click.group("schema")
+def command() -> None:
+    """Show the official MCP schemas in force, or check one that would replace them."""
+
+
+@command.command("check")
+@click.argument("uri")
+@click.option("--revision", default=NEWEST, show_default=True, help="Revision that it would stand in for.")
+@click.option("--sha256", metavar="DIGEST", help="What its sha256 must be.")
+@_json_option
+def check(uri: str, *, revision: str, sha256: str | None, as_json: bool) -> None:
+    """Tell whether a schema would be accepted as an override; exit with 1 where it would not.
+
+    URI is a file, or a file:, http: or https: address.
+    """
+    _require_revision(revision)
+    out = claim_stdout()
+    origin = without_secrets(uri)
+    verdict: dict[str, JSON] = {"accepted": False, "revision": revision, "origin": origin}
+    try:
+        data = fetch(uri, limit=MAX_BYTES, timeout_s=FETCH_S)
+        verdict["sha256"] = hashlib.sha256(data).hexdigest()
+        override = check_override(data, revision, sha256, origin=origin)
+    except (CannotFetch, BadOverride) as error:
+        verdict["reason"] = error.reason
+    except BrokenSchema as error:
+        raise stop_with(error) from None
+    else:
+        verdict |= {"accepted": True, "definitions": len(SchemaStore(override).definitions(revision))}
+    _print(verdict, _verdict_in_words(verdict), out, as_json=as_json)
+    if not verdict["accepted"]:
+        raise click.exceptions.Exit(1)
+
+
+def _verdict_in_words(verdict: dict[str, JSON]) -> list[str]:
+    if not verdict["accepted"]:
+        return [f"refused: {verdict['origin']}: {verdict['reason']}"]
+    return [
+        f"accepted: {verdict['origin']} for revision {verdict['revision']}",
+        f"definitions: {verdict['definitions']}",
+        f"sha256: {verdict['sha256']}",
+    ]
+
+
+@command.command("show")
+@click.argument("revision")
+@click.argument("method", required=False)
+@_json_option
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Settings file.  [default: portbook.toml, where there is one]",
+)
+def show(revision: str, method: str | None, *, as_json: bool, config: Path | None) -> None:
+    """Show what is in force for a revision of MCP, and where it came from.
+
+    REVISION is a date such as 2025-11-25. METHOD, a method such as tools/call or the name of a definition,
+    shows the schemas of its request and its result.
+    """
+    _require_revision(revision)
+    out = claim_stdout()
+    try:
+        store, warnings = official_schemas(settings_from(config, None, None))
+        for warning in warnings:
+            say(f"warning: {warning}")
+        if method is None:
+            shown = _overview(store, revision)
+            _print(shown, _overview_in_words(shown), out, as_json=as_json)
+        else:
+            schemas = {
+                name: closure(store.document(revision), name) for name in _named(store, revision, method)
+            }
+            words = [f"origin: {store.origin(revision)}"]
+            words += [json.dumps(_alone(schema, name), indent=2) for name, schema in schemas.items()]
+            _print(_about(store, revision) | {"schemas": schemas}, words, out, as_json=as_json)
+    except START_ERRORS as error:
+        raise stop_with(error) from None
+
+
+def _about(store: SchemaStore, revision: str) -> dict[str, Any]:
+    return {"revision": revision, "origin": store.origin(revision), "sha256": store.sha256(revision)}
+
+
+def _overview(store: SchemaStore, revision: str) -> dict[str, Any]:
+    overlays = () if store.is_overridden(revision) else OVERLAYS.get(revision, ())
+    return _about(store, revision) | {
+        "definitions": len(store.definitions(revision)),
+        "overlays": [escape_pointer(overlay.path) for overlay in overlays],
+        "methods": [
+            {
+                "method": method.name,
+                "sender": method.sender.value,
+                "request": method.definition,
+                "result": method.result,
+            }
+            for method in _methods(revision)
+        ],
+    }
+
+
+def _overview_in_words(shown: dict[str, Any]) -> list[str]:
+    lines = [f"{name}: {shown[name]}" for name in ("revision", "origin", "sha256", "definitions")]
+    lines += [f"overlay: {pointer}" for pointer in shown["overlays"]]
+    width = max(len(row["method"]) for row in shown["methods"])
+    for row in shown["methods"]:
+        result = f" -> {row['result']}" if row["result"] else ""
+        lines.append(f"  {row['method'].ljust(width)}  {row['sender']:6}  {row['request']}{result}")
+    return lines
+
+
+def _methods(revision: str) -> list[Method]:
+    return [method for method in METHODS if method_of(method.name, revision) is method]
+
+
+def _named(store: SchemaStore, revision: str, name: str) -> list[str]:
+    """Return the definitions that a method's or a definition's name stands for."""
+    if method := method_of(name, revision):
+        return [method.definition, *([method.result] if method.result else [])]
+    definitions = store.definitions(revision)
+    if name in definitions:
+        return [name]
+    known = [*(method.name for method in _methods(revision)), *sorted(definitions)]
+    raise click.UsageError(f"revision {revision} has no method or definition {name!r}{_hint(name, known)}")
+
+
+def _alone(schema: JSONObject, name: str) -> JSONObject:
+    """Return one definition under its name, without those that it refers to."""
+    return {name: cast("JSONObject", schema[key_of(schema)])[name]}
+
+
+def _require_revision(revision: str) -> None:
+    if revision not in REVISIONS:
+        hint = _hint(revision, REVISIONS) or f"; there are {', '.join(REVISIONS)}"
+        raise click.UsageError(f"there is no revision {revision!r} of MCP{hint}")
+
+
+def _hint(name: str, known: tuple[str, ...] | list[str]) -> str:
+    folded = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    return f"; did you mean {folded[near[0]]}?" if near else ""
+
+
+def _print(data: dict[str, Any], words: list[str], out: TextIO, *, as_json: bool) -> None:
+    if as_json or not out.isatty():
+        click.echo(json.dumps(data, separators=(",", ":"), ensure_ascii=False), out)
+    else:
+        click.echo("\n".join(words), out)

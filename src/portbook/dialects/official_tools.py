@@ -1,0 +1,146 @@
+"""Tools as MCP shows them: listings by revision, pages of them, and results as content. Pure: no I/O."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, Final, cast
+
+from portbook.errors import Finding, Reason, Refused
+from portbook.model import JSON, JSONObject
+from portbook.protocol.revisions import Revision
+from portbook.tools.catalog import Catalog, Tool
+from portbook.tools.spec import Effect
+
+__all__ = ["PAGE_SIZE", "ToolListing", "page_of", "tool_result"]
+
+PAGE_SIZE: Final = 100
+
+
+class ToolListing:
+    """The tools of a catalog as each revision describes them; made once per revision."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._made: dict[str, list[JSONObject]] = {}
+
+    def of(self, revision: Revision) -> list[JSONObject]:
+        """Return the descriptions, ordered by name."""
+        if revision.name not in self._made:
+            self._made[revision.name] = [_described(tool, revision) for tool in self._catalog]
+        return self._made[revision.name]
+
+
+def page_of(tools: list[JSONObject], cursor: str | None) -> tuple[list[JSONObject], str | None]:
+    """Return the page that `cursor` asks for, the first without one, and the cursor of the next.
+
+    Raises `Refused` for a cursor that no page of this list gave out.
+    """
+    start = 0
+    if cursor is not None:
+        names = [tool["name"] for tool in tools]
+        last = _decoded(cursor)
+        if last not in names:
+            finding = Finding(
+                "/params/cursor", "not a cursor of this list; start again without one", "cursor", ""
+            )
+            raise Refused(Reason.BAD_PARAMS, (finding,))
+        start = names.index(last) + 1
+    page = tools[start : start + PAGE_SIZE]
+    has_more = start + PAGE_SIZE < len(tools)
+    return page, _encoded(cast("str", page[-1]["name"])) if has_more else None
+
+
+def _encoded(name: str) -> str:
+    return base64.urlsafe_b64encode(f"after:{name}".encode()).decode()
+
+
+def _decoded(cursor: str) -> str | None:
+    try:
+        text = base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return None
+    return text.removeprefix("after:") if text.startswith("after:") else None
+
+
+def _described(tool: Tool, revision: Revision) -> JSONObject:
+    spec = tool.spec
+    described: JSONObject = {"name": spec.name, "inputSchema": _input_schema(spec.input_schema)}
+    if spec.description:
+        described["description"] = spec.description
+    if revision.has_annotations:
+        described["annotations"] = {
+            "readOnlyHint": spec.effect is Effect.READ,
+            "destructiveHint": spec.effect is Effect.DESTRUCTIVE,
+        }
+    if revision.has_structured_content and isinstance(spec.output_schema, dict):
+        wrapped = revision.wants_objects and not _is_object(spec.output_schema)
+        described["outputSchema"] = _wrapped(spec.output_schema) if wrapped else _explicit(spec.output_schema)
+    return described
+
+
+def _input_schema(schema: JSONObject) -> JSONObject:
+    # The official schema wants the type said, and a schema object for every property.
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return {"type": "object", **schema}
+    spelled: JSONObject = {name: _spelled(value) for name, value in properties.items()}
+    return {"type": "object", **schema, "properties": spelled}
+
+
+def _spelled(schema: JSON) -> JSON:
+    if isinstance(schema, bool):
+        return {} if schema else {"not": {}}
+    return schema
+
+
+def _explicit(schema: JSONObject) -> JSONObject:
+    return {**schema, "type": "object"} if _is_object(schema) else schema
+
+
+def _is_object(schema: JSONObject) -> bool:
+    """Return whether every value that `schema` allows is an object."""
+    reference = schema.get("$ref")
+    definitions = schema.get("$defs")
+    if isinstance(reference, str) and reference.startswith("#/$defs/") and isinstance(definitions, dict):
+        target = definitions.get(reference.removeprefix("#/$defs/"))
+        return isinstance(target, dict) and target.get("type") == "object"
+    return schema.get("type") == "object"
+
+
+def _wrapped(schema: JSONObject) -> JSONObject:
+    """Return the schema of `{"result": value}`, in which references to the root or to $defs still hold."""
+    inner = {name: _moved(value) for name, value in schema.items() if name not in ("$schema", "$defs")}
+    wrapper: JSONObject = {"type": "object", "properties": {"result": inner}, "required": ["result"]}
+    for name in ("$schema", "$defs"):
+        if name in schema:
+            wrapper[name] = _moved(schema[name]) if name == "$defs" else schema[name]
+    return wrapper
+
+
+def _moved(value: JSON) -> JSON:
+    if isinstance(value, dict):
+        return {name: _moved_ref(item) if name == "$ref" else _moved(item) for name, item in value.items()}
+    return [_moved(item) for item in value] if isinstance(value, list) else value
+
+
+def _moved_ref(reference: JSON) -> JSON:
+    if isinstance(reference, str) and reference.startswith("#") and not reference.startswith("#/$defs/"):
+        return "#/properties/result" + reference[1:]
+    return reference
+
+
+def tool_result(tool: Tool, result: Any, body: bytes, revision: Revision) -> JSONObject:
+    """Return a tool's checked result as a call's result: text for the model, structure for programs."""
+    text = result if isinstance(result, str) else body.decode()
+    answer: JSONObject = {"content": [] if result is None else [{"type": "text", "text": text}]}
+    if revision.has_structured_content:
+        schema = tool.spec.output_schema
+        if not revision.wants_objects or isinstance(result, dict):
+            is_wrapped = revision.wants_objects and isinstance(schema, dict) and not _is_object(schema)
+            answer["structuredContent"] = {"result": result} if is_wrapped else result
+        elif isinstance(schema, dict):
+            answer["structuredContent"] = {"result": result}
+    if revision.has_result_type:
+        answer["resultType"] = "complete"
+    return answer

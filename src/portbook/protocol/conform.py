@@ -1,0 +1,113 @@
+"""Does a message conform to the official schema of a revision? Both ways, method by method. Pure: no I/O.
+
+Straight to the method's own definition: the schemas' unions accept broken messages, and name no place.
+What the definitions leave open is closed here:
+
+- In the draft-07 revisions a method's definition holds neither `jsonrpc` nor `id`: the generic definition of
+  a request or notification is checked beside it.
+- A result of 2026-07-28 may be an `input_required` round, and its type tells which definition it must keep.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from portbook.errors import Finding
+from portbook.model import JSON
+from portbook.protocol.methods import Method, method_of
+from portbook.protocol.revisions import REVISIONS
+from portbook.schema.engine import SchemaViolation, Validator
+from portbook.schema.store import NEWEST, SchemaStore
+
+__all__ = ["RESULT", "SchemaValidator"]
+
+# The message type of a method's result: "tools/call" + RESULT.
+RESULT: Final = ":result"
+
+# Message types that are no method's: the same in every revision, under the names its schema has for them.
+_GENERIC: Final = {
+    "request": ("JSONRPCRequest",),
+    "notification": ("JSONRPCNotification",),
+    "response": ("JSONRPCResultResponse", "JSONRPCResponse"),
+    "error": ("JSONRPCErrorResponse", "JSONRPCError"),
+}
+
+# Only these methods may answer that they need input first (2026-07-28).
+_MAY_ASK: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+_INPUT_REQUIRED: Final = "input_required"
+
+
+class SchemaValidator:
+    """Checks messages by type: a method, a method's result, or a generic kind of message."""
+
+    def __init__(self, store: SchemaStore) -> None:
+        self._store = store
+        self._checks: dict[tuple[str, str], tuple[Validator, ...]] | None = None
+
+    def initialize(self) -> None:
+        """Make ready. Doing it twice does nothing; documents and definitions are read when first needed.
+
+        Raises `BrokenSchema` where an embedded schema is not the one that was pinned.
+        """
+        if self._checks is None:
+            self._store.verify()
+            self._checks = {}
+
+    def shutdown(self) -> None:
+        """Let go of everything that was compiled."""
+        self._checks = None
+
+    def validate(self, message_type: str, message: JSON, revision: str = NEWEST) -> None:
+        """Return if `message` is a valid one of its type.
+
+        Raises `SchemaViolation` with the findings where it is not, `KeyError` for a type that the revision
+        does not have, `RuntimeError` before `initialize`.
+        """
+        if findings := self.findings(message_type, message, revision):
+            raise SchemaViolation(findings)
+
+    def findings(self, message_type: str, message: JSON, revision: str = NEWEST) -> tuple[Finding, ...]:
+        """Return what is wrong with `message`, ordered by pointer, then message.
+
+        Raises `KeyError` for a type that the revision does not have, `RuntimeError` before `initialize`.
+        """
+        failed = [check for check in self._for(message_type, message, revision) if not check.allows(message)]
+        if not failed:
+            return ()
+        return tuple(sorted({finding for check in failed for finding in check.findings(message)}))
+
+    def _for(self, message_type: str, message: JSON, revision: str) -> tuple[Validator, ...]:
+        if self._checks is None:
+            raise RuntimeError("the schema validator is used before initialize()")
+        if message_type.endswith(RESULT) and isinstance(message, dict):
+            method = message_type.removesuffix(RESULT)
+            if message.get("resultType") == _INPUT_REQUIRED and method in _MAY_ASK:
+                message_type = _INPUT_REQUIRED
+        checks = self._checks.get((revision, message_type))
+        if checks is None:
+            names = _definitions(message_type, revision, self._store.definitions(revision))
+            checks = tuple(self._store.definition(revision, name) for name in names)
+            self._checks[revision, message_type] = checks
+        return checks
+
+
+def _definitions(message_type: str, revision: str, known: frozenset[str]) -> tuple[str, ...]:
+    """Return the names of the definitions that a message of this type must satisfy, all of them."""
+    if message_type == _INPUT_REQUIRED:
+        return ("InputRequiredResult",)
+    if message_type in _GENERIC:
+        return (next(name for name in _GENERIC[message_type] if name in known),)
+    method = method_of(message_type.removesuffix(RESULT), revision)
+    if method is None:
+        raise KeyError(f"{revision} has no {message_type}")
+    if message_type.endswith(RESULT):
+        return (_result_of(method, message_type),)
+    if REVISIONS[revision].has_whole_definitions:
+        return (method.definition,)
+    return ("JSONRPCNotification" if method.is_notification else "JSONRPCRequest", method.definition)
+
+
+def _result_of(method: Method, message_type: str) -> str:
+    if method.result is None:
+        raise KeyError(f"{message_type}: a notification has no result")
+    return method.result

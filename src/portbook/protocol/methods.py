@@ -1,0 +1,115 @@
+"""Every method of every MCP revision, and the definitions that describe it. One table. Pure: no I/O.
+
+A new revision is a row or a changed date, never a branch. A test derives the same table from the official
+schemas and compares the two.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+__all__ = ["METHODS", "Method", "Sender", "method_of"]
+
+
+class Sender(Enum):
+    """Who may send a method."""
+
+    CLIENT = "client"
+    SERVER = "server"
+    BOTH = "both"
+
+
+class Method(NamedTuple):
+    """A method in a range of revisions."""
+
+    name: str
+    sender: Sender
+    definition: str
+    """What describes the whole request or notification."""
+    result: str | None
+    """What describes its result; a notification has none."""
+    first: str
+    """The first revision that has it so."""
+    last: str
+    """The last one."""
+
+    @property
+    def is_notification(self) -> bool:
+        """Return whether it is never answered."""
+        return self.result is None
+
+
+_OLD, _MAR, _JUN, _NOV, _NEW = "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"
+_C, _S, _B = Sender.CLIENT, Sender.SERVER, Sender.BOTH
+
+METHODS: Final = (
+    # Requests of the handshake era.
+    Method("initialize", _C, "InitializeRequest", "InitializeResult", _OLD, _NOV),
+    Method("ping", _B, "PingRequest", "EmptyResult", _OLD, _NOV),
+    Method("logging/setLevel", _C, "SetLevelRequest", "EmptyResult", _OLD, _NOV),
+    Method("resources/subscribe", _C, "SubscribeRequest", "EmptyResult", _OLD, _NOV),
+    Method("resources/unsubscribe", _C, "UnsubscribeRequest", "EmptyResult", _OLD, _NOV),
+    # Requests of every revision.
+    Method("completion/complete", _C, "CompleteRequest", "CompleteResult", _OLD, _NEW),
+    Method("prompts/get", _C, "GetPromptRequest", "GetPromptResult", _OLD, _NEW),
+    Method("prompts/list", _C, "ListPromptsRequest", "ListPromptsResult", _OLD, _NEW),
+    Method("resources/list", _C, "ListResourcesRequest", "ListResourcesResult", _OLD, _NEW),
+    Method("resources/read", _C, "ReadResourceRequest", "ReadResourceResult", _OLD, _NEW),
+    Method(
+        "resources/templates/list",
+        _C,
+        "ListResourceTemplatesRequest",
+        "ListResourceTemplatesResult",
+        _OLD,
+        _NEW,
+    ),
+    Method("tools/call", _C, "CallToolRequest", "CallToolResult", _OLD, _NEW),
+    Method("tools/list", _C, "ListToolsRequest", "ListToolsResult", _OLD, _NEW),
+    # Requests that servers send; from 2026-07-28 on they ride inside results instead.
+    Method("roots/list", _S, "ListRootsRequest", "ListRootsResult", _OLD, _NEW),
+    Method("sampling/createMessage", _S, "CreateMessageRequest", "CreateMessageResult", _OLD, _NEW),
+    Method("elicitation/create", _S, "ElicitRequest", "ElicitResult", _JUN, _NEW),
+    # Tasks, as 2025-11-25 had them.
+    Method("tasks/get", _B, "GetTaskRequest", "GetTaskResult", _NOV, _NOV),
+    Method("tasks/result", _B, "GetTaskPayloadRequest", "GetTaskPayloadResult", _NOV, _NOV),
+    Method("tasks/list", _B, "ListTasksRequest", "ListTasksResult", _NOV, _NOV),
+    Method("tasks/cancel", _B, "CancelTaskRequest", "CancelTaskResult", _NOV, _NOV),
+    # Requests of 2026-07-28.
+    Method("server/discover", _C, "DiscoverRequest", "DiscoverResult", _NEW, _NEW),
+    Method("subscriptions/listen", _C, "SubscriptionsListenRequest", "SubscriptionsListenResult", _NEW, _NEW),
+    # Notifications.
+    Method("notifications/cancelled", _B, "CancelledNotification", None, _OLD, _NEW),
+    Method("notifications/progress", _B, "ProgressNotification", None, _OLD, _NOV),
+    Method("notifications/progress", _S, "ProgressNotification", None, _NEW, _NEW),
+    Method("notifications/initialized", _C, "InitializedNotification", None, _OLD, _NOV),
+    Method("notifications/roots/list_changed", _C, "RootsListChangedNotification", None, _OLD, _NOV),
+    Method("notifications/message", _S, "LoggingMessageNotification", None, _OLD, _NEW),
+    Method("notifications/prompts/list_changed", _S, "PromptListChangedNotification", None, _OLD, _NEW),
+    Method("notifications/resources/list_changed", _S, "ResourceListChangedNotification", None, _OLD, _NEW),
+    Method("notifications/resources/updated", _S, "ResourceUpdatedNotification", None, _OLD, _NEW),
+    Method("notifications/tools/list_changed", _S, "ToolListChangedNotification", None, _OLD, _NEW),
+    Method("notifications/elicitation/complete", _S, "ElicitationCompleteNotification", None, _NOV, _NOV),
+    Method("notifications/tasks/status", _B, "TaskStatusNotification", None, _NOV, _NOV),
+    Method(
+        "notifications/subscriptions/acknowledged",
+        _S,
+        "SubscriptionsAcknowledgedNotification",
+        None,
+        _NEW,
+        _NEW,
+    ),
+)
+
+_BY_NAME: Final[dict[str, tuple[Method, ...]]] = {
+    name: tuple(method for method in METHODS if method.name == name)
+    for name in {method.name for method in METHODS}
+}
+
+
+def method_of(name: str, revision: str) -> Method | None:
+    """Return the method of this name in `revision`, or None where that revision has none."""
+    # Revisions are dates, so that their order is that of their names.
+    return next(
+        (method for method in _BY_NAME.get(name, ()) if method.first <= revision <= method.last), None
+    )

@@ -1,0 +1,244 @@
+"""The official MCP schemas: embedded by the build, one of them replaced where an operator says so.
+
+A revision is parsed when first asked for, a definition compiled when first asked for, each once. Embedded
+bytes are compared with their pin before they are used. Reads the package's own data files, and nothing
+else; an override is handed in, already fetched and checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple, cast
+from urllib.parse import unquote
+
+from portbook.canonical import fingerprint
+from portbook.model import JSON, JSONObject
+from portbook.schema.engine import BadSchema, Validator, compile_official, compile_schema
+from portbook.schema.pins import PINS
+from portbook.schema.references import DIALECT, DRAFT_07
+from portbook.wire.parsing import parse
+
+__all__ = [
+    "NEWEST",
+    "OVERLAYS",
+    "REVISIONS",
+    "BrokenSchema",
+    "Overlay",
+    "Override",
+    "SchemaStore",
+    "closure",
+    "dialect_of",
+    "key_of",
+    "references_in",
+]
+
+REVISIONS: Final = tuple(sorted(PINS))
+NEWEST: Final = REVISIONS[-1]
+
+_OFFICIAL: Final = Path(__file__).resolve().parent / "official"
+
+# Where the two dialects keep their definitions.
+_KEYS: Final = ("$defs", "definitions")
+
+
+class BrokenSchema(Exception):
+    """An embedded schema that is missing, or not what its pin says."""
+
+
+class Overlay(NamedTuple):
+    """A place in an embedded schema that says less than the specification, and what stands there instead."""
+
+    path: tuple[str | int, ...]
+    official: JSON
+    ours: JSON
+
+
+OVERLAYS: Final[dict[str, tuple[Overlay, ...]]] = {
+    "2026-07-28": (
+        # The TypeScript source, which is normative, says string | number | boolean | null | JSONObject |
+        # JSONArray. The generated schema has lost null, and made every number an integer.
+        Overlay(
+            ("$defs", "JSONValue", "anyOf", 2, "type"),
+            ["string", "integer", "boolean"],
+            ["string", "integer", "boolean", "number", "null"],
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A schema that stands in for the embedded one of a revision. Taken as it is: no overlay is applied."""
+
+    revision: str
+    document: JSONObject
+    origin: str
+    """The address it came from."""
+    sha256: str = ""
+    """The digest of its bytes, in hexadecimal."""
+
+
+class SchemaStore:
+    """The schemas in force, and validators of their definitions. Safe to share between threads."""
+
+    def __init__(self, override: Override | None = None) -> None:
+        self._override = override
+        self._documents: dict[str, JSONObject] = {override.revision: override.document} if override else {}
+        self._validators: dict[tuple[str, str], Validator] = {}
+
+    def verify(self) -> None:
+        """Return if every embedded schema is the one that was pinned; nothing is parsed for that.
+
+        Raises `BrokenSchema` for the first that is not.
+        """
+        for revision in REVISIONS:
+            _read_pinned(revision)
+
+    def document(self, revision: str) -> JSONObject:
+        """Return the whole schema of `revision`; it is shared, so leave it unchanged.
+
+        Raises `KeyError` for an unknown revision, `BrokenSchema` where the embedded one cannot be used.
+        """
+        document = self._documents.get(revision)
+        if document is None:
+            # Two threads may parse the same one at once; setdefault lets the first one win for both.
+            document = self._documents.setdefault(revision, _embedded(revision))
+        return document
+
+    def definition(self, revision: str, name: str) -> Validator:
+        """Return the validator of one definition, made from it and what it refers to.
+
+        Raises `KeyError` for an unknown revision or definition, `BrokenSchema` where the embedded schema
+        cannot be used.
+        """
+        validator = self._validators.get((revision, name))
+        if validator is None:
+            validator = self._validators.setdefault((revision, name), self._compile(revision, name))
+        return validator
+
+    def definitions(self, revision: str) -> frozenset[str]:
+        """Return the names of all definitions of `revision`.
+
+        Raises as `document` does.
+        """
+        document = self.document(revision)
+        return frozenset(cast("JSONObject", document[key_of(document)]))
+
+    def origin(self, revision: str) -> str:
+        """Return where the schema of `revision` came from: "embedded", or the override's address."""
+        return self._override.origin if self._override and self.is_overridden(revision) else "embedded"
+
+    def sha256(self, revision: str) -> str:
+        """Return the digest of the bytes that the schema of `revision` was read from.
+
+        Raises `KeyError` for an unknown revision.
+        """
+        return (
+            self._override.sha256
+            if self._override and self.is_overridden(revision)
+            else PINS[revision].sha256
+        )
+
+    def is_overridden(self, revision: str) -> bool:
+        """Return whether an override stands in for the embedded schema of `revision`."""
+        return self._override is not None and self._override.revision == revision
+
+    def _compile(self, revision: str, name: str) -> Validator:
+        document = self.document(revision)
+        schema = closure(document, name)
+        make = compile_schema if self.is_overridden(revision) else compile_official
+        try:
+            return make(schema, fingerprint(schema), dialect_of(document))
+        except BadSchema as error:
+            # An override is compiled whole before it gets here, and the others are pinned.
+            raise BrokenSchema(
+                f"the {revision} schema's definition {name} cannot be compiled: {error}"
+            ) from None
+
+
+def closure(document: JSONObject, name: str) -> JSONObject:
+    """Return a schema of one definition: a reference to it, it, and all that it leads to, at their places.
+
+    Raises `KeyError` where there is no such definition.
+    """
+    key = key_of(document)
+    definitions = cast("JSONObject", document[key])
+    reached: dict[str, JSON] = {name: definitions[name]}
+    waiting: list[JSON] = [definitions[name]]
+    while waiting:
+        for reference in references_in(waiting.pop()):
+            below = _name_in(reference, key)
+            if below in definitions and below not in reached:
+                reached[below] = definitions[below]
+                waiting.append(definitions[below])
+    pointer = name.replace("~", "~0").replace("/", "~1")
+    return {"$schema": dialect_of(document), "$ref": f"#/{key}/{pointer}", key: reached}
+
+
+def key_of(document: JSONObject) -> str:
+    """Return the name under which `document` keeps its definitions."""
+    return next((key for key in _KEYS if key in document), _KEYS[0])
+
+
+def dialect_of(document: JSONObject) -> str:
+    """Return the dialect that `document` names: draft-07, or the one that everything else is in."""
+    named = document.get("$schema")
+    return (
+        DRAFT_07
+        if isinstance(named, str) and named.removesuffix("#") == DRAFT_07.removesuffix("#")
+        else DIALECT
+    )
+
+
+def references_in(value: JSON) -> Iterator[str]:
+    """Yield what every `$ref` in `value` says."""
+    waiting: list[Any] = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            members = cast("JSONObject", item)
+            reference = members.get("$ref")
+            if isinstance(reference, str):
+                yield reference
+            waiting.extend(members.values())
+        elif isinstance(item, list):
+            waiting.extend(cast("list[Any]", item))
+
+
+def _name_in(reference: str, key: str) -> str | None:
+    """Return the definition that a reference enters by its first two steps."""
+    found = re.match(rf"#/{re.escape(key)}/([^/]+)", reference)
+    return unquote(found[1]).replace("~1", "/").replace("~0", "~") if found else None
+
+
+def _read_pinned(revision: str) -> bytes:
+    pin = PINS[revision]
+    path = _OFFICIAL / f"{revision}.json"
+    remedy = "install Portbook again"
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise BrokenSchema(
+            f"{path}: the embedded schema cannot be read ({error.strerror}); {remedy}"
+        ) from None
+    if hashlib.sha256(data).hexdigest() != pin.sha256:
+        raise BrokenSchema(f"{path}: the embedded schema is not the one that was pinned; {remedy}")
+    return data
+
+
+def _embedded(revision: str) -> JSONObject:
+    document = cast("JSONObject", parse(_read_pinned(revision)))
+    for overlay in OVERLAYS.get(revision, ()):
+        _lay(document, overlay)
+    return document
+
+
+def _lay(document: JSONObject, overlay: Overlay) -> None:
+    place: Any = document
+    for step in overlay.path[:-1]:
+        place = place[step]
+    place[overlay.path[-1]] = overlay.ours

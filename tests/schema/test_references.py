@@ -1,0 +1,429 @@
+"""References: where they lead, which lead nowhere, and what evaluating them can cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from portbook.errors import Finding
+from portbook.schema.cache import validator_for
+from portbook.schema.engine import BadSchema
+from portbook.schema.references import DIALECT, MAX_EVALUATIONS, examine
+
+OUTSIDE = "refers to another document, and nothing is ever fetched; copy it under $defs"
+MISSING = "refers to something that is not in this document; check its spelling"
+FANS_OUT = "its references fan out into too many evaluations; refer to each subschema fewer times"
+CIRCULAR = "refers to itself without descending into the value; such a reference decides nothing"
+DIALECTS = f"must be {DIALECT}, the only dialect here"
+
+INTEGER = {"type": "integer"}
+STRING = {"type": "string"}
+ADDRESS = "http://e.test/a"
+URN = "urn:example:a"
+
+
+def case(name: str, *values: object) -> Any:
+    return pytest.param(*values, id=name)
+
+
+def refused(name: str, pointer: str, message: str, schema: Any) -> Any:
+    return pytest.param(schema, pointer, message, id=name)
+
+
+# Every schema here allows integers and nothing else, if its reference leads where it should.
+RESOLVED = [
+    case("a pointer", {"$ref": "#/$defs/a", "$defs": {"a": INTEGER}}),
+    case("a chain", {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": INTEGER}}),
+    case("draft-07's definitions", {"$ref": "#/definitions/a", "definitions": {"a": INTEGER}}),
+    case("an unknown keyword", {"$ref": "#/x-parts/a", "x-parts": {"a": INTEGER}}),
+    case("an item of a list", {"$ref": "#/$defs/a/allOf/1", "$defs": {"a": {"allOf": [STRING, INTEGER]}}}),
+    case("item 10", {"$ref": "#/$defs/a/anyOf/10", "$defs": {"a": {"anyOf": [STRING] * 10 + [INTEGER]}}}),
+    case("a slash in a name", {"$ref": "#/$defs/a~1b", "$defs": {"a/b": INTEGER, "a": STRING}}),
+    case("a tilde in a name", {"$ref": "#/$defs/a~0b", "$defs": {"a~b": INTEGER}}),
+    case("~01 is not a slash", {"$ref": "#/$defs/~01", "$defs": {"~1": INTEGER, "/": STRING}}),
+    case("a percent sign", {"$ref": "#/$defs/a%25b", "$defs": {"a%b": INTEGER}}),
+    case("an encoded percent sign", {"$ref": "#/$defs/a%2525b", "$defs": {"a%25b": INTEGER, "a%b": STRING}}),
+    case("a space", {"$ref": "#/$defs/a%20b", "$defs": {"a b": INTEGER}}),
+    case("a letter beyond ASCII", {"$ref": "#/$defs/%C3%A9", "$defs": {"é": INTEGER}}),
+    case("the empty name", {"$ref": "#/$defs/", "$defs": {"": INTEGER}}),
+    case("a name of digits", {"$ref": "#/$defs/0", "$defs": {"0": INTEGER}}),
+    case("an anchor", {"$ref": "#here", "$defs": {"a": {"$anchor": "here", **INTEGER}}}),
+    case("a dynamic anchor", {"$dynamicRef": "#here", "$defs": {"a": {"$dynamicAnchor": "here", **INTEGER}}}),
+    case("dynamic, to an anchor", {"$dynamicRef": "#a", "$defs": {"a": {"$anchor": "a", **INTEGER}}}),
+    case("an address", {"$ref": ADDRESS, "$defs": {"a": {"$id": ADDRESS, **INTEGER}}}),
+    case("a urn", {"$ref": URN, "$defs": {"a": {"$id": URN, **INTEGER}}}),
+    case(
+        "a pointer below an address",
+        {"$ref": f"{ADDRESS}#/$defs/b", "$defs": {"a": {"$id": ADDRESS, "$defs": {"b": INTEGER}}}},
+    ),
+    case(
+        "an anchor below an address",
+        {
+            "$ref": "http://e.test/a#b",
+            "$defs": {"a": {"$id": ADDRESS, "$defs": {"b": {"$anchor": "b", **INTEGER}}}},
+        },
+    ),
+    case(
+        "an address relative to the root's",
+        {"$id": "http://e.test/root/", "$ref": "leaf", "$defs": {"a": {"$id": "leaf", **INTEGER}}},
+    ),
+    case(
+        "addresses within addresses",
+        {
+            "$id": "http://e.test/",
+            "$ref": "one/two",
+            "$defs": {"a": {"$id": "one/", "$defs": {"b": {"$id": "two", **INTEGER}}}},
+        },
+    ),
+    case("relative without a base", {"$ref": "leaf", "$defs": {"a": {"$id": "leaf", **INTEGER}}}),
+    case(
+        "a pointer starts at the nearest address",
+        {
+            "$ref": ADDRESS,
+            "$defs": {"a": {"$id": ADDRESS, "$ref": "#/$defs/b", "$defs": {"b": INTEGER}}, "b": STRING},
+        },
+    ),
+    case(
+        "a pointer starts at the nearest urn",
+        {
+            "$ref": URN,
+            "$defs": {"a": {"$id": URN, "$ref": "#/$defs/b", "$defs": {"b": INTEGER}}, "b": STRING},
+        },
+    ),
+    case(
+        "an anchor belongs to the nearest urn",
+        {
+            "$ref": URN,
+            "$defs": {
+                "a": {"$id": URN, "$ref": "#b", "$defs": {"b": {"$anchor": "b", **INTEGER}}},
+                "b": {"$anchor": "b", **STRING},
+            },
+        },
+    ),
+    case("its own address", {"$id": ADDRESS, "$ref": "a#/$defs/b", "$defs": {"b": INTEGER}}),
+    case("its own urn", {"$id": URN, "$ref": "#/$defs/b", "$defs": {"b": INTEGER}}),
+    case("its own urn in full", {"$id": URN, "$ref": f"{URN}#/$defs/b", "$defs": {"b": INTEGER}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", RESOLVED)
+def test_a_reference_inside_the_document_leads_to_its_target(schema: Any) -> None:
+    assert examine(schema) == []
+    validator = validator_for(schema)
+    assert [validator.is_valid(value) for value in (1, "a")] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("reference", "good", "bad"),
+    [
+        case("the dialect itself", DIALECT, {"type": "string"}, {"type": "banana"}),
+        case("with an empty fragment", DIALECT + "#", {"type": "string"}, {"type": "banana"}),
+        case(
+            "a part of a vocabulary",
+            "https://json-schema.org/draft/2020-12/meta/validation#/$defs/simpleTypes", "string", "banana",
+        ),
+        *(
+            case(name, f"https://json-schema.org/draft/2020-12/meta/{name}", good, bad)
+            for name, good, bad in (
+                ("core", {"$id": "x"}, {"$id": 5}),
+                ("applicator", {"allOf": [True]}, {"allOf": []}),
+                ("unevaluated", {"unevaluatedItems": True}, {"unevaluatedItems": 5}),
+                ("validation", {"minLength": 5}, {"minLength": -5}),
+                ("meta-data", {"title": "x"}, {"title": 5}),
+                ("format-annotation", {"format": "x"}, {"format": 5}),
+                ("content", {"contentEncoding": "x"}, {"contentEncoding": 5}),
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_a_reference_to_the_dialects_own_schemas_is_allowed(reference: str, good: Any, bad: Any) -> None:
+    validator = validator_for({"$ref": reference})
+    assert [validator.is_valid(value) for value in (good, bad)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "message"),
+    [
+        refused("http", "/$ref", OUTSIDE, {"$ref": "http://127.0.0.1:9/s.json"}),
+        refused("https", "/$ref", OUTSIDE, {"$ref": "https://e.test/s.json#/$defs/a"}),
+        refused("a file", "/$ref", OUTSIDE, {"$ref": "file:///etc/passwd"}),
+        refused("a file without slashes", "/$ref", OUTSIDE, {"$ref": "file:secret.json"}),
+        refused("no scheme", "/$ref", MISSING, {"$ref": "//e.test/s.json"}),
+        refused("a relative path", "/$ref", MISSING, {"$ref": "other.json"}),
+        refused("a path upwards", "/$ref", MISSING, {"$ref": "../../etc/passwd"}),
+        refused("an unknown urn", "/$ref", MISSING, {"$ref": "urn:example:nowhere"}),
+        refused("relative to its own", "/$ref", OUTSIDE, {"$id": "http://127.0.0.1:9/", "$ref": "x.json"}),
+        refused("another dialect", "/$ref", OUTSIDE, {"$ref": "http://json-schema.org/draft-07/schema#"}),
+        refused("beside the dialect", "/$ref", OUTSIDE, {"$ref": "https://json-schema.org/draft/2020-12/other"}),
+        refused("a missing name", "/$ref", MISSING, {"$ref": "#/$defs/b", "$defs": {"a": True}}),
+        refused("a missing anchor", "/$ref", MISSING, {"$ref": "#b", "$defs": {"a": {"$anchor": "a"}}}),
+        refused("a missing dynamic anchor", "/$dynamicRef", MISSING, {"$dynamicRef": "#b"}),
+        refused("behind a list", "/$ref", MISSING, {"$ref": "#/allOf/1", "allOf": [True]}),
+        refused("a list's name", "/$ref", MISSING, {"$ref": "#/allOf/x", "allOf": [True]}),
+        refused("a negative item", "/$ref", MISSING, {"$ref": "#/allOf/-1", "allOf": [True]}),
+        refused("5,000 digits", "/$ref", MISSING, {"$ref": "#/allOf/" + "1" * 5000, "allOf": [True]}),
+        refused("below a boolean", "/$ref", MISSING, {"$ref": "#/$defs/a/b", "$defs": {"a": True}}),
+        refused(
+            "somebody else's anchor", "/$ref", MISSING,
+            {"$ref": "#b", "$defs": {"a": {"$id": ADDRESS, "$anchor": "b"}}},
+        ),
+        refused(
+            "deep inside", "/properties/a~1b/items/$ref", MISSING,
+            {"properties": {"a/b": {"items": {"$ref": "#x"}}}},
+        ),
+        refused("in a part nobody uses", "/$defs/a/$ref", OUTSIDE, {"$defs": {"a": {"$ref": "http://e.test/"}}}),
+        refused(
+            "below an unknown keyword", "/x-a/items/$ref", OUTSIDE,
+            {"$ref": "#/x-a", "x-a": {"items": {"$ref": "http://e.test/"}}},
+        ),
+    ],
+)  # fmt: skip
+def test_a_reference_that_leads_out_or_nowhere_is_refused_where_it_stands(
+    schema: Any, pointer: str, message: str
+) -> None:
+    keyword = pointer.rsplit("/", 1)[-1]
+    assert examine(schema) == [Finding(pointer, message, keyword, "")]
+    with pytest.raises(BadSchema) as raised:
+        validator_for(schema)
+    assert raised.value.findings == (Finding(pointer, message, keyword, ""),)
+
+
+def test_every_reference_that_leads_nowhere_is_named() -> None:
+    schema = {"properties": {name: {"$ref": f"#/$defs/{name}"} for name in "abc"}}
+    assert sorted(finding.pointer for finding in examine(schema)) == [
+        f"/properties/{name}/$ref" for name in "abc"
+    ]
+
+
+@pytest.mark.parametrize(
+    "pointer",
+    ["/$defs/a", "/properties/a", "/allOf/0", "/properties/a/items", "/x-parts/a"],
+)
+def test_a_schema_inside_of_another_may_not_name_another_dialect(pointer: str) -> None:
+    schema: Any = {"$schema": "http://json-schema.org/draft-07/schema#", "prefixItems": [INTEGER]}
+    for part in reversed(pointer.split("/")[1:]):
+        schema = [schema] if part == "0" else {part: schema}
+    if pointer.startswith("/x-"):
+        schema["$ref"] = f"#{pointer}"
+    assert examine(schema) == [Finding(f"{pointer}/$schema", DIALECTS, "$schema", "")]
+
+
+def tree(**more: Any) -> Any:
+    return {"type": "object", "properties": {"value": INTEGER, "next": {"$ref": "#"}}, **more}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        case("properties", tree()),
+        case("items", {"type": "object", "properties": {"next": {"items": {"$ref": "#"}}, "value": INTEGER}}),
+        case("additionalProperties", {"type": ["object", "integer"], "additionalProperties": {"$ref": "#"}}),
+        case("patternProperties", {"type": ["object", "integer"], "patternProperties": {"": {"$ref": "#"}}}),
+        case("propertyNames", {"propertyNames": {"$ref": "#"}, "type": ["object", "string"]}),
+        case("contains", {"type": ["object", "array"], "contains": {"$ref": "#"}}),
+        case("prefixItems", {"type": ["object", "array"], "prefixItems": [{"$ref": "#"}]}),
+        case("unevaluatedProperties", {"type": ["object"], "unevaluatedProperties": {"$ref": "#"}}),
+        case("unevaluatedItems", {"type": ["object", "array"], "unevaluatedItems": {"$ref": "#"}}),
+        case("an anchor", tree(**{"$anchor": "x", "properties": {"next": {"$ref": "#x"}}})),
+        case("dynamic", tree(**{"$dynamicAnchor": "x", "properties": {"next": {"$dynamicRef": "#x"}}})),
+        case(
+            "a union of two that name each other",
+            {
+                "$ref": "#/$defs/a",
+                "$defs": {
+                    "a": {"type": "object", "properties": {"next": {"$ref": "#/$defs/b"}}},
+                    "b": {"anyOf": [{"$ref": "#/$defs/a"}, {"items": {"$ref": "#/$defs/a"}}]},
+                },
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_a_schema_may_come_back_to_itself_where_it_descends_into_the_value(schema: Any) -> None:
+    assert examine(schema) == []
+    validator = validator_for(schema)
+    assert validator.is_valid({})
+    assert not validator.is_valid(None)
+
+
+def test_a_tree_is_checked_to_its_last_leaf() -> None:
+    validator = validator_for(tree(additionalProperties=False))
+    good: Any = {"value": 1}
+    bad: Any = {"value": "x"}
+    for _ in range(190):
+        good, bad = {"value": 1, "next": good}, {"value": 1, "next": bad}
+    assert validator.is_valid(good)
+    (finding,) = validator.findings(bad)
+    assert (finding.message, finding.pointer[:15]) == ("expected integer", "/next/next/next")
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer"),
+    [
+        case("itself", {"$ref": "#"}, ""),
+        case("the empty reference", {"$ref": ""}, ""),
+        case(
+            "two",
+            {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+            "/$defs/a",
+        ),
+        case("allOf", {"allOf": [True, {"$ref": "#"}]}, ""),
+        case("anyOf", {"anyOf": [True, {"$ref": "#"}]}, ""),
+        case("oneOf", {"oneOf": [True, {"$ref": "#"}]}, ""),
+        case("not", {"not": {"$ref": "#"}}, ""),
+        case("if", {"if": {"$ref": "#"}}, ""),
+        case("then", {"if": True, "then": {"$ref": "#"}}, ""),
+        case("else", {"if": True, "else": {"$ref": "#"}}, ""),
+        case("dependentSchemas", {"dependentSchemas": {"a": {"$ref": "#"}}}, ""),
+        case("a dynamic reference", {"$dynamicAnchor": "a", "$dynamicRef": "#a"}, ""),
+        case("an anchor", {"$defs": {"a": {"$anchor": "a", "$ref": "#a"}}}, "/$defs/a"),
+        case("its own urn", {"$id": URN, "not": {"$ref": URN}}, ""),
+        case(
+            "by way of the nearest urn",
+            {
+                "$ref": URN,
+                "$defs": {
+                    "a": {"$id": URN, "$ref": "#/$defs/b", "$defs": {"b": {"$ref": URN}}},
+                    "b": True,
+                },
+            },
+            "/$defs/a",
+        ),
+        case("in a part nobody uses", {"$defs": {"a": {"$ref": "#/$defs/a"}}}, "/$defs/a"),
+        case("below a property", {"properties": {"x": {"$ref": "#/properties/x"}}}, "/properties/x"),
+        case(
+            "below an escaped name",
+            {"properties": {"a/b~c": {"$ref": "#/properties/a~1b~0c"}}},
+            "/properties/a~1b~0c",
+        ),
+    ],
+)  # fmt: skip
+def test_a_reference_back_to_itself_on_the_same_value_is_refused(schema: Any, pointer: str) -> None:
+    assert examine(schema) == [Finding(pointer, CIRCULAR, "$ref", "")]
+    with pytest.raises(BadSchema, match="refers to itself"):
+        validator_for(schema)
+
+
+def test_using_one_subschema_twice_is_no_circle() -> None:
+    schema = {
+        "allOf": [{"$ref": "#/$defs/a"}, {"not": {"not": {"$ref": "#/$defs/a"}}}],
+        "$defs": {"a": INTEGER},
+    }
+    assert examine(schema) == []
+
+
+def doubling(keyword: str, steps: int, wrap: Any = lambda schema: schema) -> Any:
+    """A few lines of schema in which every step is evaluated twice as often as the one before."""
+    parts = {
+        f"d{step}": wrap({keyword: [{"$ref": f"#/$defs/d{step - 1}"}] * 2}) for step in range(1, steps + 1)
+    }
+    return {"$ref": f"#/$defs/d{steps}", "$defs": {"d0": INTEGER, **parts}}
+
+
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
+@pytest.mark.parametrize("steps", [16, 60, 2000])
+def test_references_that_fan_out_are_refused_before_anything_is_compiled(keyword: str, steps: int) -> None:
+    (finding,) = examine(doubling(keyword, steps))
+    assert (finding.message, finding.keyword) == (FANS_OUT, "$ref")
+    assert finding.pointer.startswith("/$defs/d1")
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        case("properties", lambda schema: {"properties": {"a": schema}}),
+        case("items", lambda schema: {"items": schema}),
+        case("not", lambda schema: {"not": schema}),
+        case("dependentSchemas", lambda schema: {"dependentSchemas": {"a": schema}}),
+    ],
+)  # fmt: skip
+def test_fanning_out_is_found_through_every_keyword(wrap: Any) -> None:
+    (finding,) = examine(doubling("allOf", 40, wrap))
+    assert finding.message == FANS_OUT
+
+
+def test_a_schema_may_be_as_costly_as_the_limit_and_no_more() -> None:
+    # One evaluation for the root, one for allOf's each member.
+    assert examine({"allOf": [True] * (MAX_EVALUATIONS - 1)}) == []
+    (finding,) = examine({"allOf": [True] * MAX_EVALUATIONS})
+    assert (finding.pointer, finding.message) == ("", FANS_OUT)
+
+
+def test_a_few_doublings_are_nothing_to_refuse() -> None:
+    assert examine(doubling("allOf", 12)) == []
+
+
+CHAIN = 10_000
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        case("references", lambda ref: ref),
+        case("properties", lambda ref: {"properties": {"a": ref}}),
+        case("items", lambda ref: {"items": ref}),
+        case("allOf", lambda ref: {"allOf": [ref]}),
+        case("not", lambda ref: {"not": ref}),
+        case("if", lambda ref: {"if": ref}),
+    ],
+)
+def test_a_chain_of_ten_thousand_references_is_followed_to_its_end(link: Any) -> None:
+    steps = {f"d{step}": link({"$ref": f"#/$defs/d{step + 1}"}) for step in range(CHAIN)}
+    whole = {"$ref": "#/$defs/d0", "$defs": {**steps, f"d{CHAIN}": INTEGER}}
+    assert examine(whole) == []
+    broken = {"$ref": "#/$defs/d0", "$defs": steps}
+    assert [finding.message for finding in examine(broken)] == [MISSING]
+
+
+def test_a_circle_of_ten_thousand_references_is_found() -> None:
+    steps = {f"d{step}": {"$ref": f"#/$defs/d{(step + 1) % CHAIN}"} for step in range(CHAIN)}
+    (finding,) = examine({"$ref": "#/$defs/d0", "$defs": steps})
+    assert finding.message == CIRCULAR
+
+
+def test_a_chain_of_ten_thousand_references_compiles_and_answers() -> None:
+    steps = {f"d{step}": {"$ref": f"#/$defs/d{step + 1}"} for step in range(CHAIN)}
+    validator = validator_for({"$ref": "#/$defs/d0", "$defs": {**steps, f"d{CHAIN}": INTEGER}})
+    assert [validator.is_valid(value) for value in (1, "a")] == [True, False]
+
+
+@pytest.mark.parametrize("schema", [True, False, {}, {"type": "string"}])
+def test_a_schema_without_references_has_nothing_to_be_refused(schema: Any) -> None:
+    assert examine(schema) == []
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        case("const", {"const": {"$ref": "http://e.test/"}}),
+        case("enum", {"enum": [{"$ref": "#/nowhere"}]}),
+        case("default", {"default": {"$ref": "#/nowhere", "$schema": "http://e.test/"}}),
+        case("examples", {"examples": [{"$ref": "#"}]}),
+        case("a property of that name", {"properties": {"$ref": {"type": "string"}}}),
+        case("a required property", {"required": ["$ref"]}),
+    ],
+)
+def test_what_only_looks_like_a_reference_is_data(schema: Any) -> None:
+    assert examine(schema) == []
+
+
+names = st.text(st.sampled_from("ab/~%01# é"), max_size=6)
+
+
+@settings(max_examples=200)
+@given(st.lists(names, unique=True, min_size=1, max_size=5), st.data())
+def test_any_name_can_be_pointed_at(found: list[str], data: st.DataObject) -> None:
+    aim = data.draw(st.sampled_from(found))
+    escaped = aim.replace("~", "~0").replace("/", "~1")
+    encoded = "".join(
+        char if char in "abc01~" else "".join(f"%{byte:02X}" for byte in char.encode()) for char in escaped
+    )
+    schema = {
+        "$ref": f"#/$defs/{encoded}",
+        "$defs": {name: INTEGER if name == aim else STRING for name in found},
+    }
+    assert examine(schema) == []
+    validator = validator_for(schema)
+    assert [validator.is_valid(value) for value in (1, "a")] == [True, False]

@@ -1,0 +1,434 @@
+"""The path of a call among fakes: the order of its stages, and the record of every ending."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from portbook.callers import AllowedKey, Callers
+from portbook.clock import ContentIds, Identity
+from portbook.errors import Ending, Failed, Finding, Reason, Refused
+from portbook.model import Arrival, Call, Context, Done, JSONObject
+from portbook.pipeline import Crossing, Pipeline
+from portbook.tools.catalog import Catalog, Tool
+from portbook.tools.spec import Effect, ToolSpec
+
+KEY = "the key"
+CANARY = "canary-4711"
+
+
+def never_called(arguments: JSONObject) -> Any:
+    raise AssertionError("the pipeline called a function itself")
+
+
+def a_spec(name: str, output: Any) -> ToolSpec:
+    schema: JSONObject = {
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+        "additionalProperties": False,
+    }
+    return ToolSpec(name, "", schema, output, Effect.READ, never_called)
+
+
+CATALOG = Catalog([a_spec("echo", {"type": "string"}), a_spec("anything", True)])
+
+
+class FakeExecutor:
+    """Does what it is told instead of running a tool, and remembers what it was asked to run."""
+
+    def __init__(self, behave: Callable[[], Any]) -> None:
+        self.behave = behave
+        self.calls: list[tuple[str, JSONObject]] = []
+        self.reports: list[Any] = []
+
+    async def execute(self, tool: Tool, arguments: JSONObject, report: Any = None) -> Any:
+        self.calls.append((tool.spec.name, arguments))
+        self.reports.append(report)
+        result = self.behave()
+        return await result if asyncio.iscoroutine(result) else result
+
+
+class FakeSink:
+    """Keeps records and writes into the diary of the test."""
+
+    def __init__(self, diary: list[str], failure: Exception | None = None) -> None:
+        self.records: list[Any] = []
+        self.diary = diary
+        self.failure = failure
+
+    def write(self, record: JSONObject) -> None:
+        self.diary.append("recorded")
+        self.records.append(record)
+        if self.failure is not None:
+            raise self.failure
+
+
+class FakeClock:
+    """Every look at it is a quarter of a second after the one before."""
+
+    def __init__(self) -> None:
+        self.ticks = 0.0
+
+    def now(self) -> str:
+        return "2026-01-02T03:04:05.678Z"
+
+    def tick(self) -> float:
+        self.ticks += 0.25
+        return self.ticks
+
+
+class CountingIds:
+    deterministic = False
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def name(self, content: bytes) -> Identity:
+        assert content == b""
+        self.count += 1
+        return Identity(f"request-{self.count}", f"trace-{self.count}", f"span-{self.count}")
+
+
+class World:
+    """A pipeline among fakes."""
+
+    def __init__(
+        self,
+        behave: Callable[[], Any] = lambda: "hello",
+        *,
+        sink_failure: Exception | None = None,
+        ids: Any = None,
+    ) -> None:
+        self.diary: list[str] = []
+        self.executor = FakeExecutor(behave)
+        self.sink = FakeSink(self.diary, sink_failure)
+        self.pipeline = Pipeline(
+            catalog=CATALOG,
+            callers=Callers([AllowedKey("ada", hashlib.sha256(KEY.encode()).hexdigest())], required=True),
+            executor=self.executor,
+            sink=self.sink,
+            clock=FakeClock(),
+            ids=ids or CountingIds(),
+        )
+
+    async def crossing(self, call: Call) -> Crossing:
+        crossing = await self.pipeline.run(call)
+        self.diary.append("returned")
+        return crossing
+
+    def run(self, call: Call) -> Any:
+        return asyncio.run(self.crossing(call)).outcome
+
+    @property
+    def record(self) -> Any:
+        (record,) = self.sink.records
+        return record
+
+
+def a_call(**changes: Any) -> Call:
+    call = Call(
+        arrival=Arrival("test", "test", key=KEY),
+        method="mcp.tool.invoke",
+        tool="echo",
+        arguments={"text": CANARY},
+        input_bytes=22,
+        context=Context(),
+        trace=None,
+        content={"method": "mcp.tool.invoke", "params": {}},
+    )
+    return call._replace(**changes)
+
+
+NO_KEY = Arrival("test", "test")
+WRONG_KEY = Arrival("test", "test", key="wrong")
+
+
+def raising(error: BaseException) -> Callable[[], Any]:
+    def behave() -> Any:
+        raise error
+
+    return behave
+
+
+def case(name: str, *values: object) -> Any:
+    return pytest.param(*values, id=name)
+
+
+def test_a_call_that_passes_every_check_is_done_and_recorded() -> None:
+    world = World()
+    assert world.run(a_call()) == Done(b'"hello"')
+    assert world.executor.calls == [("echo", {"text": CANARY})]
+    assert (world.record["status"], world.record["outputBytes"], world.record["error"]) == ("ok", 7, None)
+
+
+def refusal(name: str, reason: Reason, **changes: Any) -> Any:
+    return pytest.param(changes, reason, id=name)
+
+
+FLAW = Refused(Reason.BAD_ENVELOPE)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        refusal("everything is wrong", FLAW.reason, flaw=FLAW, arrival=NO_KEY, tool="no", arguments={}),
+        refusal("a flaw comes before the key", FLAW.reason, flaw=FLAW, arrival=NO_KEY),
+        refusal("a flaw comes before the tool", FLAW.reason, flaw=FLAW, tool=None),
+        refusal("the key comes before the tool", Reason.UNAUTHORIZED, arrival=NO_KEY, tool="no"),
+        refusal("the key comes before the arguments", Reason.UNAUTHORIZED, arrival=WRONG_KEY, arguments={}),
+        refusal("the tool comes before the arguments", Reason.UNKNOWN_TOOL, tool="no", arguments={}),
+        refusal("no key", Reason.UNAUTHORIZED, arrival=NO_KEY),
+        refusal("a wrong key", Reason.UNAUTHORIZED, arrival=WRONG_KEY),
+        refusal("an unknown tool", Reason.UNKNOWN_TOOL, tool="no"),
+        refusal("a tool of another case", Reason.UNKNOWN_TOOL, tool="Echo"),
+        refusal("no tool", Reason.UNKNOWN_TOOL, tool=None),
+        refusal("bad arguments", Reason.BAD_ARGUMENTS, arguments={"text": 5}),
+    ],
+)
+def test_the_first_stage_that_refuses_decides_and_nothing_runs(
+    changes: dict[str, Any], reason: Reason
+) -> None:
+    world = World()
+    outcome = world.run(a_call(**changes))
+    assert isinstance(outcome, Refused)
+    assert outcome.reason is reason
+    assert world.executor.calls == []
+    assert (world.record["status"], world.record["error"]["reason"]) == ("error", reason.value)
+    assert world.record["error"]["executed"] is False
+
+
+def test_bad_arguments_are_refused_with_findings_and_without_their_values() -> None:
+    world = World()
+    outcome = world.run(a_call(arguments={"text": 5, "more": CANARY}))
+    assert outcome.findings == (
+        Finding("", 'unexpected property "more"', "additionalProperties", "/additionalProperties"),
+        Finding("/text", "expected string", "type", "/properties/text/type"),
+    )
+    assert CANARY not in json.dumps(world.record)
+
+
+ENDINGS = [
+    case("it returns", lambda: "hello", Done, None),
+    case("it raises", raising(ValueError(CANARY)), Failed, Reason.TOOL_FAILED),
+    case("it raises what is no error of a tool", raising(StopAsyncIteration()), Failed, Reason.TOOL_FAILED),
+    case("it was never started", raising(Refused(Reason.BUSY)), Refused, Reason.BUSY),
+    case(
+        "its arguments were refused late",
+        raising(Refused(Reason.BAD_ARGUMENTS)),
+        Refused,
+        Reason.BAD_ARGUMENTS,
+    ),
+    case("its deadline passed", raising(Failed(Reason.TIMEOUT)), Failed, Reason.TIMEOUT),
+    case("its result has another type", lambda: 5, Failed, Reason.BAD_RESULT),
+    case("its result is none", lambda: None, Failed, Reason.BAD_RESULT),
+]
+
+
+@pytest.mark.parametrize(("behave", "kind", "reason"), ENDINGS)
+def test_every_ending_is_recorded_once_and_before_it_is_returned(
+    behave: Callable[[], Any], kind: type[Any], reason: Reason | None
+) -> None:
+    world = World(behave)
+    outcome = world.run(a_call())
+    assert type(outcome) is kind
+    assert world.diary == ["recorded", "returned"]
+    if reason is None:
+        assert world.record["error"] is None
+    else:
+        assert outcome.reason is reason
+        assert world.record["error"]["reason"] == reason.value
+        assert world.record["error"]["executed"] is (kind is Failed)
+    assert CANARY not in json.dumps(world.record)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        case("NaN", float("nan")),
+        case("infinity, deep inside", {"a": [float("inf")]}),
+        case("a set", {1}),
+        case("bytes", b"x"),
+        case("an object", object()),
+        case("a key that is no string", {1: 1}),
+        case("a lone surrogate", "\ud800"),
+        case("more digits than Python writes", 10**5000),
+        case("nested too deeply", json.loads("[" * 900 + "]" * 900)),
+    ],
+)
+def test_a_result_that_json_cannot_hold_is_withheld(result: object) -> None:
+    world = World(lambda: result)
+    outcome = world.run(a_call(tool="anything"))
+    assert isinstance(outcome, Failed)
+    assert outcome.reason is Reason.BAD_RESULT
+    assert [finding.keyword for finding in outcome.findings] == ["json"]
+    assert world.record["error"]["code"] == "INVALID_OUTPUT"
+
+
+def test_a_result_that_breaks_its_schema_is_withheld_and_stands_in_no_record() -> None:
+    world = World(lambda: [CANARY])
+    outcome = world.run(a_call())
+    assert [(finding.pointer, finding.message) for finding in outcome.findings] == [("", "expected string")]
+    assert CANARY not in json.dumps(world.record)
+
+
+@pytest.mark.parametrize(
+    ("changes", "behave"),
+    [
+        case("a success", {}, lambda: "hello"),
+        case("a refusal", {"tool": "no"}, lambda: "hello"),
+        case("a failure", {}, raising(ValueError())),
+    ],
+)
+def test_nothing_is_acknowledged_whose_record_cannot_be_kept(
+    changes: dict[str, Any], behave: Callable[[], Any]
+) -> None:
+    world = World(behave, sink_failure=OSError(28, CANARY))
+    outcome = world.run(a_call(**changes))
+    assert isinstance(outcome, Failed)
+    assert outcome.reason is Reason.INTERNAL
+    assert outcome.note is not None
+    assert outcome.note.startswith("OSError at test_pipeline.py:")
+    assert CANARY not in outcome.note
+    assert world.diary == ["recorded", "returned"]
+
+
+def test_a_tools_exception_is_recorded_by_type_and_place_and_never_by_its_text() -> None:
+    def inner() -> None:
+        raise LookupError(CANARY)
+
+    def outer() -> None:
+        inner()
+
+    world = World(outer)
+    outcome = world.run(a_call())
+    note = world.record["error"]["note"]
+    line = inner.__code__.co_firstlineno + 1
+    assert note.startswith(f"LookupError at test_pipeline.py:{line} in inner < test_pipeline.py:")
+    assert outcome.note == note
+    assert CANARY not in json.dumps(world.record)
+
+
+def test_what_nobody_foresaw_is_recorded_and_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_self: Catalog, _name: str) -> Tool:
+        raise ZeroDivisionError(CANARY)
+
+    monkeypatch.setattr(Catalog, "find", broken)
+    world = World()
+    outcome = world.run(a_call())
+    assert isinstance(outcome, Failed)
+    assert outcome.reason is Reason.INTERNAL
+    assert world.diary == ["recorded", "returned"]
+    assert world.record["error"]["note"].startswith("ZeroDivisionError at test_pipeline.py:")
+    assert CANARY not in json.dumps(world.record)
+
+
+def test_an_ending_kept_as_a_value_keeps_no_frames_alive() -> None:
+    for behave in (raising(ValueError()), raising(Failed(Reason.TIMEOUT)), lambda: {1}):
+        outcome = World(behave).run(a_call())
+        assert isinstance(outcome, Ending)
+        assert (outcome.__traceback__, outcome.__context__, outcome.__cause__) == (None, None, None)
+
+
+def test_a_cancelled_call_is_recorded_and_stays_cancelled() -> None:
+    async def scenario(world: World, started: asyncio.Event) -> None:
+        task = asyncio.create_task(world.crossing(a_call()))
+        await asyncio.wait_for(started.wait(), 30)
+        assert world.sink.records == []
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    async def main() -> World:
+        started = asyncio.Event()
+
+        async def hang() -> None:
+            started.set()
+            await asyncio.Event().wait()
+
+        world = World(hang)
+        await scenario(world, started)
+        return world
+
+    world = asyncio.run(main())
+    assert world.diary == ["recorded"]
+    error = world.record["error"]
+    assert (error["reason"], error["executed"]) == ("CANCELLED", True)
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), KeyboardInterrupt(), SystemExit(3)], ids=repr)
+def test_what_ends_more_than_the_call_is_recorded_and_passed_on(error: BaseException) -> None:
+    world = World()
+
+    async def crossing() -> None:
+        world.executor.behave = raising(error)
+        with pytest.raises(type(error)):
+            await world.crossing(a_call())
+
+    asyncio.run(crossing())
+    assert world.diary == ["recorded"]
+    assert world.record["error"]["reason"] == "CANCELLED"
+
+
+def test_a_cancelled_call_stays_cancelled_even_if_its_record_cannot_be_kept() -> None:
+    world = World(raising(asyncio.CancelledError()), sink_failure=OSError())
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(world.crossing(a_call()))
+    assert world.diary == ["recorded"]
+
+
+def test_calls_at_the_same_time_have_a_record_each() -> None:
+    async def later() -> str:
+        await asyncio.sleep(0)
+        return "hello"
+
+    async def main() -> list[Crossing]:
+        return await asyncio.gather(*(world.pipeline.run(a_call()) for _ in range(20)))
+
+    world = World(later)
+    crossings = asyncio.run(main())
+    assert {crossing.outcome for crossing in crossings} == {Done(b'"hello"')}
+    recorded = [record["requestId"] for record in world.sink.records]
+    assert sorted(recorded) == sorted(crossing.identity.request for crossing in crossings)
+    assert len(set(recorded)) == 20
+
+
+def test_the_record_has_the_names_that_are_returned() -> None:
+    world = World()
+    identity = asyncio.run(world.crossing(a_call())).identity
+    assert identity == Identity("request-1", "trace-1", "span-1")
+    assert [world.record[name] for name in ("requestId", "traceId", "spanId")] == list(identity)
+
+
+def test_a_trace_that_the_sender_named_is_kept() -> None:
+    world = World()
+    identity = asyncio.run(world.crossing(a_call(trace="the sender's"))).identity
+    assert identity == Identity("request-1", "the sender's", "span-1")
+    assert world.record["traceId"] == "the sender's"
+
+
+def test_time_comes_from_the_clock_that_was_handed_in() -> None:
+    world = World()
+    world.run(a_call())
+    assert (world.record["ts"], world.record["durationMs"]) == ("2026-01-02T03:04:05.678Z", 250.0)
+
+
+@pytest.mark.parametrize(
+    ("content", "other", "is_same"),
+    [
+        case("another order of keys", {"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+        case("another value", {"a": 1}, {"a": 2}, False),
+        case("bytes that are no message", b"x", b"x", True),
+        case("other bytes", b"x", b"y", False),
+    ],
+)
+def test_deterministic_names_are_made_of_the_content_alone(content: Any, other: Any, is_same: bool) -> None:
+    def identity(content: Any, **changes: Any) -> Identity:
+        return asyncio.run(World(ids=ContentIds()).crossing(a_call(content=content, **changes))).identity
+
+    assert (identity(content) == identity(other, arrival=NO_KEY, arguments={})) is is_same
