@@ -78,6 +78,7 @@ def build(
     )
 
 
+@pytest.mark.covers("001.schema.embedded")
 def test_the_wheel_has_every_schema_and_the_licence_byte_for_byte(checkout: Path, tmp_path: Path) -> None:
     done = build(checkout, carrier=carrier_at(tmp_path))
     assert done.returncode == 0, done.stderr

@@ -201,6 +201,7 @@ def test_a_server_checks_messages_against_the_override(tmp_path: Path) -> None:
     assert "warning" not in said
 
 
+@pytest.mark.covers("001.schema.override")
 @pytest.mark.parametrize(
     ("uri", "reason"),
     [

@@ -70,18 +70,14 @@ def python_sdk() -> Path:
     folder = ROOT / ".venv" / "interop-python" / tag
     python = folder / "bin" / "python"
     with _made_once(folder) as make:
-        if make:
+        if make and (uv := shutil.which("uv")):  # as scripts/environment does: needs no ensurepip
+            _run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)])
+            _run([uv, "pip", "install", "--quiet", "--python", str(python), f"mcp=={PYTHON_SDK}"])
+        elif make:
             _run([sys.executable, "-m", "venv", str(folder)])
-            quiet = (
-                "--quiet",
-                "--disable-pip-version-check",
-                "--no-input",
-                "--timeout",
-                "15",
-                "--retries",
-                "1",
-            )
-            _run([str(python), "-m", "pip", "install", *quiet, f"mcp=={PYTHON_SDK}"])
+            quiet = ("--quiet", "--disable-pip-version-check", "--no-input")
+            patience = ("--timeout", "15", "--retries", "1")
+            _run([str(python), "-m", "pip", "install", *quiet, *patience, f"mcp=={PYTHON_SDK}"])
     return python
 
 

@@ -66,7 +66,7 @@ def oracle(revision: str, message_type: str, definition: str, message: Any) -> b
 
 
 @pytest.mark.covers("001.validator.differential")
-@pytest.mark.parametrize(("revision", "message_type", "definition"), TYPES, ids=lambda value: str(value))
+@pytest.mark.parametrize(("revision", "message_type", "definition"), TYPES, ids=str)
 def test_verdicts_are_those_of_another_implementation(
     revision: str, message_type: str, definition: str
 ) -> None:

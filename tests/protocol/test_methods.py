@@ -19,7 +19,7 @@ def derived(revision: str) -> dict[str, tuple[str, str | None]]:
     found: dict[str, tuple[str, str | None]] = {}
     for name, schema in known.items():
         method = schema.get("properties", {}).get("method", {}).get("const")
-        if method is None or name in ("ClientNotification",):
+        if method is None or name == "ClientNotification":
             continue
         if name.endswith("Notification"):
             found[method] = (name, None)

@@ -112,7 +112,8 @@ def test_a_docstring_loses_its_indentation() -> None:
 
 GOOD_NAMES = ["a", "0", "_", ".", "orders.get_order", "a" * 128, "9lives", "a..b"]
 BAD_NAMES = [
-    "", "A", "getOrder", "a-b", "a b", "a/b", "mcp.tool:a", "a\n", "\na", "é", "ａ", "٣", "a" * 129, "a\x00b", "🙂",
+    "", "A", "getOrder", "a-b", "a b", "a/b", "mcp.tool:a", "a\n", "\na", "é", "\uff41", "\u0663", "a" * 129,
+    "a\x00b",
 ]  # fmt: skip
 
 
@@ -126,7 +127,7 @@ def test_a_name_of_the_contract_is_taken(name: str) -> None:
 @pytest.mark.parametrize("name", BAD_NAMES)
 def test_a_name_that_the_contract_does_not_allow_is_refused_with_advice(name: str) -> None:
     assert not is_slug(name)
-    with pytest.raises(BadTool, match="use 1 to 128 of a-z, 0-9, '_' and '.'; give another with"):
+    with pytest.raises(BadTool, match=r"use 1 to 128 of a-z, 0-9, '_' and '\.'; give another with"):
         Toolset("label").tool(name=name)(one)
 
 

@@ -133,9 +133,13 @@ def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bi
     schema.pop("title", None)
     schema.setdefault("properties", {})
 
+    validate = (
+        model.__pydantic_validator__.validate_python
+    )  # model_validate without its own checks of options
+
     def bind(arguments: JSONObject) -> dict[str, Any]:
         try:
-            converted = model.model_validate(arguments)
+            converted = validate(arguments)
         except pydantic.ValidationError as error:
             raise Refused(Reason.BAD_ARGUMENTS, _findings(error)) from None
         values = {name: getattr(converted, field) for name, field in names}
@@ -150,8 +154,10 @@ def _result(hints: dict[str, Any]) -> tuple[_Finish, JSONObject | bool]:
         return _guarded(to_jsonable_python), True
     adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(hint)
 
+    to_python = adapter.serializer.to_python  # dump_python without its own checks of options
+
     def dump(value: Any) -> Any:
-        return adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
+        return to_python(value, mode="json", by_alias=True, warnings=False)
 
     return _guarded(dump), _schema_of(
         lambda: adapter.json_schema(schema_generator=_Schemas, mode="serialization")

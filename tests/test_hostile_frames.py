@@ -1,0 +1,92 @@
+"""Frames made to break parsers, over a connection: the right verdict, and the next request is served."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversing import STATELESS_META, Connection, frame_of
+from harness import TESTS
+
+ROWS = [json.loads(line) for line in (TESTS / "corpora" / "hostile_frames.jsonl").read_text().splitlines()]
+EXAMPLES = json.loads((TESTS / "corpora" / "jsonrpc_spec_examples.json").read_text())
+
+TOOL = """
+from portbook import Toolset
+toolset = Toolset("hostile")
+@toolset.tool(effect="read", inline=True)
+def echo(text: str) -> str: return text
+"""
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Connection:
+    folder: Path = tmp_path_factory.mktemp("hostile")
+    (folder / "tools.py").write_text(TOOL)
+    return Connection(folder, tools=folder / "tools.py")
+
+
+def is_error(answer: Any, codes: list[int]) -> bool:
+    if answer.get("result", {}).get("ok") is False:  # the asset contract's frame for what is too large
+        return answer["id"] is None
+    return answer.get("error", {}).get("code") in codes
+
+
+def verdict(row: dict[str, Any], answers: list[Any]) -> bool:
+    kind, codes = row["expect"]["kind"], row["expect"].get("codes", [])
+    if not answers:
+        return kind.startswith("no_reply")
+    (answer,) = answers
+    result = answer.get("result")
+    is_ok = result is not None and not result.get("isError") and result.get("ok") is not False
+    return {
+        "ok": is_ok,
+        "error": is_error(answer, codes),
+        "ok_or_error": is_ok or is_error(answer, codes),
+        "no_reply_or_error": is_error(answer, codes),
+        "tool_error_or_error": is_error(answer, codes) or bool(result and result.get("isError")),
+        "error_or_ok_under_cap": is_error(answer, codes) or is_ok,
+    }.get(kind, False)
+
+
+@pytest.mark.covers("001.hostile-frames")
+@pytest.mark.parametrize("row", [row for row in ROWS if "stdio" in row["doors"]], ids=lambda row: row["name"])
+def test_a_hostile_frame_gets_its_verdict_and_the_next_one_is_served(
+    row: dict[str, Any], connection: Connection
+) -> None:
+    frame = frame_of(row)
+    answers = connection.send(frame)
+    assert verdict(row, answers), (row["expect"], json.dumps(answers)[:500])
+    for answer in answers:
+        assert len(json.dumps(answer)) < 20_000 or "result" in answer
+    good = {"name": "echo", "arguments": {"text": "x"}, "_meta": STATELESS_META}
+    assert connection.request("tools/call", good, id="sentinel")["result"]["content"][0]["text"] == "x"
+
+
+def test_the_corpus_is_whole() -> None:
+    assert len([row for row in ROWS if "stdio" in row["doors"]]) >= 100
+
+
+# What the design rules where JSON-RPC's examples and the contracts differ: no batches, and an unknown method
+# that is no MCP answers as unknown.
+RULED = {
+    "positional params": -32601,
+    "positional params swapped": -32601,
+    "named params order": -32601,
+    "non-existent method": -32601,
+    "notification": None,
+    "notification no params": None,
+    "invalid JSON": -32700,
+}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["name"])
+def test_the_examples_of_json_rpc_get_the_verdict_that_was_ruled(
+    example: dict[str, Any], connection: Connection
+) -> None:
+    frame = example["request"].encode()
+    answers = connection.send(frame.replace(b"\n", b" "))
+    expected = RULED.get(example["name"], -32700 if "invalid JSON" in example["name"] else -32600)
+    assert [answer["error"]["code"] for answer in answers] == ([] if expected is None else [expected])
