@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from harness import SAMPLE_TOOLS
-
 from portbook.assembly import assemble
 from portbook.conversation import Conversation
 from portbook.model import Arrival

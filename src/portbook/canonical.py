@@ -1,8 +1,8 @@
 """Canonical JSON bytes and fingerprints.
 
 One strict writer for everything that leaves as JSON. Python values that JSON cannot hold (NaN, infinities,
-sets, lone surrogates, keys that are not strings) raise `NotJSON`; nothing is converted in silence. Integers
-are written exactly, up to the 4,300 digits that the parser takes too.
+sets, lone surrogates, keys that are not strings) raise `NotJSON`; of what is not JSON's own, only an enum's
+value and a UUID's text are written. Integers are exact, up to the 4,300 digits that the parser takes too.
 
 The canonical form is compact, with sorted keys. Its length is that of any compact form, so a byte count
 needs no sorting. Pure: no I/O.
@@ -28,6 +28,9 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 # Below the recursion limit of orjson (254) and of CPython; the parser stops at 201.
 _MAX_DEPTH = 250
+
+# A value that holds itself, twice, would double at each level of the walk.
+_MAX_PARTS = 4_000_000
 
 
 class NotJSON(ValueError):
@@ -86,8 +89,10 @@ def _require_json(value: Any) -> None:
             below.extend(_parts(item))
         if not below:
             return
+        if len(below) > _MAX_PARTS:
+            break
         level = below
-    raise NotJSON("the value is nested too deeply")
+    raise NotJSON("the value is nested too deeply, or too large")
 
 
 def _parts(item: Any) -> Iterable[Any]:

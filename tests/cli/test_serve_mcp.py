@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from harness import PORTBOOK, SAMPLE_TOOLS, environment, records
 
 PATIENCE = 30.0

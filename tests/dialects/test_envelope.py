@@ -82,50 +82,64 @@ def test_the_envelope_accepts(document: Any) -> None:
 
 
 def refused(name: str, pointer: str, keyword: str, document: Any) -> Any:
-    return pytest.param(document, pointer, keyword, id=name)
+    return pytest.param(document, pointer, keyword, id=name[:60])
+
+
+def of_type(pointer: str, make: Any, *values: Any) -> list[Any]:
+    """One row for each value that is of the wrong type there."""
+    return [refused(f"{pointer} = {value!r}", pointer, "type", make(value)) for value in values]
+
+
+NOT_THE_VERSION = ("1.0", "2", "2.0 ", "", 2.0, 2, None)
+NOT_TOOLS = (
+    "", "docs.search", "mcp.tool:", "mcp.tool:Docs", "mcp.tool:a-b", "mcp.tool:a b", "mcp.tool:a/b",
+    "mcp.tool:a\n", "\nmcp.tool:a", " mcp.tool:a", "x mcp.tool:a", "mcpXtool:a", "MCP.TOOL:a", "mcp.tool:é",
+    "mcp.tool:\u0663", "mcp.tool:mcp.tool:a",
+)  # fmt: skip
+LONG = "a" * 257
+CONTEXT = "/params/context"
+
+
+def in_context(**given: Any) -> Any:
+    return with_params(context=given)
 
 
 @pytest.mark.parametrize(
     ("document", "pointer", "keyword"),
     [
-        refused("no object", "", "type", []),
-        refused("nothing", "", "type", None),
+        *of_type("", lambda value: value, [], None, "x", 5),
         *(refused(f"no {name}", "", "required", message(**{name: ...})) for name in message()),
         refused("something else", "", "additionalProperties", message(extra=1)),
         refused("a result", "", "additionalProperties", message(result={})),
-        refused("id null", "/id", "type", message(id=None)),
-        refused("id true", "/id", "type", message(id=True)),
-        refused("id []", "/id", "type", message(id=[])),
-        refused("id {}", "/id", "type", message(id={})),
-        refused("id 1.5", "/id", "type", message(id=1.5)),
-        refused("id empty", "/id", "minLength", message(id="")),
-        *(refused(f"jsonrpc {value!r}", "/jsonrpc", "const", message(jsonrpc=value)) for value in ("1.0", "2", "2.0 ", 2.0, 2, None)),
-        refused("method empty", "/method", "minLength", message(method="")),
-        refused("method 5", "/method", "type", message(method=5)),
-        refused("method null", "/method", "type", message(method=None)),
-        *(refused(f"params {value!r}", "/params", "type", message(params=value)) for value in ([], "x", None, 5, True)),
+        *of_type("/id", lambda value: message(id=value), None, True, [], {}, 1.5),
+        refused("an empty id", "/id", "minLength", message(id="")),
+        *(
+            refused(f"jsonrpc {value!r}", "/jsonrpc", "const", message(jsonrpc=value))
+            for value in NOT_THE_VERSION
+        ),
+        *of_type("/method", lambda value: message(method=value), 5, None, [], {}),
+        refused("an empty method", "/method", "minLength", message(method="")),
+        *of_type("/params", lambda value: message(params=value), [], "x", None, 5, True),
         refused("no tool", "/params", "required", with_params(tool=...)),
         refused("no input", "/params", "required", with_params(input=...)),
+        *of_type("/params/tool", lambda value: with_params(tool=value), 5, None, [], {}),
         *(
-            refused(f"tool {value!r}"[:60], "/params/tool", "pattern", with_params(tool=value))
-            for value in (
-                "", "docs.search", "mcp.tool:", "mcp.tool:Docs", "mcp.tool:a-b", "mcp.tool:a b", "mcp.tool:a/b",
-                "mcp.tool:a\n", "\nmcp.tool:a", " mcp.tool:a", "mcpXtool:a", "MCP.TOOL:a", "mcp.tool:é",
-                "mcp.tool:\u0663", "mcp.tool:mcp.tool:a", "x mcp.tool:a",
-            )
+            refused(f"tool {value!r}", "/params/tool", "pattern", with_params(tool=value))
+            for value in NOT_TOOLS
         ),
-        refused("a tool that is too long", "/params/tool", "maxLength", with_params(tool="mcp.tool:" + "a" * 129)),
-        *(refused(f"tool {value!r}", "/params/tool", "type", with_params(tool=value)) for value in (5, None, [], {})),
-        *(refused(f"input {value!r}", "/params/input", "type", with_params(input=value)) for value in ([], "x", None, 5, True)),
-        refused("_meta that is none", "/params/_meta", "type", with_params(_meta=[])),
-        refused("a context that is none", "/params/context", "type", with_params(context="x")),
-        refused("an empty agent", "/params/context/agentId", "minLength", with_params(context={"agentId": ""})),
-        refused("a long agent", "/params/context/agentId", "maxLength", with_params(context={"agentId": "a" * 257})),
-        refused("a negative step", "/params/context/stepId", "minimum", with_params(context={"stepId": -1})),
-        refused("half a step", "/params/context/stepId", "type", with_params(context={"stepId": 1.5})),
-        refused("no attempt", "/params/context/attempt", "minimum", with_params(context={"attempt": 0})),
+        refused("too long", "/params/tool", "maxLength", with_params(tool="mcp.tool:" + "a" * 129)),
+        *of_type("/params/input", lambda value: with_params(input=value), [], "x", None, 5, True),
+        *of_type("/params/_meta", lambda value: with_params(_meta=value), [], "x", None),
+        *of_type("/params/context", lambda value: with_params(context=value), [], "x", None),
+        refused("an empty agent", f"{CONTEXT}/agentId", "minLength", in_context(agentId="")),
+        refused("a long agent", f"{CONTEXT}/agentId", "maxLength", in_context(agentId=LONG)),
+        refused("a long task", f"{CONTEXT}/taskId", "maxLength", in_context(taskId=LONG)),
+        refused("a prompt of another type", f"{CONTEXT}/promptId", "type", in_context(promptId=5)),
+        refused("a negative step", f"{CONTEXT}/stepId", "minimum", in_context(stepId=-1)),
+        refused("half a step", f"{CONTEXT}/stepId", "type", in_context(stepId=1.5)),
+        refused("no attempt", f"{CONTEXT}/attempt", "minimum", in_context(attempt=0)),
     ],
-)  # fmt: skip
+)
 def test_the_envelope_refuses(document: Any, pointer: str, keyword: str) -> None:
     assert [(finding.pointer, finding.keyword) for finding in SCHEMA.findings(document)] == [
         (pointer, keyword)

@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 
 PYTHON_SDK = "2.3.0"  # mcp, on PyPI
 TYPESCRIPT_CLIENT = "2.4.0"  # @modelcontextprotocol/client, on npm
-TYPESCRIPT_SDK = "1.32.2"  # @modelcontextprotocol/sdk, on npm: the line most clients are built on
+TYPESCRIPT_SDK = "1.32.2"  # @modelcontextprotocol/sdk, on npm: the first line, still released
 TYPESCRIPT_SERVER = "2026.8.31"  # @modelcontextprotocol/server-everything, on npm
 
 OLDEST_NODE = 20  # what the TypeScript packages ask for

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import subprocess
 import sys
 import textwrap
@@ -152,19 +151,31 @@ def test_files_of_one_name_in_two_folders_keep_their_own_types(tmp_path: Path) -
     assert [list(schema["$defs"]["Item"]["properties"]) for schema in schemas] == [["one"], ["two"]]
 
 
-def test_a_file_named_like_a_module_of_python_hides_none(tmp_path: Path) -> None:
-    assert names(write(tmp_path, "json.py", TOOLSET)) == [["echo"]]
-    assert sys.modules["json"] is json
-    assert importlib.import_module("json").loads("1") == 1
+IN_A_FRESH_PROCESS = """
+import sys
+from portbook.tools.loading import load_toolsets
+(toolset,) = load_toolsets(sys.argv[1])
+print(len(toolset.specs()), toolset.label)
+"""
 
 
-def test_a_file_named_like_a_module_of_python_works_in_a_fresh_process(tmp_path: Path) -> None:
-    source = write(tmp_path, "json.py", TOOLSET)
-    code = "import sys\nfrom portbook.tools.loading import load_toolsets\nprint(len(load_toolsets(sys.argv[1])[0].specs()))"
+def fresh_process(source: str) -> tuple[str, str]:
+    """Load a file where nothing has been imported yet; what it says on both streams."""
     done = subprocess.run(
-        [sys.executable, "-B", "-c", code, source], capture_output=True, timeout=60, cwd="/"
+        [sys.executable, "-B", "-c", IN_A_FRESH_PROCESS, source], capture_output=True, timeout=60, text=True
     )
-    assert (done.stdout, done.stderr) == (b"1\n", b"")
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("name", ["json", "inspect", "zoneinfo", "ipaddress"])
+def test_a_file_named_like_a_module_of_python_hides_none(name: str, tmp_path: Path) -> None:
+    assert fresh_process(write(tmp_path, f"{name}.py", TOOLSET)) == ("1 sample\n", "")
+
+
+def test_a_file_beside_it_comes_before_an_installed_package_of_its_name(tmp_path: Path) -> None:
+    write(tmp_path, "click.py", "LABEL = 'beside'")
+    source = write(tmp_path, "tools.py", TOOLSET + "\nimport click\ntoolset.label = click.LABEL\n")
+    assert fresh_process(source) == ("1 beside\n", "")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -14,6 +14,9 @@ from portbook.tools.toolset import Toolset
 
 __all__ = ["load_toolsets"]
 
+# What the folders of installed packages are called.
+_INSTALLED = ("site-packages", "dist-packages")
+
 # Files whose lines in a traceback are not the operator's.
 _NOT_THEIRS = (str(Path(__file__).parent.parent) + "/", importlib.__file__, "<frozen importlib")
 
@@ -40,15 +43,24 @@ def _import_file(path: Path) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:  # as if the file had been run: it may import what stands beside it
-        sys.path.insert(0, folder)
+    _look_beside(path)
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
         raise BadTool(_explain(str(path), error)) from error
     return module
+
+
+def _look_beside(path: Path) -> None:
+    """Let a file import what stands beside it: before what is installed, but after Python's own modules.
+
+    Those are imported late in many places, here and in libraries, and a file may well be called `json.py`.
+    """
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        installed = (at for at, entry in enumerate(sys.path) if Path(entry).name in _INSTALLED)
+        sys.path.insert(next(installed, len(sys.path)), folder)
 
 
 def _module_name(path: Path) -> str:
