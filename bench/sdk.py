@@ -130,7 +130,9 @@ def _print(samples: dict[str, list[_Sample]], *, as_json: bool) -> None:
     print(f"{'':12} {'first answer, ms':>18} {'calls per second':>18}")
     for name, median in medians.items():
         print(f"{name:12} {median.start_ms:18.0f} {median.calls_per_second:18,.0f}")
-    print(f"First answer {ratios['start']:.1f} times as soon, then {ratios['calls']:.1f} times as many calls.")
+    print(
+        f"First answer {ratios['start']:.1f} times as soon, then {ratios['calls']:.1f} times as many calls."
+    )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,11 @@ class Connection:
             sink=self.sink,
             warn=self.warnings.append,
         )
-        self.conversation: Conversation = assembled.boundary.converse(
-            Arrival("test", "test"), self.emitted.append
-        )
+        self.conversation: Conversation = assembled.boundary.converse(Arrival("test", "test"), self._emit)
+
+    def _emit(self, message: bytes, is_wanted: Callable[[], bool]) -> None:
+        if is_wanted():
+            self.emitted.append(message)
 
     def send(self, *frames: bytes) -> list[Any]:
         """Send lines; return the answers, parsed, those of notifications left out."""

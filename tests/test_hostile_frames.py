@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from conversing import STATELESS_META, Connection, frame_of
 from harness import TESTS
 

@@ -43,6 +43,7 @@ class Assembled:
     boundary: Boundary
     catalog: Catalog
     sink: _ClosableSink
+    executor: PythonExecutor
     needs_key: bool
     warnings: tuple[str, ...]
 
@@ -78,10 +79,11 @@ def assemble(
         run=RandomIds().name(b"").request[:8],
         keep=settings.keep_runs,
     )
+    executor = PythonExecutor(timeout_ms=settings.timeout_ms, workers=settings.workers)
     pipeline = Pipeline(
         catalog=catalog,
         callers=Callers(settings.allowed_keys, required=required),
-        executor=PythonExecutor(timeout_ms=settings.timeout_ms, workers=settings.workers),
+        executor=executor,
         sink=sink,
         clock=clock,
         ids=ids,
@@ -98,7 +100,7 @@ def assemble(
         warn=warn or (lambda _: None),
     )
     boundary = Boundary(pipeline, Envelope(registry.load_envelope()), official)
-    return Assembled(boundary, catalog, sink, required, tuple(warnings))
+    return Assembled(boundary, catalog, sink, executor, required, tuple(warnings))
 
 
 def collect_tools(settings: Settings) -> Catalog:

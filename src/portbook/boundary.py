@@ -7,14 +7,12 @@ The same bytes get the same verdict through every door. Knows wire contracts, bu
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from portbook.conversation import Conversation, unread
+from portbook.conversation import Conversation, Emit, unread
 from portbook.dialects.envelope import METHOD, Envelope
 from portbook.dialects.official import Official
-from portbook.errors import Ending, Reason, Refused
+from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.model import JSON, Answer, Arrival, JSONObject
-from portbook.pipeline import Crossing, Pipeline
+from portbook.pipeline import Crossing, Pipeline, place_of
 from portbook.tools.spec import TOOL_PREFIX, slug_of
 from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.jsonrpc import (
@@ -59,13 +57,17 @@ class Boundary:
     async def answer_message(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Answer:
         """Return the answer to one message that depends on no other."""
         if self._envelope.recognises(message):
-            crossing = await self._pipeline.run(self._envelope.read(message, identifier, arrival))
+            try:
+                call = self._envelope.read(message, identifier, arrival)
+            except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
+                call = unread(message, arrival, Failed(Reason.INTERNAL, note=place_of(error)))
+            crossing = await self._pipeline.run(call)
             body, status = self._envelope.write(crossing.outcome, identifier)
             return _reply(crossing, body, status, is_notification=not identifier.is_present)
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return await self._refuse(message, identifier, arrival, refusal)
 
-    def converse(self, arrival: Arrival, emit: Callable[[bytes], None]) -> Conversation:
+    def converse(self, arrival: Arrival, emit: Emit) -> Conversation:
         """Return a conversation for a connection, which remembers what was agreed on it."""
         return Conversation(
             self._pipeline, self._envelope, self._official, self.answer_message, arrival, emit

@@ -19,9 +19,9 @@ from typing import Any, Final, NamedTuple
 from portbook.canonical import json_bytes
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.official import Exchange, Official
-from portbook.errors import Ending, Reason, Refused
-from portbook.model import JSON, Answer, Arrival, Call, Context, JSONObject, trace_of
-from portbook.pipeline import Pipeline
+from portbook.errors import Ending, Failed, Finding, Reason, Refused
+from portbook.model import JSON, Answer, Arrival, Call, Context, Done, JSONObject, trace_of
+from portbook.pipeline import Pipeline, place_of
 from portbook.protocol.session import Session
 from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.jsonrpc import (
@@ -35,10 +35,16 @@ from portbook.wire.jsonrpc import (
 )
 from portbook.wire.parsing import parse
 
-__all__ = ["Conversation", "Key", "Order", "Work", "unread"]
+__all__ = ["Conversation", "Emit", "Key", "Order", "Work", "unread"]
 
 # Enough for a client that gathers what it has to say; more in one array would be a way around every limit.
 _MAX_BATCH: Final = 100
+
+# Requests of one connection under way; whoever has more is told that we are busy.
+_MAX_UNDER_WAY: Final = 1024
+
+# Sends a message of our own, if by then it is still wanted.
+Emit = Callable[[bytes, Callable[[], bool]], None]
 
 # What tells one request of a connection from another: 1 and "1" are different ids.
 Key = tuple[type, str | int]
@@ -70,7 +76,7 @@ class Conversation:
         official: Official,
         answer_alone: Callable[[JSONObject, Id, Arrival], Coroutine[Any, Any, Answer]],
         arrival: Arrival,
-        emit: Callable[[bytes], None],
+        emit: Emit,
     ) -> None:
         self._pipeline = pipeline
         self._envelope = envelope
@@ -92,73 +98,112 @@ class Conversation:
         if isinstance(message, dict):
             return self._receive_one(message, read_id(message, frame))
         revision = self._session.revision
-        if isinstance(message, list) and message and revision is not None and revision.has_batches:
+        if isinstance(message, list) and revision is not None and revision.has_batches:
             return Work(self._answer_batch(message), Order.AT_ONCE)
         return Work(self._refuse(message, not_an_object(message)))
 
     def _receive_one(self, message: JSONObject, identifier: Id) -> Work:
         if self._envelope.recognises(message) or not self._official.recognises(message, self._session):
             return Work(self._answer_alone(message, identifier, self._arrival))
-        exchange = self._official.read(message, identifier, self._arrival, self._session, self._emit)
+        progress = _Progress(self._emit)
+        try:
+            exchange = self._official.read(message, identifier, self._arrival, self._session, progress.emit)
+        except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
+            return Work(self._refuse(message, Failed(Reason.INTERNAL, note=place_of(error)), identifier))
         if nobody_waits(message):
             return Work(self._take_notice(message, exchange), cancels=_cancelled(message, exchange))
-        if exchange.method == "initialize":
-            return Work(self._answer(exchange, None))
-        key = _key(message)
-        if key in self._under_way:
-            finding = Refused(Reason.ID_IN_USE)
-            exchange = exchange._replace(call=exchange.call._replace(flaw=exchange.call.flaw or finding))
-            return Work(self._answer(exchange, None))
+        key = _key(message.get("id"))
+        flaw = self._refuse_another(exchange, key)
+        if flaw is not None:
+            exchange = exchange._replace(call=exchange.call._replace(flaw=flaw))
+        if flaw is not None or exchange.method == "initialize":
+            return Work(self._answer(exchange, None, progress))
         if key is not None:
             self._under_way.add(key)
-        return Work(self._answer(exchange, key), Order.AT_ONCE, key)
+        return Work(self._answer(exchange, key, progress), Order.AT_ONCE, key)
 
-    async def _answer(self, exchange: Exchange, key: Key | None) -> Answer:
+    def _refuse_another(self, exchange: Exchange, key: Key | None) -> Refused | None:
+        """Return why a request may not join those under way; one with a flaw of its own keeps that."""
+        if exchange.call.flaw is not None:
+            return None
+        if key in self._under_way:
+            return Refused(Reason.ID_IN_USE)
+        # Refused, not held back: a door that stops reading would not hear a cancellation either.
+        is_full = len(self._under_way) >= _MAX_UNDER_WAY and exchange.method == "tools/call"
+        return Refused(Reason.BUSY) if is_full else None
+
+    async def _answer(self, exchange: Exchange, key: Key | None, progress: _Progress) -> Answer:
         try:
             crossing = await self._pipeline.run(exchange.call)
         finally:
+            progress.is_over = True
             if key is not None:
                 self._under_way.discard(key)
+        if exchange.method == "initialize" and isinstance(crossing.outcome, Done):
+            self._session.agree(exchange.revision)  # only now: what is not recorded was not agreed on
         body = self._official.write(exchange, crossing.outcome)
         return Answer(body, 200, identity=crossing.identity)
 
     async def _take_notice(self, message: JSONObject, exchange: Exchange) -> Answer:
         """Heed a notification. Only one that is wrong leaves a record; none is ever answered."""
-        if exchange.call.flaw is None and "method" in message:
-            self._session.step(exchange.method)
-        else:
+        if exchange.call.flaw is not None or "method" not in message:
             await self._pipeline.run(exchange.call)
         return Answer(None, 202, is_notification=True)
 
     async def _answer_batch(self, messages: list[JSON]) -> Answer:
         """Answer the messages of a batch in one array; where none of them waits for an answer, not at all."""
-        if len(messages) > _MAX_BATCH:
-            return await self._refuse(messages, Refused(Reason.NOT_JSONRPC))
+        if not 0 < len(messages) <= _MAX_BATCH:
+            finding = Finding("", f"a batch holds 1 to {_MAX_BATCH} messages", "maxItems", "")
+            return await self._refuse(messages, Refused(Reason.NOT_JSONRPC, (finding,)))
         answers: list[bytes] = []
         for message in messages:
-            if isinstance(message, dict) and message.get("method") != "initialize":
-                work = self._receive_one(message, read_id(message, json_bytes(message)))
-                answer = await work.answering
-            else:
+            if not isinstance(message, dict):
                 answer = await self._refuse(message, not_an_object(message))
+            else:
+                answer = await self._answer_member(message, read_id(message, json_bytes(message)))
             if answer.body is not None and not answer.is_notification:
                 answers.append(answer.body)
         return Answer(b"[" + b",".join(answers) + b"]" if answers else None, 200)
 
-    async def _refuse(self, content: JSON | bytes, refusal: Refused) -> Answer:
-        """Record and answer what is no message at all."""
+    async def _answer_member(self, message: JSONObject, identifier: Id) -> Answer:
+        if message.get("method") == "initialize":
+            finding = Finding("/method", "initialize cannot be part of a batch", "batch", "")
+            return await self._refuse(message, Refused(Reason.NOT_JSONRPC, (finding,)), identifier)
+        return await self._receive_one(message, identifier).answering
+
+    async def _refuse(
+        self, content: JSON | bytes, refusal: Refused | Failed, identifier: Id = NO_ID
+    ) -> Answer:
+        """Record and answer what is no message that can be read on its own."""
         crossing = await self._pipeline.run(unread(content, self._arrival, refusal))
         ending = crossing.outcome
         assert isinstance(ending, Ending)
         if ending.reason is Reason.FRAME_TOO_LARGE:
             body = result_frame(NO_ID.token, OVERSIZE_RESULT)
         else:
-            body = self._official.write_error(ending, NO_ID, self._session.revision)
+            body = self._official.write_error(ending, identifier, self._session.revision)
         return Answer(body, ending.row.http, identity=crossing.identity)
 
 
-def _key(message: JSONObject) -> Key | None:
-    identifier = message.get("id")
+class _Progress:
+    """Progress that ends with its call: what a function that was left behind still tells goes nowhere."""
+
+    __slots__ = ("_emit", "is_over")
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self.is_over = False
+
+    def emit(self, message: bytes) -> None:
+        self._emit(message, self._is_wanted)
+
+    def _is_wanted(self) -> bool:
+        return not self.is_over
+
+
+def _key(identifier: JSON) -> Key | None:
+    if isinstance(identifier, float) and identifier.is_integer():
+        identifier = int(identifier)
     return (type(identifier), identifier) if isinstance(identifier, str | int) else None
 
 
@@ -166,11 +211,10 @@ def _cancelled(message: JSONObject, exchange: Exchange) -> Key | None:
     if exchange.call.flaw is not None or exchange.method != "notifications/cancelled":
         return None
     params = message.get("params")
-    identifier = params.get("requestId") if isinstance(params, dict) else None
-    return (type(identifier), identifier) if isinstance(identifier, str | int) else None
+    return _key(params.get("requestId")) if isinstance(params, dict) else None
 
 
-def unread(content: JSON | bytes, arrival: Arrival, flaw: Refused) -> Call:
+def unread(content: JSON | bytes, arrival: Arrival, flaw: Refused | Failed) -> Call:
     """Return what to record of a message that was not read: a call of nothing, with that flaw."""
     method = content.get("method") if isinstance(content, dict) else None
     if isinstance(content, dict):

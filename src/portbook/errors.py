@@ -178,7 +178,7 @@ REASONS: dict[Reason, Row] = {
         "INVALID_INPUT", "NOT_JSONRPC", -32600, "Invalid Request", "", 400, 2,
     ),
     Reason.UNKNOWN_METHOD: Row(
-        Stage.CLASSIFY, "No such method in this revision. Call tools with tools/call or mcp.tool.invoke.",
+        Stage.CLASSIFY, "There is no such method here, or not in this revision.",
         "NOT_FOUND", "UNKNOWN_METHOD", -32601, "Method not found", "", 404, 4,
     ),
     Reason.ID_IN_USE: Row(
@@ -190,7 +190,7 @@ REASONS: dict[Reason, Row] = {
         "INVALID_INPUT", "UNSUPPORTED_REVISION", -32022, "Unsupported protocol version", "", 400, 2,
     ),
     Reason.BAD_PARAMS: Row(
-        Stage.READ, "The official schema of this revision does not allow these params. Mend what is named.",
+        Stage.READ, "These params are not allowed. Mend what the violations name.",
         "INVALID_INPUT", "BAD_PARAMS", -32602, "Invalid params", "", 400, 2,
     ),
     Reason.BAD_ENVELOPE: Row(

@@ -23,7 +23,7 @@ from portbook.model import Call, Done, Outcome
 from portbook.ports import Executor, Sink
 from portbook.tools.catalog import Catalog, Tool
 
-__all__ = ["Crossing", "Pipeline"]
+__all__ = ["Crossing", "Pipeline", "place_of"]
 
 _OWN_FOLDER = __file__.rsplit("/", 1)[0] + "/"
 
@@ -58,7 +58,7 @@ class Pipeline:
         except Ending as ending:
             outcome = _as_outcome(ending)
         except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded, then answered
-            outcome = Failed(Reason.INTERNAL, note=_place_of(error))
+            outcome = Failed(Reason.INTERNAL, note=place_of(error))
         finally:  # a cancelled call leaves through here, and is recorded like any other
             outcome = self._record(call, outcome or Failed(Reason.CANCELLED), identity, started)
         return Crossing(outcome, identity)
@@ -80,7 +80,7 @@ class Pipeline:
         except Ending:
             raise
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
-            raise Failed(Reason.TOOL_FAILED, note=_place_of(error)) from None
+            raise Failed(Reason.TOOL_FAILED, note=place_of(error)) from None
 
     def _resolve(self, call: Call) -> Tool:
         tool = self._catalog.find(call.tool) if call.tool is not None else None
@@ -109,9 +109,7 @@ class Pipeline:
         try:
             self._sink.write(record)
         except Exception as error:  # noqa: BLE001 - a record that cannot be kept is an ending like any other
-            return Failed(
-                Reason.INTERNAL, note=_place_of(error)
-            )  # nothing is acknowledged without its record
+            return Failed(Reason.INTERNAL, note=place_of(error))  # nothing is acknowledged without its record
         return outcome
 
 
@@ -134,7 +132,7 @@ def _as_outcome(ending: Ending) -> Outcome:
     return ending
 
 
-def _place_of(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """Return an exception's type and where it was raised, innermost first: enough to find it, no values."""
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
     # A tool's exception passes through frames of ours on its way; those say nothing about it.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import signal
+import struct
 import subprocess
+import termios
 import time
 from pathlib import Path
 from typing import Any
@@ -31,8 +34,12 @@ class Client:
     def __init__(self, folder: Path, *tools: str) -> None:
         self.process = subprocess.Popen(
             [*PORTBOOK, "serve", "--stdio", *(tools or (str(SAMPLE_TOOLS),))],
-            cwd=folder, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            cwd=folder,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
 
     def send(self, *messages: Any) -> None:
         assert self.process.stdin is not None
@@ -155,6 +162,101 @@ def test_a_signal_lets_everything_under_way_finish(client: Client, tmp_path: Pat
 def test_the_end_of_input_lets_everything_under_way_finish(client: Client, tmp_path: Path) -> None:
     client.send(*(call("echo_in_thread", number, text="x") for number in range(50)))
     assert sorted(answer["id"] for answer in client.end()) == list(range(50))
+
+
+def test_a_cancellation_while_its_answer_is_written_tears_no_frame(client: Client) -> None:
+    big = "x" * 900_000
+    client.send(call("echo_later", 1, text=big), call("echo_later", 2, text=big))
+    until(lambda: _waiting(client) >= 60_000)
+    client.send(
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}},
+        call("echo", 3, text="x"),
+    )
+    assert sorted(answer["id"] for answer in client.end()) == [1, 2, 3]
+
+
+def _waiting(client: Client) -> int:
+    return struct.unpack("i", fcntl.ioctl(client.process.stdout, termios.FIONREAD, b"\0\0\0\0"))[0]
+
+
+def test_calls_cancelled_in_the_same_breath_leave_every_worker_free(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text("[execution]\nworkers = 2\n")
+    client = Client(tmp_path)
+    client.send(INITIALIZE)
+    client.next()
+    for number in range(6):
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
+        client.send(call("wait_for", number, path=str(tmp_path / f"flag-{number}")), cancel)
+    client.send(call("echo_in_thread", "last", text="served"))
+    assert client.next()["id"] == "last"
+    with client.process:
+        client.process.kill()
+
+
+def test_a_cancellation_is_heard_however_many_calls_are_under_way(client: Client, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    client.send(*(call("wait_for", number, path=str(flag)) for number in range(1100)))
+    refused = [client.next() for _ in range(1100 - 1024)]
+    assert {answer["result"]["_meta"]["portbook/refusal"]["reason"] for answer in refused} == {"BUSY"}
+    client.send({"jsonrpc": "2.0", "id": "ping", "method": "ping"})
+    assert client.next()["id"] == "ping"
+
+
+STUBBORN = """
+import asyncio
+from portbook import Context, Toolset
+toolset = Toolset("stubborn")
+@toolset.tool(timeout_ms=50)
+async def stubborn(context: Context) -> str:
+    while True:
+        context.progress(1)
+        try: await asyncio.sleep(0.01)
+        except asyncio.CancelledError: pass
+"""
+
+
+def test_a_coroutine_that_refuses_to_end_neither_holds_the_server_nor_tells_more(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(STUBBORN)
+    client = Client(tmp_path, "tools.py")
+    client.send(INITIALIZE)
+    client.next()
+    request = call("stubborn", 1)
+    request["params"]["_meta"] = {"progressToken": 5}
+    client.send(request)
+    while "result" not in client.next():
+        pass
+    client.send({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    assert client.next() == {"jsonrpc": "2.0", "id": 2, "result": {}}
+    assert client.end() == []
+
+
+FLOOD = """
+from portbook import Context, Toolset
+toolset = Toolset("flood")
+@toolset.tool
+def flood(context: Context) -> str:
+    for number in range(200_000): context.progress(number)
+    return "done"
+"""
+
+
+def test_progress_that_nobody_reads_fills_no_memory(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(FLOOD)
+    client = Client(tmp_path, "tools.py")
+    client.send(INITIALIZE)
+    client.next()
+    request = call("flood", 1)
+    request["params"]["_meta"] = {"progressToken": 5}
+    before = _peak_kib(client)
+    client.send(request)
+    until(lambda: len(records(tmp_path / "runs")) == 2)
+    assert _peak_kib(client) - before < 32 * 1024
+    assert client.end()[-1]["result"]["structuredContent"] == {"result": "done"}
+
+
+def _peak_kib(client: Client) -> int:
+    status = Path(f"/proc/{client.process.pid}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
 
 
 PROGRESS = """

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversing import EVERY_REVISION, HANDSHAKES, META, STATELESS_META, Connection, handshake, params
 
+from conversing import EVERY_REVISION, HANDSHAKES, META, STATELESS_META, Connection, handshake, params
 from portbook.protocol.conform import RESULT, SchemaValidator
 from portbook.schema.store import SchemaStore
 
@@ -293,7 +293,7 @@ def test_batches_are_answered_in_the_one_revision_that_has_them(connection: Conn
         {"jsonrpc": "2.0", "id": 3, "method": "initialize", "params": handshake("2025-03-26")},
     ]
     answers = connection.ask(batch)
-    assert [answer.get("id") for answer in answers] == [1, "2", None, None]
+    assert [answer.get("id") for answer in answers] == [1, "2", None, 3]
     assert [answer.get("error", {}).get("code") for answer in answers] == [None, None, -32600, -32600]
     assert connection.ask([batch[1]]) is None
     assert connection.ask([])["error"]["code"] == -32600
@@ -321,6 +321,69 @@ def test_envelopes_are_still_read_on_an_initialised_connection(connection: Conne
     connection.open("2025-11-25")
     answer = connection.request("mcp.tool.invoke", {"tool": "mcp.tool:echo", "input": {"text": "x"}})
     assert answer == {"jsonrpc": "2.0", "id": 1, "result": "x"}
+
+
+@every_revision
+def test_an_odd_contract_never_takes_the_whole_list_away(tmp_path: Path, revision: str) -> None:
+    bundles = tmp_path / "schemas" / "tools"
+    bundles.mkdir(parents=True)
+    anything = {"type": ["object", "null"], "properties": {"text": True}}
+    contract = {"tool": "echo", "input": anything, "output": {"type": "object", "properties": {"x": True}}}
+    (bundles / "echo.json").write_text(json.dumps(contract))
+    anchored = {"$defs": {"n": {"$anchor": "n", "type": "string"}}, "$ref": "#n"}
+    (bundles / "later.json").write_text(json.dumps({"tool": "echo_later", "input": {}, "output": anchored}))
+    connection = Connection(tmp_path, **{"schemas.root": tmp_path / "schemas"}).open(revision)
+    listed = connection.request("tools/list", params(revision))["result"]
+    VALIDATOR.validate("tools/list" + RESULT, listed, revision)
+    assert {"echo", "echo_later", "leaving"} <= {tool["name"] for tool in listed["tools"]}
+    result = connection.request("tools/call", call(revision, "echo_later", text="x"))["result"]
+    schema = next(tool.get("outputSchema") for tool in listed["tools"] if tool["name"] == "echo_later")
+    if schema:
+        import jsonschema
+
+        jsonschema.Draft202012Validator(schema).validate(result["structuredContent"])
+
+
+def test_an_effect_that_nobody_declared_is_not_called_harmless(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(MANY_TOOLS)
+    connection = Connection(tmp_path, tools=tmp_path / "tools.py").open("2025-11-25")
+    tool = connection.request("tools/list")["result"]["tools"][0]
+    assert tool["annotations"] == {"readOnlyHint": False}
+
+
+def test_an_agreement_that_could_not_be_recorded_was_not_made(connection: Connection) -> None:
+    def fail(record: object) -> None:
+        raise OSError("full")
+
+    write, connection.sink.write = connection.sink.write, fail  # type: ignore[method-assign]
+    assert connection.request("initialize", handshake("2025-11-25"))["error"]["code"] == -32603
+    connection.sink.write = write  # type: ignore[method-assign]
+    assert (
+        connection.request("initialize", handshake("2025-11-25"))["result"]["protocolVersion"] == "2025-11-25"
+    )
+
+
+def test_what_nobody_foresaw_while_reading_is_answered_and_recorded(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    connection.open("2025-11-25")
+    monkeypatch.setattr("portbook.dialects.official._revision_of", fail)
+    answer = connection.request("tools/list", id=9)
+    assert (answer["id"], answer["error"]["code"]) == (9, -32603)
+    assert "ZeroDivisionError" in str(connection.sink.records[-1]["error"])
+    monkeypatch.undo()
+    assert "result" in connection.request("tools/list")
+
+
+@pytest.mark.parametrize("method", ["tools/list", "no/such", "ping"])
+def test_an_id_that_is_not_whole_is_refused_before_anything_else(connection: Connection, method: str) -> None:
+    connection.open("2025-11-25")
+    answer = connection.request(method, id=1.5)
+    assert answer["error"]["code"] == -32600
+    assert "id" not in answer
 
 
 MANY_TOOLS = """

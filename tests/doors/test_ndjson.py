@@ -40,7 +40,7 @@ class Scripted:
         self.arrivals: set[Arrival] = set()
         self.waiting: dict[str, asyncio.Future[str]] = {}
 
-    def converse(self, arrival: Arrival, emit: Callable[[bytes], None]) -> Scripted:
+    def converse(self, arrival: Arrival, emit: Callable[[bytes, Callable[[], bool]], None]) -> Scripted:
         self.arrivals.add(arrival)
         self.emit = emit
         return self
@@ -428,9 +428,10 @@ def test_a_message_of_our_own_is_written_before_the_answer_that_comes_after_it(e
         async with serving(boundary, ends):
             ends.send(b"free 1\n")
             gate = await boundary.waits("free 1")
-            boundary.emit(b"progress 1")
+            boundary.emit(b"progress 1", lambda: True)
             await ends.receive(b"progress 1\n")
-            await asyncio.to_thread(boundary.emit, b"progress 2")
+            await asyncio.to_thread(boundary.emit, b"progress 2", lambda: True)
+            boundary.emit(b"too late", lambda: False)
             gate.set_result("")
             await ends.receive(b"progress 2\n<free 1>\n")
 

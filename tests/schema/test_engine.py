@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from portbook.canonical import json_bytes
 from portbook.errors import Finding
+from portbook.schema import engine
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import _MAX_DETAILED_BYTES, BadSchema, SchemaViolation, compile_schema
 from portbook.schema.references import DIALECT
@@ -295,6 +296,17 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
 def test_a_schema_elsewhere_is_refused_and_never_asked_for(schema: Any, listener: socket.socket) -> None:
     host, port = listener.getsockname()
     refusal(json.loads(json.dumps(schema).replace("{}", f"{host}:{port}")))
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+
+
+def test_even_a_reference_that_slipped_through_the_examination_is_not_fetched(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, port = listener.getsockname()
+    monkeypatch.setattr(engine, "examine", lambda *_: [])
+    with pytest.raises(BadSchema):
+        compile_schema({"$ref": f"http://{host}:{port}/s.json"}, "")
     with pytest.raises(BlockingIOError):
         listener.accept()
 

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from portbook.errors import Finding
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
-from portbook.schema.references import DIALECT, MAX_EVALUATIONS, examine
+from portbook.schema.references import DIALECT, MAX_EVALUATIONS, MAX_NESTING, examine
 
 OUTSIDE = "refers to another document, and nothing is ever fetched; copy it under $defs"
 MISSING = "refers to something that is not in this document; check its spelling"
 FANS_OUT = "its references fan out into too many evaluations; refer to each subschema fewer times"
+NESTED = "leads through more than 500 subschemas to its end; shorten the way"
 CIRCULAR = "refers to itself without descending into the value; such a reference decides nothing"
 DIALECTS = f"must be {DIALECT}, the only dialect here"
 
@@ -191,6 +192,26 @@ def test_a_reference_that_leads_out_or_nowhere_is_refused_where_it_stands(
     assert raised.value.findings == (Finding(pointer, message, keyword, ""),)
 
 
+ONE = [
+    "additionalProperties", "items", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties",
+    "contentSchema", "not", "if", "then", "else",
+]  # fmt: skip
+MANY = ["prefixItems", "allOf", "anyOf", "oneOf"]
+NAMED = ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer"),
+    [
+        *(case(keyword, {keyword: {"$ref": "#x"}}, f"/{keyword}") for keyword in ONE),
+        *(case(keyword, {keyword: [True, {"$ref": "#x"}]}, f"/{keyword}/1") for keyword in MANY),
+        *(case(keyword, {keyword: {"a": {"$ref": "#x"}}}, f"/{keyword}/a") for keyword in NAMED),
+    ],
+)
+def test_references_are_found_below_every_keyword(schema: Any, pointer: str) -> None:
+    assert examine(schema) == [Finding(f"{pointer}/$ref", MISSING, "$ref", "")]
+
+
 def test_every_reference_that_leads_nowhere_is_named() -> None:
     schema = {"properties": {name: {"$ref": f"#/$defs/{name}"} for name in "abc"}}
     assert sorted(finding.pointer for finding in examine(schema)) == [
@@ -355,38 +376,73 @@ def test_a_few_doublings_are_nothing_to_refuse() -> None:
     assert examine(doubling("allOf", 12)) == []
 
 
+@pytest.mark.parametrize("keyword", ["unevaluatedProperties", "unevaluatedItems"])
+def test_looking_for_what_is_unevaluated_again_and_again_is_counted(keyword: str) -> None:
+    def layers(number: int) -> Any:
+        steps = {
+            f"d{step}": {"allOf": [{"$ref": f"#/$defs/d{step + 1}"}], keyword: False}
+            for step in range(number)
+        }
+        return {"$ref": "#/$defs/d0", "$defs": {**steps, f"d{number}": True}}
+
+    assert examine(layers(6)) == []
+    for number in (12, 40, 400):
+        assert [finding.message for finding in examine(layers(number))] == [FANS_OUT]
+
+
 CHAIN = 10_000
 
 
-@pytest.mark.parametrize(
-    "link",
-    [
-        case("references", lambda ref: ref),
-        case("properties", lambda ref: {"properties": {"a": ref}}),
-        case("items", lambda ref: {"items": ref}),
-        case("allOf", lambda ref: {"allOf": [ref]}),
-        case("not", lambda ref: {"not": ref}),
-        case("if", lambda ref: {"if": ref}),
-    ],
-)
+def chain(length: int, link: Any) -> Any:
+    """So many subschemas, each of which refers to the next; the last one allows integers."""
+    steps = {f"d{step}": link({"$ref": f"#/$defs/d{step + 1}"}) for step in range(length)}
+    return {"$ref": "#/$defs/d0", "$defs": {**steps, f"d{length}": INTEGER}}
+
+
+ON_THE_SAME_VALUE = [
+    case("references", lambda ref: ref),
+    case("allOf", lambda ref: {"allOf": [ref]}),
+    case("anyOf", lambda ref: {"anyOf": [ref, False]}),
+    case("not", lambda ref: {"not": ref}),
+    case("if", lambda ref: {"if": ref}),
+]
+ON_A_PART_OF_IT = [
+    case("properties", lambda ref: {"properties": {"a": ref}}),
+    case("items", lambda ref: {"items": ref}),
+]
+
+
+@pytest.mark.parametrize("link", [*ON_THE_SAME_VALUE, *ON_A_PART_OF_IT])
 def test_a_chain_of_ten_thousand_references_is_followed_to_its_end(link: Any) -> None:
-    steps = {f"d{step}": link({"$ref": f"#/$defs/d{step + 1}"}) for step in range(CHAIN)}
-    whole = {"$ref": "#/$defs/d0", "$defs": {**steps, f"d{CHAIN}": INTEGER}}
-    assert examine(whole) == []
-    broken = {"$ref": "#/$defs/d0", "$defs": steps}
-    assert [finding.message for finding in examine(broken)] == [MISSING]
+    broken = chain(CHAIN, link)
+    del broken["$defs"][f"d{CHAIN}"]
+    assert [(finding.message, finding.keyword) for finding in examine(broken)] == [(MISSING, "$ref")]
+
+
+@pytest.mark.parametrize("link", ON_THE_SAME_VALUE)
+def test_a_chain_on_which_the_library_would_overflow_its_stack_is_refused(link: Any) -> None:
+    assert [finding.message for finding in examine(chain(CHAIN, link))] == [NESTED]
+
+
+@pytest.mark.parametrize("link", ON_A_PART_OF_IT)
+def test_a_chain_that_descends_into_the_value_is_as_deep_as_the_value(link: Any) -> None:
+    assert examine(chain(CHAIN, link)) == []
+
+
+def test_a_chain_may_be_as_long_as_the_limit_and_no_longer() -> None:
+    # The root and the last one count too.
+    longest = chain(MAX_NESTING - 2, lambda ref: ref)
+    validator = validator_for(longest)
+    assert [validator.is_valid(value) for value in (1, "a")] == [True, False]
+    assert len(validator.findings("a")) == 1
+    (finding,) = examine(chain(MAX_NESTING - 1, lambda ref: ref))
+    assert (finding.pointer, finding.message) == ("", NESTED)
 
 
 def test_a_circle_of_ten_thousand_references_is_found() -> None:
     steps = {f"d{step}": {"$ref": f"#/$defs/d{(step + 1) % CHAIN}"} for step in range(CHAIN)}
     (finding,) = examine({"$ref": "#/$defs/d0", "$defs": steps})
     assert finding.message == CIRCULAR
-
-
-def test_a_chain_of_ten_thousand_references_compiles_and_answers() -> None:
-    steps = {f"d{step}": {"$ref": f"#/$defs/d{step + 1}"} for step in range(CHAIN)}
-    validator = validator_for({"$ref": "#/$defs/d0", "$defs": {**steps, f"d{CHAIN}": INTEGER}})
-    assert [validator.is_valid(value) for value in (1, "a")] == [True, False]
 
 
 @pytest.mark.parametrize("schema", [True, False, {}, {"type": "string"}])

@@ -163,7 +163,7 @@ def test_two_toolsets_may_declare_the_same_function() -> None:
         assert only(toolset).name == "one"
 
 
-@pytest.mark.parametrize("effect", ["", "READ", "reads", "none", None])
+@pytest.mark.parametrize("effect", ["", "READ", "reads", "none"])
 def test_an_unknown_effect_is_refused_with_those_that_are_known(effect: Any) -> None:
     with pytest.raises(BadTool, match="tool 'one': effect must be one of read, write, destructive"):
         declared(effect=effect)

@@ -64,7 +64,7 @@ def command(
     for warning in assembled.warnings:
         say(f"warning: {warning}")
     given = _arguments(assembled, tool, arguments, document)
-    arrival = Arrival("cli", "call", os.environ.get("PORTBOOK_KEY"))
+    arrival = Arrival("cli", "call", os.environ.pop("PORTBOOK_KEY", None))
     try:
         outcome = asyncio.run(assembled.boundary.invoke(tool, given, arrival)).outcome
     finally:
@@ -87,10 +87,18 @@ def _arguments(assembled: Assembled, tool: str, pairs: tuple[str, ...], document
     properties: Any = found.spec.input_schema.get("properties", {}) if found else {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
+        _require_utf8(pair)
         if not equals:
             raise click.UsageError(f"{pair!r}: write arguments as name=value")
         arguments[name] = value if _wants_text(properties.get(name)) else _json_or_text(value)
     return arguments
+
+
+def _require_utf8(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise click.UsageError("arguments must be UTF-8") from None
 
 
 def _object(text: bytes) -> JSONObject:

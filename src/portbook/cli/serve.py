@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -89,7 +90,7 @@ async def _serve(
     if listener is not None:
         doors.append(_http_door(assembled, listener, is_exposed=is_exposed))
     if streams is not None:
-        arrival = Arrival("stdio", "stdio", os.environ.get("PORTBOOK_KEY"))
+        arrival = Arrival("stdio", "stdio", os.environ.pop("PORTBOOK_KEY", None))
         doors.append(
             NdjsonDoor(assembled.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival)
         )
@@ -100,6 +101,8 @@ async def _serve(
         await asyncio.gather(*(_serve_until_done(door, doors) for door in doors))
     finally:
         assembled.close()
+    if assembled.executor.has_strays:
+        os._exit(0)  # all is answered and recorded; the loop would wait for what refuses to end
 
 
 async def _serve_until_done(door: _Door, doors: list[_Door]) -> None:
@@ -142,7 +145,7 @@ def _listen(settings: Settings) -> socket.socket:
     except OSError as error:
         hint = (
             "is another server running there? choose another with --port"
-            if error.errno == 98
+            if error.errno == errno.EADDRINUSE
             else "check --host"
         )
         raise OSError(error.errno, f"cannot listen on {settings.host} port {settings.port}: {hint}") from None

@@ -18,11 +18,11 @@ from typing import Any, Final, Literal, NamedTuple, cast
 from portbook.canonical import json_bytes
 from portbook.dialects.official_tools import ToolListing, page_of, tool_result
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
-from portbook.model import JSON, Arrival, Call, Context, Done, JSONObject, Outcome, trace_of
+from portbook.model import JSON, Arrival, Call, Context, Done, JSONObject, Outcome, Report, trace_of
 from portbook.protocol.conform import RESULT, SchemaValidator
 from portbook.protocol.methods import Sender, method_of
 from portbook.protocol.revisions import NEWEST_HANDSHAKE, REVISIONS, STATELESS_REVISIONS, Revision
-from portbook.protocol.session import Session, State, negotiate
+from portbook.protocol.session import Session, negotiate
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import is_slug
 from portbook.version import __version__
@@ -55,6 +55,8 @@ class Exchange(NamedTuple):
 
     call: Call
     revision: Revision
+    is_settled: bool
+    """Whether the revision was agreed on or named, and not only assumed."""
     method: str
     identifier: Id
 
@@ -72,7 +74,7 @@ class Official:
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._catalog = catalog
-        self._listing = ToolListing(catalog)
+        self._listing = ToolListing(catalog, self._is_listable)
         self._validator = validator
         self._incoming: Mode = incoming
         self._outgoing: Mode = outgoing
@@ -95,7 +97,7 @@ class Official:
         self, message: JSONObject, identifier: Id, arrival: Arrival, session: Session, emit: Emit
     ) -> Exchange:
         """Return the message as a call; where a rung fails, as a call with that flaw."""
-        flaw = refuse_structure(message, identifier)
+        flaw = refuse_structure(message, identifier) or _refuse_id(message)
         revision, refusal = _revision_of(message, session)
         method = message.get("method")
         name = method if isinstance(method, str) else ""
@@ -103,7 +105,8 @@ class Official:
         call = self._call(message, name, revision, session, arrival, flaw, emit)
         if flaw is not None and any(finding.pointer == "/id" for finding in flaw.findings):
             identifier = _UNUSABLE  # an answer may not carry what a request may not
-        return Exchange(call, revision, name, identifier)
+        is_settled = session.revision is not None or META_REVISION in _meta(message)
+        return Exchange(call, revision, is_settled, name, identifier)
 
     def _refuse(
         self, message: JSONObject, method: str, revision: Revision, session: Session
@@ -121,7 +124,7 @@ class Official:
             self._warn(
                 f"incoming {method} breaks {revision.name}: {findings[0].pointer}: {findings[0].message}"
             )
-        if method == "initialize" and session.state is not State.NEW:
+        if method == "initialize" and session.revision is not None:
             return Refused(Reason.NOT_JSONRPC, (Finding("/method", "already initialised", "session", ""),))
         return None
 
@@ -186,7 +189,7 @@ class Official:
         since = outcome.row.told_to_model_since
         if exchange.method == "tools/call" and since and revision.name >= since:
             return result_frame(exchange.identifier.token, json_bytes(_told_to_model(outcome, revision)))
-        return self.write_error(outcome, exchange.identifier, revision)
+        return self.write_error(outcome, exchange.identifier, revision if exchange.is_settled else None)
 
     def write_error(self, ending: Ending, identifier: Id, revision: Revision | None) -> bytes:
         """Return an error as MCP has it, without an id where that is unknown and the revision allows."""
@@ -208,9 +211,18 @@ class Official:
             result["nextCursor"] = following
         return _cacheable(result, "private") if revision.has_result_type else result
 
-    def _reporter(
-        self, token: JSON, revision: Revision, emit: Emit
-    ) -> Callable[[float, float | None, str | None], None] | None:
+    def _is_listable(self, tool: JSONObject, revision: Revision) -> bool:
+        if self._outgoing != "enforce":
+            return True
+        result: JSONObject = {"tools": [tool]}
+        page = _cacheable(result, "private") if revision.has_result_type else result
+        findings = self._validator.findings("tools/list" + RESULT, page, revision.name)
+        if findings:
+            where = f"{findings[0].pointer}: {findings[0].message}"
+            self._warn(f"tool {tool['name']!r} is not listed in {revision.name}: {where}")
+        return not findings
+
+    def _reporter(self, token: JSON, revision: Revision, emit: Emit) -> Report | None:
         if token is None:
             return None
 
@@ -225,10 +237,21 @@ class Official:
                 "method": "notifications/progress",
                 "params": params,
             }
-            self._validator.validate("notifications/progress", notification, revision.name)
+            if self._outgoing == "enforce":
+                self._validator.validate("notifications/progress", notification, revision.name)
             emit(json_bytes(notification))
 
         return report
+
+
+def _refuse_id(message: JSONObject) -> Refused | None:
+    """Return the refusal of an id that JSON-RPC allows and MCP does not: a number that is not whole."""
+    identifier = message.get("id", 0)
+    if isinstance(identifier, float) and not identifier.is_integer():
+        return Refused(
+            Reason.NOT_JSONRPC, (Finding("/id", "must be a string or a whole number", "type", ""),)
+        )
+    return None
 
 
 def _revision_of(message: JSONObject, session: Session) -> tuple[Revision, Refused | None]:
@@ -251,7 +274,7 @@ def _revision_of(message: JSONObject, session: Session) -> tuple[Revision, Refus
             return REVISIONS[named], None
         details = {"requested": named[:64], "supported": list(STATELESS_REVISIONS)}
         return REVISIONS[STATELESS_REVISIONS[-1]], Refused(Reason.UNSUPPORTED_REVISION, details=details)
-    if message.get("method") == "initialize":
+    if message.get("method") == "initialize" and session.revision is None:
         wanted = _object(message.get("params")).get("protocolVersion")
         return negotiate(wanted if isinstance(wanted, str) else ""), None
     if session.revision is not None:
@@ -263,7 +286,6 @@ def _revision_of(message: JSONObject, session: Session) -> tuple[Revision, Refus
 
 
 def _initialize(params: JSONObject, revision: Revision, session: Session) -> JSONObject:
-    session.agree(revision)
     return {"protocolVersion": revision.name, "capabilities": {"tools": {}}, "serverInfo": dict(_SERVER)}
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable
 from typing import Any, Final, cast
 
+from portbook.canonical import json_bytes
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.spec import Effect
+from portbook.tools.spec import Effect, ToolSpec
 
 __all__ = ["PAGE_SIZE", "ToolListing", "page_of", "tool_result"]
 
@@ -18,16 +20,21 @@ PAGE_SIZE: Final = 100
 
 
 class ToolListing:
-    """The tools of a catalog as each revision describes them; made once per revision."""
+    """The tools of a catalog as each revision describes them; made once per revision.
 
-    def __init__(self, catalog: Catalog) -> None:
+    A tool that a revision has no valid description for is left out there: the others are still listed.
+    """
+
+    def __init__(self, catalog: Catalog, is_allowed: Callable[[JSONObject, Revision], bool]) -> None:
         self._catalog = catalog
+        self._is_allowed = is_allowed
         self._made: dict[str, list[JSONObject]] = {}
 
     def of(self, revision: Revision) -> list[JSONObject]:
         """Return the descriptions, ordered by name."""
         if revision.name not in self._made:
-            self._made[revision.name] = [_described(tool, revision) for tool in self._catalog]
+            described = [_described(tool, revision) for tool in self._catalog]
+            self._made[revision.name] = [tool for tool in described if self._is_allowed(tool, revision)]
         return self._made[revision.name]
 
 
@@ -69,23 +76,29 @@ def _described(tool: Tool, revision: Revision) -> JSONObject:
     if spec.description:
         described["description"] = spec.description
     if revision.has_annotations:
-        described["annotations"] = {
-            "readOnlyHint": spec.effect is Effect.READ,
-            "destructiveHint": spec.effect is Effect.DESTRUCTIVE,
-        }
+        described["annotations"] = _annotations(spec)
     if revision.has_structured_content and isinstance(spec.output_schema, dict):
         wrapped = revision.wants_objects and not _is_object(spec.output_schema)
         described["outputSchema"] = _wrapped(spec.output_schema) if wrapped else _explicit(spec.output_schema)
     return described
 
 
+def _annotations(spec: ToolSpec) -> JSONObject:
+    if not spec.is_effect_declared:
+        return {"readOnlyHint": False}  # nobody said that it destroys nothing, and MCP assumes that it may
+    return {
+        "readOnlyHint": spec.effect is Effect.READ,
+        "destructiveHint": spec.effect is Effect.DESTRUCTIVE,
+    }
+
+
 def _input_schema(schema: JSONObject) -> JSONObject:
     # The official schema wants the type said, and a schema object for every property.
     properties = schema.get("properties")
     if not isinstance(properties, dict):
-        return {"type": "object", **schema}
+        return {**schema, "type": "object"}
     spelled: JSONObject = {name: _spelled(value) for name, value in properties.items()}
-    return {"type": "object", **schema, "properties": spelled}
+    return {**schema, "type": "object", "properties": spelled}
 
 
 def _spelled(schema: JSON) -> JSON:
@@ -95,7 +108,7 @@ def _spelled(schema: JSON) -> JSON:
 
 
 def _explicit(schema: JSONObject) -> JSONObject:
-    return {**schema, "type": "object"} if _is_object(schema) else schema
+    return _input_schema(schema) if _is_object(schema) else schema
 
 
 def _is_object(schema: JSONObject) -> bool:
@@ -109,25 +122,12 @@ def _is_object(schema: JSONObject) -> bool:
 
 
 def _wrapped(schema: JSONObject) -> JSONObject:
-    """Return the schema of `{"result": value}`, in which references to the root or to $defs still hold."""
-    inner = {name: _moved(value) for name, value in schema.items() if name not in ("$schema", "$defs")}
-    wrapper: JSONObject = {"type": "object", "properties": {"result": inner}, "required": ["result"]}
-    for name in ("$schema", "$defs"):
-        if name in schema:
-            wrapper[name] = _moved(schema[name]) if name == "$defs" else schema[name]
-    return wrapper
-
-
-def _moved(value: JSON) -> JSON:
-    if isinstance(value, dict):
-        return {name: _moved_ref(item) if name == "$ref" else _moved(item) for name, item in value.items()}
-    return [_moved(item) for item in value] if isinstance(value, list) else value
-
-
-def _moved_ref(reference: JSON) -> JSON:
-    if isinstance(reference, str) and reference.startswith("#") and not reference.startswith("#/$defs/"):
-        return "#/properties/result" + reference[1:]
-    return reference
+    """Return the schema of `{"result": value}`, with the value's own schema whole inside it."""
+    inner = {name: value for name, value in schema.items() if name != "$schema"}
+    if "$ref" in json_bytes(inner).decode():  # a resource of its own, so that its references stay inside it
+        inner = {"$id": "urn:portbook:result", **inner}
+    dialect: JSONObject = {"$schema": schema["$schema"]} if "$schema" in schema else {}
+    return {**dialect, "type": "object", "properties": {"result": inner}, "required": ["result"]}
 
 
 def tool_result(tool: Tool, result: Any, body: bytes, revision: Revision) -> JSONObject:

@@ -16,6 +16,9 @@ __all__ = ["HttpServer", "bind", "is_loopback"]
 # After this many seconds a shutdown no longer waits for answers that are still being sent.
 _GRACE_SECONDS = 60
 
+# Connections beyond this many are told that we are busy; each may hold a message of up to a mebibyte.
+_MAX_CONNECTIONS = 2048
+
 
 def bind(host: str, port: int) -> socket.socket:
     """Return a socket that listens on `host` and `port`.
@@ -62,6 +65,7 @@ class HttpServer:
             access_log=False,
             server_header=False,
             ws="none",
+            limit_concurrency=_MAX_CONNECTIONS,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
         self._server = _Server(config)

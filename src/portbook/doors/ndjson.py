@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from portbook.boundary import Boundary
@@ -24,9 +24,6 @@ __all__ = ["NdjsonDoor"]
 # Enough answers for one write; more would only hold memory.
 _GATHERED_BYTES: Final = 1 << 16
 
-# Requests of one connection that may run at once; the next one is read when one of them has ended.
-_MAX_AT_ONCE: Final = 256
-
 
 class NdjsonDoor:
     """Serves one stream of lines."""
@@ -38,6 +35,8 @@ class NdjsonDoor:
         self._running: dict[asyncio.Task[None], Key | None] = {}
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self._flusher: asyncio.Task[None] | None = None
+        self._broken: BrokenPipeError | None = None
         self._is_stopping = False
 
     async def serve(self) -> None:
@@ -50,8 +49,12 @@ class NdjsonDoor:
             while chunk := await self._reader.read():
                 await self._serve_all(splitter.feed(chunk))
             await self._serve_all(splitter.close())
-            while self._running:
+            while self._running and self._broken is None:
                 await self._one_ended()
+            if self._flusher is not None:
+                await self._flusher
+            if self._broken is not None:
+                raise self._broken
         finally:
             for task in self._running:  # only where nobody reads any more: their records are still written
                 task.cancel()
@@ -83,8 +86,6 @@ class NdjsonDoor:
             task = self._loop.create_task(self._finish(rest))
             self._running[task] = work.key
             task.add_done_callback(lambda task: self._ended(task, work))
-            if len(self._running) >= _MAX_AT_ONCE:
-                await self._one_ended()
             return
         try:
             await self._outlet.flush()
@@ -94,12 +95,17 @@ class NdjsonDoor:
         await self._outlet.put(await rest)
 
     async def _finish(self, rest: _Rest) -> None:
+        task = asyncio.current_task()
+        assert task is not None
         try:
-            await self._outlet.put(await rest)
+            answer = await rest
+            self._running[task] = None  # has its answer: to cancel it now would tear a frame
+            await self._outlet.put(answer)
             await self._outlet.flush()
         except asyncio.CancelledError:  # by its sender, who waits for no answer
             pass
-        except BrokenPipeError:
+        except BrokenPipeError as error:
+            self._broken = error
             self.stop()
 
     def _ended(self, task: asyncio.Task[None], work: Work) -> None:
@@ -116,13 +122,17 @@ class NdjsonDoor:
             if its_key == key:
                 task.cancel()
 
-    def _emit(self, message: bytes) -> None:
-        """Send a message of our own; from any thread, and before the answer that comes after it."""
-        if threading.get_ident() == self._thread:
+    def _emit(self, message: bytes, is_wanted: Callable[[], bool]) -> None:
+        """Send a message of our own; from any thread, and before the answer that comes after it.
+
+        Where nobody reads in time it is dropped: it only tells of progress, and a tool must not fill memory.
+        """
+        if threading.get_ident() != self._thread:
+            self._loop.call_soon_threadsafe(self._emit, message, is_wanted)
+        elif is_wanted() and not self._outlet.is_full:
             self._outlet.put_now(message)
-            self._loop.create_task(self._outlet.flush_quietly())
-        else:
-            self._loop.call_soon_threadsafe(self._emit, message)
+            if self._flusher is None or self._flusher.done():
+                self._flusher = self._loop.create_task(self._outlet.flush_quietly())
 
 
 class _Outlet:
@@ -140,6 +150,11 @@ class _Outlet:
             self.put_now(answer.body)
             if self._size > _GATHERED_BYTES:
                 await self.flush()
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether more is waiting to be written than one write should hold."""
+        return self._size > _GATHERED_BYTES
 
     def put_now(self, message: bytes) -> None:
         """Take a message, without waiting for room."""
@@ -162,7 +177,8 @@ class _Outlet:
     async def flush_quietly(self) -> None:
         """Write what was gathered; if nobody reads, whoever writes an answer next will notice."""
         with contextlib.suppress(BrokenPipeError):
-            await self.flush()
+            while self._gathered:
+                await self.flush()
 
 
 class _Rest:

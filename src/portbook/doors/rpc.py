@@ -44,7 +44,7 @@ def _key(headers: dict[bytes, bytes]) -> str | None:
     presented = headers.get(b"authorization")
     if presented is None:
         return None
-    scheme, _, key = presented.decode("latin-1").partition(" ")
+    scheme, _, key = presented.decode("utf-8", "replace").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else ""
 
 
@@ -53,7 +53,7 @@ def _is_json(content_type: bytes) -> bool:
 
 
 async def _body(receive: Receive) -> Frame | None:
-    parts: list[bytes] = []
+    body = bytearray()
     held = 0
     while True:
         event = await receive()
@@ -61,11 +61,11 @@ async def _body(receive: Receive) -> Frame | None:
             return None
         held += len(event.get("body", b""))
         if held <= MAX_FRAME_BYTES:
-            parts.append(event.get("body", b""))
+            body += event.get("body", b"")
         else:
-            parts.clear()
+            body.clear()
         if not event.get("more_body") or held > _MAX_DISCARDED:
-            return OVERSIZE if held > MAX_FRAME_BYTES else b"".join(parts)
+            return OVERSIZE if held > MAX_FRAME_BYTES else bytes(body)
 
 
 def _headers(answer: Answer) -> Headers:

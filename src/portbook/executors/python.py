@@ -28,6 +28,11 @@ class PythonExecutor:
         self._workers = Workers(workers)
         self._strays: set[asyncio.Task[Any]] = set()
 
+    @property
+    def has_strays(self) -> bool:
+        """Return whether a coroutine that was given up still runs, because it refuses to be cancelled."""
+        return bool(self._strays)
+
     async def execute(self, tool: Tool, arguments: JSONObject, report: Report | None = None) -> Any:
         """Run `tool` within its deadline and return what it returned; `report` is for its progress.
 

@@ -24,6 +24,9 @@ __all__ = ["ToolExit", "Workers"]
 # Hung functions beyond this many mean that something is broken for good: more threads would not mend it.
 _MAX_LEFT_BEHIND: Final = 64
 
+# More than this many calls in the queue could not be served before their deadlines anyway.
+_MAX_OUTSTANDING: Final = 4096
+
 
 class ToolExit(Exception):
     """A tool tried to end the whole process."""
@@ -72,7 +75,9 @@ class Workers:
         """
         loop = asyncio.get_running_loop()
         job = _Job(function, arguments, loop)
-        if not self._threads and self._left_behind >= _MAX_LEFT_BEHIND:
+        if self._outstanding >= _MAX_OUTSTANDING or (
+            not self._threads and self._left_behind >= _MAX_LEFT_BEHIND
+        ):
             raise Refused(Reason.BUSY)
         self._outstanding += 1
         self._make_room()
@@ -80,7 +85,7 @@ class Workers:
         deadline = loop.call_later(timeout_s, self._give_up, job)
         try:
             return await job.future
-        except asyncio.CancelledError:
+        except BaseException:  # cancelled, or closed before it could be; whatever ended has no tokens left
             self._abandon(job)
             raise
         finally:

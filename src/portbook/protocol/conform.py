@@ -81,7 +81,8 @@ class SchemaValidator:
             raise RuntimeError("the schema validator is used before initialize()")
         if message_type.endswith(RESULT) and isinstance(message, dict):
             method = message_type.removesuffix(RESULT)
-            if message.get("resultType") == _INPUT_REQUIRED and method in _MAY_ASK:
+            asks = REVISIONS[revision].has_result_type and message.get("resultType") == _INPUT_REQUIRED
+            if asks and method in _MAY_ASK:
                 message_type = _INPUT_REQUIRED
         checks = self._checks.get((revision, message_type))
         if checks is None:

@@ -26,8 +26,6 @@ class Revision:
     """Tools have an `outputSchema`, results a `structuredContent`."""
     wants_objects: bool
     """Both of these must be objects; anything else is wrapped as `{"result": …}`."""
-    bad_arguments_are_results: bool
-    """Wrong arguments come back as a result that the model can read (SEP-1303)."""
     may_omit_id: bool
     """An error whose request is unknown leaves its id out; before, JSON-RPC's null stands there."""
     has_whole_definitions: bool
@@ -37,12 +35,12 @@ class Revision:
 
 
 _TABLE = (
-    #        name          handshake batches notes  structured objects  results  no id  whole  typed
-    Revision("2024-11-05", True,     False,  False, False,     False,   False,   False, False, False),
-    Revision("2025-03-26", True,     True,   True,  False,     False,   False,   False, False, False),
-    Revision("2025-06-18", True,     False,  True,  True,      True,    False,   False, False, False),
-    Revision("2025-11-25", True,     False,  True,  True,      True,    True,    True,  True,  False),
-    Revision("2026-07-28", False,    False,  True,  True,      False,   True,    True,  True,  True),
+    #        name          handshake batches notes  structured objects  no id  whole  typed
+    Revision("2024-11-05", True,     False,  False, False,     False,   False, False, False),
+    Revision("2025-03-26", True,     True,   True,  False,     False,   False, False, False),
+    Revision("2025-06-18", True,     False,  True,  True,      True,    False, False, False),
+    Revision("2025-11-25", True,     False,  True,  True,      True,    True,  True,  False),
+    Revision("2026-07-28", False,    False,  True,  True,      False,   True,  True,  True),
 )  # fmt: skip
 
 REVISIONS: Final = {revision.name: revision for revision in _TABLE}

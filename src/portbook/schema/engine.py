@@ -25,7 +25,7 @@ _PATTERN_BYTES: Final = 1 << 20
 
 # The library collects every error before it hands out the first, at some 15 µs each. Above this size of a
 # document only the first violation is reported, so that a refusal never costs more than a call.
-_MAX_DETAILED_BYTES: Final = 16_384
+_MAX_DETAILED_BYTES: Final = 4_096
 
 
 class _Violations(ValueError):

@@ -21,7 +21,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 from portbook.errors import Finding
 from portbook.schema.wording import escape_pointer
 
-__all__ = ["DIALECT", "DRAFT_07", "MAX_EVALUATIONS", "check_dialect", "examine"]
+__all__ = ["DIALECT", "DRAFT_07", "MAX_EVALUATIONS", "MAX_NESTING", "check_dialect", "examine"]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 # The dialect of MCP's own schemas up to revision 2025-06-18; a tool's schema is never in it.
@@ -38,6 +38,14 @@ _META: Final = frozenset(
 
 # A few milliseconds to reach a verdict, and still well under a second to explain one.
 MAX_EVALUATIONS: Final = 50_000
+
+# How deep subschemas may lead to each other on one value. The library recurses, and a stack that overflows
+# ends the process: half a megabyte, the smallest that threads have anywhere, is enough for this many.
+MAX_NESTING: Final = 500
+
+# What an `unevaluated…` beside them multiplies the evaluations of subschemas by: the library looks through
+# them again for what they have evaluated. Measured.
+_LOOKED_THROUGH_AGAIN: Final = 3
 
 # Keywords whose subschemas look at the same instance, and those whose subschemas look at a part of it.
 _SAME_ONE = frozenset({"not", "if", "then", "else"})
@@ -73,6 +81,15 @@ class _Node:
     parts: list[_Path] = field(default_factory=list[_Path])
     refs: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
+    @property
+    def repeats(self) -> int:
+        """Return how often its subschemas on the same value are evaluated."""
+        is_dict = isinstance(self.schema, dict)
+        looks_again = is_dict and (
+            "unevaluatedProperties" in self.schema or "unevaluatedItems" in self.schema
+        )
+        return _LOOKED_THROUGH_AGAIN if looks_again else 1
+
 
 def check_dialect(schema: Any, path: _Path = (), dialect: str = DIALECT) -> list[Finding]:
     """Return what is wrong with the dialect that `schema` names; one inside of another may name its own."""
@@ -86,8 +103,7 @@ def check_dialect(schema: Any, path: _Path = (), dialect: str = DIALECT) -> list
 def examine(schema: Any, dialect: str = DIALECT) -> list[Finding]:
     """Return what forbids compiling `schema`, which is a valid schema by its meta-schema."""
     document = _Document(schema, dialect)
-    findings = document.resolve()
-    return findings or document.weigh()
+    return document.resolve() or document.circles() or document.weigh()
 
 
 class _Document:
@@ -209,8 +225,9 @@ class _Document:
         return self.nodes.get(path) or _Node(path, schema, home.base)
 
     def weigh(self) -> list[Finding]:
-        """Count the evaluations that one look at the root can cause; return what is too much."""
+        """Count the evaluations that one look at the root causes, and their depth; tell what is too much."""
         weights: dict[_Path, int] = {}
+        nested: dict[_Path, int] = {}
         open_same: set[_Path] = set()
         stack: list[tuple[_Path, bool]] = [((), False)]
         while stack:
@@ -219,16 +236,20 @@ class _Document:
             if is_leaving:
                 open_same.discard(path)
                 # A part that leads back here descends into the instance first, whose own depth bounds it.
-                weights[path] = 1 + sum(weights.get(step, 0) for step in (*node.same, *node.parts))
+                weights[path] = 1 + sum(weights.get(step, 0) for step in node.parts)
+                weights[path] += node.repeats * sum(weights.get(step, 0) for step in node.same)
+                nested[path] = 1 + max((nested.get(step, 0) for step in node.same), default=0)
                 if weights[path] > MAX_EVALUATIONS:
                     return [_too_costly(path)]
+                if nested[path] > MAX_NESTING:
+                    return [_too_nested(path)]
             elif path not in weights and path not in open_same:
                 open_same.add(path)
                 stack.append((path, True))
                 stack.extend((step, False) for step in (*node.same, *node.parts) if step not in weights)
-        return self._circles()
+        return []
 
-    def _circles(self) -> list[Finding]:
+    def circles(self) -> list[Finding]:
         """Return the first subschema that leads to itself without descending into the instance."""
         done: set[_Path] = set()
         for origin in self.nodes:
@@ -268,6 +289,11 @@ def _dangling(path: _Path, address: str) -> Finding:
 
 def _too_costly(path: _Path) -> Finding:
     message = "its references fan out into too many evaluations; refer to each subschema fewer times"
+    return Finding(escape_pointer(path), message, "$ref", "")
+
+
+def _too_nested(path: _Path) -> Finding:
+    message = f"leads through more than {MAX_NESTING} subschemas to its end; shorten the way"
     return Finding(escape_pointer(path), message, "$ref", "")
 
 

@@ -58,6 +58,7 @@ def spec_from_function(
     *,
     description: str | None,
     effect: Effect,
+    is_effect_declared: bool = True,
     is_inline: bool,
     timeout_ms: int | None,
 ) -> ToolSpec:
@@ -82,6 +83,7 @@ def spec_from_function(
         input_schema=input_schema,
         output_schema=output_schema,
         effect=effect,
+        is_effect_declared=is_effect_declared,
         function=_run_async(function, bind, finish) if is_async else _run(function, bind, finish),
         is_async=is_async,
         is_inline=is_inline,
@@ -117,7 +119,9 @@ def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bi
             raise BadTool(
                 f"{_place(function)}: parameter {parameter} cannot be passed by name; give each one a name"
             )
-        if hints.get(parameter.name) is Context:
+        if _is_context(hints.get(parameter.name)):
+            if context is not None:
+                raise BadTool(f"{_place(function)}: one parameter may be a Context; drop {parameter.name}")
             context = parameter.name  # ours to give, not the caller's to send
             continue
         if isinstance(parameter.default, FieldInfo):
@@ -146,6 +150,10 @@ def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bi
         return values if context is None else {**values, context: Context()}
 
     return bind, schema
+
+
+def _is_context(hint: Any) -> bool:
+    return hint is Context or Context in typing.get_args(hint)
 
 
 def _result(hints: dict[str, Any]) -> tuple[_Finish, JSONObject | bool]:

@@ -46,6 +46,8 @@ class ToolSpec:
     """Quick and pure: runs on the event loop itself, without a deadline."""
     timeout_ms: int | None = None
     """The tool's own deadline; without one, the boundary's."""
+    is_effect_declared: bool = True
+    """Whether somebody said what its effect is; else it counts as one that writes."""
 
     @property
     def identifier(self) -> str:

@@ -36,7 +36,7 @@ class Toolset:
         *,
         name: str | None = None,
         description: str | None = None,
-        effect: Literal["read", "write", "destructive"] = "write",
+        effect: Literal["read", "write", "destructive"] | None = None,
         inline: bool = False,
         timeout_ms: int | None = None,
     ) -> Callable[[_F], _F]: ...
@@ -46,7 +46,7 @@ class Toolset:
         *,
         name: str | None = None,
         description: str | None = None,
-        effect: Literal["read", "write", "destructive"] = "write",
+        effect: Literal["read", "write", "destructive"] | None = None,
         inline: bool = False,
         timeout_ms: int | None = None,
     ) -> _F | Callable[[_F], _F]:
@@ -65,13 +65,14 @@ class Toolset:
                 raise BadTool(
                     f"tool {tool_name!r} is declared twice in this toolset; rename one with name=..."
                 )
-            if effect not in tuple(Effect):
+            if effect is not None and effect not in tuple(Effect):
                 raise BadTool(f"tool {tool_name!r}: effect must be one of {', '.join(Effect)}")
             if timeout_ms is not None and timeout_ms <= 0:
                 raise BadTool(f"tool {tool_name!r}: timeout_ms must be above 0")
             options: dict[str, Any] = {
                 "description": description,
-                "effect": Effect(effect),
+                "effect": Effect(effect or Effect.WRITE),
+                "is_effect_declared": effect is not None,
                 "is_inline": inline,
                 "timeout_ms": timeout_ms,
             }

@@ -29,12 +29,11 @@ Frame: TypeAlias = "bytes | Oversize"
 class LineSplitter:
     """Cuts a stream of bytes into frames. Holds at most one line, of at most `limit` bytes."""
 
-    __slots__ = ("_held", "_limit", "_parts", "_skipping")
+    __slots__ = ("_held", "_limit", "_skipping")
 
     def __init__(self, limit: int = MAX_FRAME_BYTES) -> None:
         self._limit = limit
-        self._parts: list[bytes] = []  # joined once: appending to bytes would copy them each time
-        self._held = 0
+        self._held = bytearray()
         self._skipping = False
 
     def feed(self, chunk: bytes) -> list[Frame]:
@@ -42,7 +41,7 @@ class LineSplitter:
         *ended, tail = chunk.split(b"\n")
         frames: list[Frame] = []
         for piece in ended:
-            if self._parts or self._skipping:
+            if self._held or self._skipping:
                 self._hold(piece, frames)
                 self._end_line(frames)
             elif len(piece) > self._limit:
@@ -62,18 +61,16 @@ class LineSplitter:
     def _hold(self, piece: bytes, frames: list[Frame]) -> None:
         if self._skipping:
             return
-        self._held += len(piece)
-        if self._held > self._limit:
+        if len(self._held) + len(piece) > self._limit:
             frames.append(OVERSIZE)
             self._skipping = True
-            self._parts.clear()
+            self._held.clear()
         else:
-            self._parts.append(piece)
+            self._held += piece
 
     def _end_line(self, frames: list[Frame]) -> None:
-        line = b"".join(self._parts)
-        self._parts.clear()
-        self._held = 0
+        line = bytes(self._held)
+        self._held.clear()
         self._skipping = False
         if line.strip(b" \t\r"):
             frames.append(line)
