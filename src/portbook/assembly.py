@@ -87,6 +87,7 @@ def assemble(
         sink=sink,
         clock=clock,
         ids=ids,
+        warn=warn or (lambda _: None),
     )
     schemas, override_warnings = official_schemas(settings)
     warnings.extend(override_warnings)

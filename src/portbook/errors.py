@@ -115,6 +115,7 @@ class Reason(StrEnum):
     """Why a call ended without a result."""
 
     FRAME_TOO_LARGE = "FRAME_TOO_LARGE"
+    FRAME_TOO_SLOW = "FRAME_TOO_SLOW"
     NOT_JSON_CONTENT = "NOT_JSON_CONTENT"
     FOREIGN_HOST = "FOREIGN_HOST"
     NOT_JSON = "NOT_JSON"
@@ -132,6 +133,7 @@ class Reason(StrEnum):
     TOOL_FAILED = "TOOL_FAILED"
     BAD_RESULT = "BAD_RESULT"
     CANCELLED = "CANCELLED"
+    NOT_RECORDED = "NOT_RECORDED"
     INTERNAL = "INTERNAL"
 
 
@@ -161,6 +163,10 @@ REASONS: dict[Reason, Row] = {
         Stage.FRAME, "The message is longer than 1 MiB. Send less in one message.",
         "INVALID_INPUT", "PAYLOAD_TOO_LARGE", -32600, "Invalid Request", "", 413, 2,
     ),
+    Reason.FRAME_TOO_SLOW: Row(
+        Stage.FRAME, "The message did not arrive in time. Send it again, faster.",
+        "INVALID_INPUT", "FRAME_TOO_SLOW", -32600, "Invalid Request", "", 408, 2,
+    ),
     Reason.NOT_JSON_CONTENT: Row(
         Stage.FRAME, "The content type must be application/json.",
         "INVALID_INPUT", "NOT_JSON_CONTENT", -32600, "Invalid Request", "", 415, 2,
@@ -170,11 +176,11 @@ REASONS: dict[Reason, Row] = {
         "UNAUTHORIZED", "FOREIGN_HOST", -31403, "Forbidden", "", 403, 3,
     ),
     Reason.NOT_JSON: Row(
-        Stage.PARSE, "The message is not strict JSON. Fix it at the position named.",
+        Stage.PARSE, "The message is not strict JSON. The violation says what is wrong with it.",
         "INVALID_INPUT", "NOT_JSON", -32700, "Parse error", "", 400, 2,
     ),
     Reason.NOT_JSONRPC: Row(
-        Stage.CLASSIFY, "The message is not a JSON-RPC 2.0 request. Send an object with jsonrpc, id, method.",
+        Stage.CLASSIFY, "The message breaks JSON-RPC 2.0, or comes at the wrong time. Mend what is named.",
         "INVALID_INPUT", "NOT_JSONRPC", -32600, "Invalid Request", "", 400, 2,
     ),
     Reason.UNKNOWN_METHOD: Row(
@@ -228,6 +234,10 @@ REASONS: dict[Reason, Row] = {
     Reason.CANCELLED: Row(
         Stage.EXECUTE, "The call was abandoned before it ended. It may have had effects.",
         "INTERNAL_ERROR", "CANCELLED", -32603, "Internal error", "", 500, 1,
+    ),
+    Reason.NOT_RECORDED: Row(
+        Stage.RECORD, "The record could not be written, so nothing is acknowledged. Look at the log folder.",
+        "INTERNAL_ERROR", "NOT_RECORDED", -32603, "Internal error", "", 503, 1,
     ),
     Reason.INTERNAL: Row(
         Stage.RECORD, "Something unforeseen happened inside Portbook. The record names its type and place.",

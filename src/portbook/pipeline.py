@@ -11,6 +11,7 @@ The pipeline knows no wire contract, no transport and no clock but the one it is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from traceback import walk_tb
 from typing import Any, NamedTuple
 
@@ -39,7 +40,15 @@ class Pipeline:
     """Takes a call, returns its outcome, and writes the record of it."""
 
     def __init__(
-        self, *, catalog: Catalog, callers: Callers, executor: Executor, sink: Sink, clock: Clock, ids: Ids
+        self,
+        *,
+        catalog: Catalog,
+        callers: Callers,
+        executor: Executor,
+        sink: Sink,
+        clock: Clock,
+        ids: Ids,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._catalog = catalog
         self._callers = callers
@@ -47,6 +56,8 @@ class Pipeline:
         self._sink = sink
         self._clock = clock
         self._ids = ids
+        self._warn = warn
+        self._is_recording = True
 
     async def run(self, call: Call) -> Crossing:
         """Bring `call` to its end, whatever that is, and record it."""
@@ -66,6 +77,8 @@ class Pipeline:
     async def _cross(self, call: Call) -> Done:
         if call.flaw is not None:
             raise call.flaw
+        if not self._is_recording:
+            self._require_sink()
         self._callers.identify(call.arrival.key)
         if call.handler is not None:
             return _sealed(call, call.handler())
@@ -81,6 +94,13 @@ class Pipeline:
             raise
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
             raise Failed(Reason.TOOL_FAILED, note=place_of(error)) from None
+
+    def _require_sink(self) -> None:
+        """Refuse to run anything while records cannot be written."""
+        try:
+            self._sink.mend()
+        except OSError as error:
+            raise Refused(Reason.NOT_RECORDED, note=place_of(error)) from None
 
     def _resolve(self, call: Call) -> Tool:
         tool = self._catalog.find(call.tool) if call.tool is not None else None
@@ -109,7 +129,13 @@ class Pipeline:
         try:
             self._sink.write(record)
         except Exception as error:  # noqa: BLE001 - a record that cannot be kept is an ending like any other
-            return Failed(Reason.INTERNAL, note=place_of(error))  # nothing is acknowledged without its record
+            if self._is_recording:
+                self._warn(f"records cannot be written, calls are refused until they can: {error}")
+            self._is_recording = False
+            if isinstance(outcome, Refused):
+                return outcome  # nothing ran, and that is all it says
+            return Failed(Reason.NOT_RECORDED, note=place_of(error))  # nothing is acknowledged without it
+        self._is_recording = True
         return outcome
 
 

@@ -24,6 +24,13 @@ class Executor(Protocol):
 class Sink(Protocol):
     """Where records go."""
 
+    def mend(self) -> None:
+        """Make ready to write again after a failure; does nothing where there was none.
+
+        Raises `OSError` where records still cannot be kept.
+        """
+        ...
+
     def write(self, record: JSONObject) -> None:
         """Keep `record`. When this returns, a killed process no longer loses it.
 

@@ -260,6 +260,8 @@ def _read_file(path: Path) -> dict[str, Any]:
         document = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise BadSettings(f"{path}: cannot be read: {error.strerror}") from None
+    except RecursionError:
+        raise BadSettings(f"{path}: nested too deeply") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSettings(f"{path}: not TOML: {error}") from None
     values: dict[str, Any] = {}

@@ -20,6 +20,9 @@ __all__ = ["ENVELOPE_STREAM", "JsonlSink", "MemorySink"]
 
 ENVELOPE_STREAM: Final = "envelope_validation"
 
+# Room that a record should find after a failure: more than one with its violations usually takes.
+_ROOM: Final = 16_384
+
 
 class JsonlSink:
     """Appends records to `<log_dir>/mcp_server/<stream>/<start time>.<run>.jsonl`."""
@@ -35,7 +38,7 @@ class JsonlSink:
         self.path = folder / f"{started.replace(':', '-')}.{run}.jsonl"
         self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_SH)  # tells the pruning of other processes that it is in use
-        self._is_torn = False
+        self._size = 0
         _link_latest(self.path, f"{stream}.latest.jsonl")
         _prune(folder, keep)
 
@@ -46,15 +49,26 @@ class JsonlSink:
         """
         # Not `json_bytes`: its search for NaN would take longer than the writing, and a record has none.
         line = orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
-        if self._is_torn:  # a full disk may have kept half a line: end it, so that it spoils no other
-            line = b"\n" + line
+        self._append(line)
+        self._size += len(line)
+
+    def mend(self) -> None:
+        """Make ready to write again after a failure.
+
+        Raises `OSError` where there is still no room for a record.
+        """
+        self._append(b" " * _ROOM)
+        os.ftruncate(self._file, self._size)
+
+    def _append(self, data: bytes) -> None:
         written = 0
         try:
-            while written < len(line):
-                written += os.write(self._file, line[written:])
-        finally:
-            if written:
-                self._is_torn = line[written - 1 : written] != b"\n"
+            while written < len(data):
+                written += os.write(self._file, data[written:])
+        except OSError:
+            if written:  # half a line would be a record that nobody can read: take it back
+                os.ftruncate(self._file, self._size)
+            raise
 
     def close(self) -> None:
         """Close the file. Nothing is held back that would have to be flushed."""
@@ -66,6 +80,9 @@ class MemorySink:
 
     def __init__(self) -> None:
         self.records: list[JSONObject] = []
+
+    def mend(self) -> None:
+        """Do nothing: memory does not fill up."""
 
     def write(self, record: JSONObject) -> None:
         """Keep `record`."""

@@ -90,6 +90,8 @@ def _arguments(assembled: Assembled, tool: str, pairs: tuple[str, ...], document
         _require_utf8(pair)
         if not equals:
             raise click.UsageError(f"{pair!r}: write arguments as name=value")
+        if name in arguments:
+            raise click.UsageError(f"{name!r} is given twice")
         arguments[name] = value if _wants_text(properties.get(name)) else _json_or_text(value)
     return arguments
 

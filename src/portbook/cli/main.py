@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import sys
 from typing import Final
 
 import click
@@ -46,5 +48,12 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line."""
-    cli(prog_name="portbook")
+    """Run the command line; what the system refuses is said in one line."""
+    try:
+        cli(prog_name="portbook")
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            click.echo(f"portbook: error: {error.strerror or error}", err=True)
+        os._exit(1)  # the ordinary way out would try to flush what cannot be written
+    except KeyboardInterrupt:
+        sys.exit(130)

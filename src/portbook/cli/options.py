@@ -60,6 +60,9 @@ def settings_from(
 
 def claim_stdout() -> TextIO:
     """Return standard output for our data alone; what tools print goes to standard error from here on."""
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] # Python's answer to a closed descriptor
+        say("error: standard output is closed")
+        raise click.exceptions.Exit(2)
     sys.stdout.flush()
     ours = os.dup(1)
     os.dup2(2, 1)

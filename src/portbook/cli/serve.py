@@ -64,8 +64,8 @@ def command(
         http = sys.stdin.isatty()
         stdio = not http
     # Before any tool is loaded: what its module prints must not land among the frames.
-    streams = claim_standard_streams() if stdio else None
     try:
+        streams = claim_standard_streams() if stdio else None
         settings = settings_from(
             config,
             log_dir,

@@ -122,7 +122,7 @@ class Official:
                 is_frame = any(finding.pointer in ("/id", "/jsonrpc", "/method") for finding in findings)
                 return Refused(Reason.NOT_JSONRPC if is_frame else Reason.BAD_PARAMS, findings)
             self._warn(
-                f"incoming {method} breaks {revision.name}: {findings[0].pointer}: {findings[0].message}"
+                f"incoming {method} breaks {revision.name}: {findings[0].pointer or '(root)'}: {findings[0].message}"
             )
         if method == "initialize" and session.revision is not None:
             return Refused(Reason.NOT_JSONRPC, (Finding("/method", "already initialised", "session", ""),))
@@ -177,7 +177,7 @@ class Official:
             if self._outgoing == "enforce":
                 raise Failed(Reason.BAD_RESULT, findings)
             self._warn(
-                f"outgoing {method} breaks {revision.name}: {findings[0].pointer}: {findings[0].message}"
+                f"outgoing {method} breaks {revision.name}: {findings[0].pointer or '(root)'}: {findings[0].message}"
             )
         return body
 
@@ -218,8 +218,7 @@ class Official:
         page = _cacheable(result, "private") if revision.has_result_type else result
         findings = self._validator.findings("tools/list" + RESULT, page, revision.name)
         if findings:
-            where = f"{findings[0].pointer}: {findings[0].message}"
-            self._warn(f"tool {tool['name']!r} is not listed in {revision.name}: {where}")
+            self._warn(f"tool {tool['name']!r} is not listed in {revision.name}: {_first(findings)}")
         return not findings
 
     def _reporter(self, token: JSON, revision: Revision, emit: Emit) -> Report | None:
@@ -319,6 +318,10 @@ def _told_to_model(ending: Ending, revision: Revision) -> JSONObject:
         "_meta": {"portbook/refusal": refusal},
     }
     return {**result, "resultType": "complete"} if revision.has_result_type else result
+
+
+def _first(findings: tuple[Finding, ...]) -> str:
+    return f"{findings[0].pointer or '(root)'}: {findings[0].message}"
 
 
 def _object(value: JSON) -> JSONObject:

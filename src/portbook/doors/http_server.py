@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import logging
 import socket
 from collections.abc import Generator
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from portbook.doors.asgi import App
 
 __all__ = ["HttpServer", "bind", "is_loopback"]
 
 # After this many seconds a shutdown no longer waits for answers that are still being sent.
-_GRACE_SECONDS = 60
+_GRACE_SECONDS = 40
+
+# Far more than any client sends, tokens and cookies included.
+_MAX_HEAD_BYTES = 65_536
+_HEAD_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+)
 
 # Connections beyond this many are told that we are busy; each may hold a message of up to a mebibyte.
 _MAX_CONNECTIONS = 2048
@@ -47,6 +55,30 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+class _BoundedHead(HttpToolsProtocol):
+    """Cuts off a request whose head does not end; the parser itself would take any number of bytes."""
+
+    _head_bytes = 0
+    _is_in_head = True
+
+    def on_message_begin(self) -> None:
+        self._head_bytes = 0
+        self._is_in_head = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._is_in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > _MAX_HEAD_BYTES and not self.transport.is_closing():
+                self.transport.write(_HEAD_TOO_LARGE)
+                self.transport.close()
+
+
 class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -59,7 +91,7 @@ class HttpServer:
     def __init__(self, app: App, listener: socket.socket) -> None:
         config = uvicorn.Config(
             app,  # pyright: ignore[reportArgumentType] # uvicorn's ASGI types are narrower than the specification's
-            http="httptools",
+            http=_BoundedHead,
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -68,6 +100,8 @@ class HttpServer:
             limit_concurrency=_MAX_CONNECTIONS,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
+        # What a stranger sends must not write our log; what matters is recorded.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         self._server = _Server(config)
         self._listener = listener
 

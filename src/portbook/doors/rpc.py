@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from portbook.boundary import Boundary
@@ -17,6 +18,9 @@ ROUTE: Final = "/rpc"
 # A body over the limit is thrown away as it arrives, so that the sender hears why; but not for ever.
 _MAX_DISCARDED: Final = 128 * MAX_FRAME_BYTES
 
+# A message is at most a mebibyte: whoever takes longer than this for it holds a place and a shutdown up.
+_BODY_SECONDS: Final = 15
+
 _HEADERS: Final[Headers] = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
 
@@ -31,10 +35,15 @@ def rpc(boundary: Boundary, *, is_exposed: bool) -> App:
         elif not _is_json(headers.get(b"content-type", b"")):
             answer = await boundary.refuse(Reason.NOT_JSON_CONTENT, arrival)
         else:
-            frame = await _body(receive)
-            if frame is None:
-                return  # the sender left before the end of its message
-            answer = await boundary.answer(frame, arrival)
+            try:
+                async with asyncio.timeout(_BODY_SECONDS):
+                    frame = await _body(receive)
+            except TimeoutError:
+                answer = await boundary.refuse(Reason.FRAME_TOO_SLOW, arrival)
+            else:
+                if frame is None:
+                    return  # the sender left before the end of its message
+                answer = await boundary.answer(frame, arrival)
         await respond(send, answer.status, _headers(answer), answer.body or b"")
 
     return app

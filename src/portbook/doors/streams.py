@@ -38,6 +38,11 @@ class StandardStreams:
 
 def claim_standard_streams() -> StandardStreams:
     """Take standard input and output for frames alone, and leave harmless ones in their place."""
+    for number, name in ((0, "standard input"), (1, "standard output")):
+        try:
+            os.fstat(number)
+        except OSError as error:
+            raise OSError(error.errno, f"{name} is closed") from None
     sys.stdout.flush()
     streams = StandardStreams(os.dup(0), os.dup(1))
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -137,12 +137,12 @@ class Workers:
             error: Exception | None = None
             try:
                 result = job.context.run(job.function, job.arguments)
-            except StopIteration:  # a future cannot carry it
-                error = ToolExit("StopIteration")
+            except StopIteration as raised:  # a future cannot carry it
+                error = ToolExit("StopIteration").with_traceback(raised.__traceback__)
             except Exception as raised:  # noqa: BLE001 - handed to the call that waits for it
                 error = raised
-            except BaseException:  # noqa: BLE001 - sys.exit() in a tool ends the call, not the server
-                error = ToolExit("exit")
+            except BaseException as raised:  # noqa: BLE001 - sys.exit() in a tool ends the call, not the server
+                error = ToolExit("exit").with_traceback(raised.__traceback__)
             in_time = _take(job.end)
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 if in_time:

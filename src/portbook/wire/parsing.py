@@ -51,6 +51,8 @@ def parse(frame: bytes) -> JSON:
     try:
         value: Any = jiter.from_json(frame, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")
     except ValueError as error:
+        if frame.startswith(b"\xef\xbb\xbf"):
+            raise _not_json("it starts with a byte order mark; send UTF-8 without one") from None
         raise _not_json(_describe(str(error))) from None
     # 1e999 is grammatical and becomes infinity. Writing the value out is the cheapest way to look at
     # every number at once: 0.3 µs for a small call, where a regular expression over the bytes takes 3.
