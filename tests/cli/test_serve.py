@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def stdio_process(cwd: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]
             process.kill()
 
 
-def ask(process: subprocess.Popen[bytes], frame: bytes) -> dict[str, object]:
+def ask(process: subprocess.Popen[bytes], frame: bytes) -> dict[str, Any]:
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(frame + b"\n")
@@ -318,6 +319,47 @@ def test_a_taken_port_is_explained(tmp_path: Path) -> None:
         finished = run("serve", "--http", "--port", str(taken.getsockname()[1]), cwd=tmp_path)
     assert finished.code == 2
     assert "choose another with --port" in finished.err
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("serve --stdio <&-", "standard input is closed"),
+        ("serve --stdio >&-", "standard output is closed"),
+        ("tools >&-", "standard output is closed"),
+        ("tools >/dev/full", "No space left on device"),
+        ("--help >/dev/full", "No space left on device"),
+    ],
+)
+def test_streams_that_cannot_be_used_are_said_in_one_line(tmp_path: Path, command: str, said: str) -> None:
+    line = f"{sys.executable} -m portbook {command}"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert done.returncode in (1, 2)
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_full_disk_refuses_calls_before_they_run(tmp_path: Path) -> None:
+    flag = tmp_path / "ran"
+    limited = f"ulimit -f 1; exec {sys.executable} -m portbook serve --stdio {SAMPLE_TOOLS}"
+    with subprocess.Popen(
+        ["bash", "-c", limited],
+        cwd=tmp_path,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        answer: dict[str, Any] = {}
+        while "error" not in answer:
+            answer = ask(process, invoke("echo", {"text": "x"}))
+        assert answer["error"]["data"]["reason"] == "NOT_RECORDED"
+        answer = ask(process, invoke("wait_for", {"path": str(flag)}))
+        assert answer["error"]["data"]["reason"] == "NOT_RECORDED"
+        assert not flag.exists()
+        process.kill()
+        assert process.stderr is not None
+        assert process.stderr.read().count(b"records cannot be written") == 1
 
 
 @pytest.mark.covers("design.tool-io.bad-bundle")

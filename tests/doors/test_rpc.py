@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness import HttpServer, http_server, invoke, records
+from portbook.assembly import assemble
+from portbook.doors.rpc import rpc
+from portbook.settings import load_settings
+from portbook.sinks import MemorySink
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +119,43 @@ def test_a_sender_that_leaves_midway_disturbs_nobody(server: HttpServer) -> None
             b"content-length: 900\r\n\r\n{"
         )
     assert server.rpc(invoke("echo", {"text": "x"})).status == 200
+
+
+def test_a_head_that_does_not_end_is_cut_off(server: HttpServer) -> None:
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as raw:
+        raw.sendall(b"GET / HTTP/1.1\r\nx: ")
+        answer = b""
+        try:
+            for _ in range(64):
+                raw.sendall(b"a" * 65_536)
+            answer = raw.recv(65536)
+        except OSError:
+            pass  # cut off while it was still sending
+        assert answer == b"" or answer.startswith(b"HTTP/1.1 431")
+    assert server.rpc(invoke("echo", {"text": "x"})).status == 200
+
+
+def test_a_large_body_in_one_piece_with_its_head_is_not_taken_for_a_large_head(server: HttpServer) -> None:
+    assert len(server.rpc(invoke("echo", {"text": "x" * 500_000})).json["result"]) == 500_000
+
+
+def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("portbook.doors.rpc._BODY_SECONDS", 0.01)
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+
+    settings = load_settings(None, {}, {"docs.enabled": False}, tmp_path)
+    boundary = assemble(settings, is_exposed=False, sink=MemorySink()).boundary
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    asyncio.run(rpc(boundary, is_exposed=False)({"headers": headers}, receive, send))
+    assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]
 
 
 def test_a_notification_is_accepted_without_an_answer(server: HttpServer) -> None:

@@ -284,7 +284,12 @@ UNCLEAR = "check its spelling"
         case("nothing", b"", "", "the text ends too early"),
         case("a key twice", b'{"tool":"a",\n"tool":"b"}', "", "the same key twice; keep one (line 2, column"),
         case("not UTF-8", b'{"tool":"\xff","input":{}}', "", "not UTF-8"),
-        case("a byte order mark", b"\xef\xbb\xbf{}", "", "a value was expected here (line 1, column 1)"),
+        case(
+            "a byte order mark",
+            b"\xef\xbb\xbf{}",
+            "",
+            "it starts with a byte order mark; send UTF-8 without one",
+        ),
     ],
 )
 def test_a_bundle_that_cannot_be_used_is_named_with_the_place_and_what_to_do(

@@ -121,9 +121,7 @@ class Official:
             if self._incoming == "enforce":
                 is_frame = any(finding.pointer in ("/id", "/jsonrpc", "/method") for finding in findings)
                 return Refused(Reason.NOT_JSONRPC if is_frame else Reason.BAD_PARAMS, findings)
-            self._warn(
-                f"incoming {method} breaks {revision.name}: {findings[0].pointer or '(root)'}: {findings[0].message}"
-            )
+            self._warn(f"incoming {method} breaks {revision.name}: {_first(findings)}")
         if method == "initialize" and session.revision is not None:
             return Refused(Reason.NOT_JSONRPC, (Finding("/method", "already initialised", "session", ""),))
         return None
@@ -176,9 +174,7 @@ class Official:
         ):
             if self._outgoing == "enforce":
                 raise Failed(Reason.BAD_RESULT, findings)
-            self._warn(
-                f"outgoing {method} breaks {revision.name}: {findings[0].pointer or '(root)'}: {findings[0].message}"
-            )
+            self._warn(f"outgoing {method} breaks {revision.name}: {_first(findings)}")
         return body
 
     def write(self, exchange: Exchange, outcome: Outcome) -> bytes:

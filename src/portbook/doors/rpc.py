@@ -82,8 +82,8 @@ def _headers(answer: Answer) -> Headers:
     if answer.identity is not None:
         headers.append((b"x-request-id", answer.identity.request.encode()))
         headers.append((b"traceparent", answer.identity.traceparent.encode()))
-    if answer.status in (401, 413):
-        headers.append(
-            (b"www-authenticate", b"Bearer") if answer.status == 401 else (b"connection", b"close")
-        )
+    if answer.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if answer.status in (408, 413):  # what is left of the message must not be taken for another
+        headers.append((b"connection", b"close"))
     return headers

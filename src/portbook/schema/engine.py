@@ -15,6 +15,7 @@ import jsonschema_rs
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
+from portbook.schema.explaining import explanation_of
 from portbook.schema.references import DIALECT, DRAFT_07, check_dialect, examine
 from portbook.schema.wording import escape_pointer, tell
 
@@ -22,10 +23,6 @@ __all__ = ["BadSchema", "SchemaViolation", "Validator", "compile_official", "com
 
 # A compiled pattern may take this much memory; counted repetitions are what reaches it.
 _PATTERN_BYTES: Final = 1 << 20
-
-# The library collects every error before it hands out the first, at some 15 µs each. Above this size of a
-# document only the first violation is reported, so that a refusal never costs more than a call.
-_MAX_DETAILED_BYTES: Final = 4_096
 
 
 class _Violations(ValueError):
@@ -49,10 +46,13 @@ class BadSchema(_Violations):
 class Validator:
     """One compiled schema. Immutable, and safe to share between threads."""
 
-    __slots__ = ("_compiled", "fingerprint")
+    __slots__ = ("_compiled", "_dialect", "_explanation", "_schema", "fingerprint")
 
-    def __init__(self, compiled: jsonschema_rs.Validator, fingerprint: str) -> None:
-        self._compiled = compiled
+    def __init__(self, schema: Any, fingerprint: str, dialect: str = DIALECT) -> None:
+        self._compiled = _compile(schema, dialect)
+        self._schema = schema
+        self._dialect = dialect
+        self._explanation: tuple[int, jsonschema_rs.Validator | None] | None = None
         self.fingerprint = fingerprint
 
     def is_valid(self, payload: Any) -> bool:
@@ -82,13 +82,29 @@ class Validator:
     def findings(self, payload: Any) -> tuple[Finding, ...]:
         """Return what the schema does not allow in `payload`, ordered by pointer, then message."""
         try:
-            if len(json_bytes(payload)) > _MAX_DETAILED_BYTES:
-                return tuple(_first(self._compiled, payload))
+            size = len(json_bytes(payload))
+            max_bytes, twin = self._explained_by()
+            if size > max_bytes:
+                return tuple(_first(twin, payload)) if twin else (Finding("", "breaks the schema", "", ""),)
             return tuple(sorted({_finding(error) for error in self._compiled.iter_errors(payload)}))
         except NotJSON as error:
             return (Finding("", str(error), "json", ""),)
         except ValueError:  # the library takes fewer types than our writer
             return (Finding("", "the value has a part that JSON cannot hold", "json", ""),)
+
+    def _explained_by(self) -> tuple[int, jsonschema_rs.Validator | None]:
+        """Return up to which size a document is explained in full, and what finds one violation of others."""
+        if self._explanation is None:  # made when first needed; that two threads make it does no harm
+            explanation = explanation_of(self._schema, self._dialect)
+            twin = self._compiled if explanation.twin is None else self._compile_twin(explanation.twin)
+            self._explanation = (explanation.max_bytes, twin)
+        return self._explanation
+
+    def _compile_twin(self, twin: Any) -> jsonschema_rs.Validator | None:
+        try:
+            return _compile(twin, self._dialect)
+        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError):
+            return None  # a reference leads to a place that the twin does not have
 
 
 def compile_schema(schema: Any, fingerprint: str, dialect: str = DIALECT) -> Validator:
@@ -117,7 +133,7 @@ def compile_official(schema: Any, fingerprint: str, dialect: str = DIALECT) -> V
     Raises `BadSchema` where it does not compile.
     """
     try:
-        return Validator(_compile(schema, dialect), fingerprint)
+        return Validator(schema, fingerprint, dialect)
     except jsonschema_rs.ValidationError as error:
         raise BadSchema((_uncompilable(error),)) from None
     except jsonschema_rs.ReferencingError:  # by a way of naming things that this dialect does not have

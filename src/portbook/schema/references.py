@@ -21,7 +21,17 @@ from urllib.parse import unquote, urldefrag, urljoin
 from portbook.errors import Finding
 from portbook.schema.wording import escape_pointer
 
-__all__ = ["DIALECT", "DRAFT_07", "MAX_EVALUATIONS", "MAX_NESTING", "check_dialect", "examine"]
+__all__ = [
+    "DIALECT",
+    "DRAFT_07",
+    "MAX_EVALUATIONS",
+    "MAX_NESTING",
+    "Document",
+    "Node",
+    "Path",
+    "check_dialect",
+    "examine",
+]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 # The dialect of MCP's own schemas up to revision 2025-06-18; a tool's schema is never in it.
@@ -67,19 +77,24 @@ _READ_AS: Final = {"dependencies": "dependentSchemas", "additionalItems": "items
 # Where a list's item stands; more digits than any list has items would not even become a number.
 _INDEX = re.compile(r"[0-9]{1,18}", re.ASCII)
 
-_Path = tuple[str | int, ...]
+Path = tuple[str | int, ...]
 
 
 @dataclass(slots=True)
-class _Node:
+class Node:
     """One subschema: where it stands and what it leads to."""
 
-    path: _Path
+    path: Path
     schema: Any
     base: str
-    same: list[_Path] = field(default_factory=list[_Path])
-    parts: list[_Path] = field(default_factory=list[_Path])
+    same: list[Path] = field(default_factory=list[Path])
+    parts: list[Path] = field(default_factory=list[Path])
     refs: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    @property
+    def steps(self) -> list[Path]:
+        """Return what it leads to, on the same value and on parts of it."""
+        return [*self.same, *self.parts]
 
     @property
     def repeats(self) -> int:
@@ -91,7 +106,7 @@ class _Node:
         return _LOOKED_THROUGH_AGAIN if looks_again else 1
 
 
-def check_dialect(schema: Any, path: _Path = (), dialect: str = DIALECT) -> list[Finding]:
+def check_dialect(schema: Any, path: Path = (), dialect: str = DIALECT) -> list[Finding]:
     """Return what is wrong with the dialect that `schema` names; one inside of another may name its own."""
     named = cast("dict[str, Any]", schema).get("$schema", dialect) if isinstance(schema, dict) else dialect
     if named in (dialect, dialect.removesuffix("#"), dialect.removesuffix("#") + "#"):
@@ -102,24 +117,24 @@ def check_dialect(schema: Any, path: _Path = (), dialect: str = DIALECT) -> list
 
 def examine(schema: Any, dialect: str = DIALECT) -> list[Finding]:
     """Return what forbids compiling `schema`, which is a valid schema by its meta-schema."""
-    document = _Document(schema, dialect)
+    document = Document(schema, dialect)
     return document.resolve() or document.circles() or document.weigh()
 
 
-class _Document:
+class Document:
     """A schema document taken apart into its subschemas."""
 
     def __init__(self, schema: Any, dialect: str = DIALECT) -> None:
         self.root = schema
         self.dialect = dialect
-        self.nodes: dict[_Path, _Node] = {}
-        self.resources: dict[str, _Path] = {"": ()}
-        self.anchors: dict[tuple[str, str], _Path] = {}
-        self._add(_Node((), schema, ""))
+        self.nodes: dict[Path, Node] = {}
+        self.resources: dict[str, Path] = {"": ()}
+        self.anchors: dict[tuple[str, str], Path] = {}
+        self._add(Node((), schema, ""))
 
-    def _add(self, first: _Node) -> list[_Node]:
+    def _add(self, first: Node) -> list[Node]:
         """Take in a subschema and all below it; return those that are new."""
-        added: list[_Node] = []
+        added: list[Node] = []
         pending = [first]
         while pending:
             node = pending.pop()
@@ -132,7 +147,7 @@ class _Document:
                 pending.extend(self._children(node))
         return added
 
-    def _register(self, node: _Node) -> None:
+    def _register(self, node: Node) -> None:
         identifier = node.schema.get("$id")
         if isinstance(identifier, str) and identifier.startswith("#") and self.dialect == DRAFT_07:
             self.anchors[node.base, identifier[1:]] = node.path
@@ -148,11 +163,11 @@ class _Document:
             if isinstance(reference, str):
                 node.refs.append((keyword, reference))
 
-    def _children(self, node: _Node) -> Iterator[_Node]:
+    def _children(self, node: Node) -> Iterator[Node]:
         for name, value in node.schema.items():
             keyword = self._read_as(name, value)
             if keyword in _SAME_ONE or keyword in _PART_ONE:
-                found: list[tuple[_Path, Any]] = [((*node.path, name), value)]
+                found: list[tuple[Path, Any]] = [((*node.path, name), value)]
             elif (keyword in _SAME_LIST or keyword in _PART_LIST) and isinstance(value, list):
                 found = [((*node.path, name, at), item) for at, item in enumerate(value)]  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType] # schemas are Any
             elif keyword in _SAME_MAP | _PART_MAP | _UNUSED_MAP and isinstance(value, dict):
@@ -165,7 +180,7 @@ class _Document:
             elif keyword not in _UNUSED_MAP:
                 node.parts.extend(paths)
             for path, item in found:
-                yield _Node(path, item, node.base)
+                yield Node(path, item, node.base)
 
     def _read_as(self, keyword: str, value: Any) -> str:
         """Return the keyword of 2020-12 whose subschemas are looked at as those of `keyword` are."""
@@ -196,7 +211,7 @@ class _Document:
                 node.same.append(target.path)
         return findings
 
-    def _target(self, address: str) -> _Node | None:
+    def _target(self, address: str) -> Node | None:
         url, fragment = urldefrag(address)
         start = self.resources.get(url)
         if start is None:
@@ -222,14 +237,14 @@ class _Document:
             else:
                 return None
             path = (*path, step)
-        return self.nodes.get(path) or _Node(path, schema, home.base)
+        return self.nodes.get(path) or Node(path, schema, home.base)
 
     def weigh(self) -> list[Finding]:
         """Count the evaluations that one look at the root causes, and their depth; tell what is too much."""
-        weights: dict[_Path, int] = {}
-        nested: dict[_Path, int] = {}
-        open_same: set[_Path] = set()
-        stack: list[tuple[_Path, bool]] = [((), False)]
+        weights: dict[Path, int] = {}
+        nested: dict[Path, int] = {}
+        open_same: set[Path] = set()
+        stack: list[tuple[Path, bool]] = [((), False)]
         while stack:
             path, is_leaving = stack.pop()
             node = self.nodes[path]
@@ -251,10 +266,10 @@ class _Document:
 
     def circles(self) -> list[Finding]:
         """Return the first subschema that leads to itself without descending into the instance."""
-        done: set[_Path] = set()
+        done: set[Path] = set()
         for origin in self.nodes:
-            on_path: set[_Path] = set()
-            stack: list[tuple[_Path, bool]] = [(origin, False)]
+            on_path: set[Path] = set()
+            stack: list[tuple[Path, bool]] = [(origin, False)]
             while stack:
                 path, is_leaving = stack.pop()
                 if is_leaving:
@@ -278,7 +293,7 @@ def _join(base: str, reference: str) -> str:
         return f"unreadable://{reference}"
 
 
-def _dangling(path: _Path, address: str) -> Finding:
+def _dangling(path: Path, address: str) -> Finding:
     keyword = str(path[-1])
     if "://" in address or address.startswith("file:"):
         message = "refers to another document, and nothing is ever fetched; copy it under $defs"
@@ -287,16 +302,16 @@ def _dangling(path: _Path, address: str) -> Finding:
     return Finding(escape_pointer(path), message, keyword, "")
 
 
-def _too_costly(path: _Path) -> Finding:
+def _too_costly(path: Path) -> Finding:
     message = "its references fan out into too many evaluations; refer to each subschema fewer times"
     return Finding(escape_pointer(path), message, "$ref", "")
 
 
-def _too_nested(path: _Path) -> Finding:
+def _too_nested(path: Path) -> Finding:
     message = f"leads through more than {MAX_NESTING} subschemas to its end; shorten the way"
     return Finding(escape_pointer(path), message, "$ref", "")
 
 
-def _circular(path: _Path) -> Finding:
+def _circular(path: Path) -> Finding:
     message = "refers to itself without descending into the value; such a reference decides nothing"
     return Finding(escape_pointer(path), message, "$ref", "")

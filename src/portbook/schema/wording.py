@@ -45,6 +45,9 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else plural}"
 
 
+_NONE: Final = "matches none of the allowed forms"
+_BLUNT: Final = "has a form that is not allowed"
+
 _SENTENCES: dict[str, Callable[[Any], str]] = {
     "AdditionalItems": lambda kind: f"has more than {_count(kind.limit, 'item')}",
     "AdditionalProperties": lambda kind: f"unexpected property {_named(kind.unexpected)}",
@@ -67,7 +70,7 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
     "MinLength": lambda kind: f"shorter than {_count(kind.limit, 'character')}",
     "MinProperties": lambda kind: f"has fewer than {_count(kind.limit, 'property')}",
     "MultipleOf": lambda kind: f"must be a multiple of {kind.multiple_of}",
-    "Not": lambda kind: "has a form that is not allowed",
+    "Not": lambda kind: _BLUNT,
     "OneOfMultipleValid": lambda kind: "matches more than one of the allowed forms",
     "Pattern": lambda kind: f"does not match the pattern {shorten(kind.pattern)}",
     "PropertyNames": lambda kind: "has a property name that is not allowed",
@@ -99,10 +102,10 @@ def tell(error: Any, unions: int = 0) -> tuple[list[str | int], str]:
     branches: list[list[Any]] = kind.context if unions < _MAX_UNIONS else []
     if 0 < len(branches) <= _MAX_FORMS and all(len(errors) == 1 for errors in branches):
         told = [tell(errors[0], unions + 1) for errors in branches]
-        if len({tuple(path) for path, _ in told}) == 1:
+        if len({tuple(path) for path, _ in told}) == 1 and {sentence for _, sentence in told} != {_BLUNT}:
             first, *others = dict.fromkeys(sentence for _, sentence in told)
             return told[0][0], " or ".join([first, *(other.removeprefix("expected ") for other in others)])
-    return error.instance_path, "matches none of the allowed forms"
+    return error.instance_path, _NONE
 
 
 def words(kind: object) -> str:
