@@ -42,7 +42,11 @@ def json_bytes(value: Any) -> bytes:
 
     Raises `NotJSON` where JSON has no such value.
     """
-    return _write(value, _STRICT)
+    try:
+        encoded = orjson.dumps(value, None, _STRICT)
+    except orjson.JSONEncodeError as error:
+        return _write_exactly(value, str(error), sort=False)
+    return encoded if b"null" not in encoded else _without_nan(encoded, value)
 
 
 def canonical_bytes(value: Any) -> bytes:
@@ -50,7 +54,11 @@ def canonical_bytes(value: Any) -> bytes:
 
     Raises `NotJSON` where JSON has no such value.
     """
-    return _write(value, _SORTED)
+    try:
+        encoded = orjson.dumps(value, None, _SORTED)
+    except orjson.JSONEncodeError as error:
+        return _write_exactly(value, str(error), sort=True)
+    return encoded if b"null" not in encoded else _without_nan(encoded, value)
 
 
 def fingerprint(value: Any) -> str:
@@ -58,26 +66,25 @@ def fingerprint(value: Any) -> str:
     return hashlib.sha256(canonical_bytes(value)).hexdigest()
 
 
-def _write(value: Any, options: int) -> bytes:
-    try:
-        encoded = orjson.dumps(value, option=options)
-    except orjson.JSONEncodeError as error:
-        if "Integer exceeds 64-bit range" not in str(error):
-            raise NotJSON("the value has a part that JSON cannot hold") from None
-        # orjson stops at 2^64; json writes any integer but checks less, so we check first.
-        _require_json(value)
-        sort = bool(options & orjson.OPT_SORT_KEYS)
-        try:
-            return json.dumps(
-                value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort
-            ).encode()
-        except ValueError:  # a lone surrogate, or an integer of more digits than Python writes (4,300)
-            raise NotJSON("the value has a part that JSON cannot hold") from None
-    # orjson writes NaN and the infinities as null: look closer only where there is a null at all. What is
-    # read back equal had none; only the rest, a tuple for one, is walked in Python, at three times the cost.
-    if b"null" in encoded and orjson.loads(encoded) != value:
+def _without_nan(encoded: bytes, value: Any) -> bytes:
+    # orjson writes NaN and the infinities as null. What is read back equal had none; only the rest, a tuple
+    # for one, is walked in Python, at three times the cost.
+    if orjson.loads(encoded) != value:
         _require_json(value)
     return encoded
+
+
+def _write_exactly(value: Any, problem: str, *, sort: bool) -> bytes:
+    """Write what orjson did not: an integer from 2^64 on. json takes it but checks less, so we check first."""
+    if "Integer exceeds 64-bit range" not in problem:
+        raise NotJSON("the value has a part that JSON cannot hold")
+    _require_json(value)
+    try:
+        return json.dumps(
+            value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort
+        ).encode()
+    except ValueError:  # a lone surrogate, or an integer of more digits than Python writes (4,300)
+        raise NotJSON("the value has a part that JSON cannot hold") from None
 
 
 def _require_json(value: Any) -> None:

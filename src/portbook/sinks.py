@@ -63,6 +63,7 @@ class JsonlSink:
     def _append(self, data: bytes) -> None:
         written = 0
         try:
+            written = os.write(self._file, data)
             while written < len(data):
                 written += os.write(self._file, data[written:])
         except OSError:

@@ -14,6 +14,7 @@ from portbook.wire.jsonrpc import Id, error_frame, result_frame, violations
 __all__ = ["METHOD", "Envelope"]
 
 METHOD: Final = "mcp.tool.invoke"
+_NO_CONTEXT: Final = Context()
 
 
 class Envelope:
@@ -42,18 +43,18 @@ class Envelope:
         flaw = self._flaw(message, identifier)
         params = message.get("params")
         if not isinstance(params, dict):
-            params = cast("JSONObject", {})
-        method, tool, given = message.get("method"), params.get("tool"), params.get("input")
-        return Call(
-            arrival=arrival,
-            method=method if isinstance(method, str) and len(method) <= 128 else None,
-            tool=_slug(tool),
-            arguments=given if isinstance(given, dict) else {},
-            input_bytes=len(json_bytes(given)) if "input" in params else 0,
-            context=_context(params.get("context")),
-            trace=_trace(params.get("_meta"), arrival),
-            content={"method": method, "params": cast("JSON", params)},
-            flaw=flaw,
+            params = {}
+        method, given = message.get("method"), params.get("input")
+        return Call(  # by position: names would cost as much as all of the above
+            arrival,
+            method if isinstance(method, str) and len(method) <= 128 else None,
+            _slug(params.get("tool")),
+            given if isinstance(given, dict) else {},
+            len(json_bytes(given)) if "input" in params else 0,
+            _context(params["context"]) if "context" in params else _NO_CONTEXT,
+            _trace(params.get("_meta"), arrival),
+            {"method": method, "params": params},
+            flaw,
         )
 
     def write(self, outcome: Outcome, identifier: Id) -> tuple[bytes, int]:
@@ -121,4 +122,4 @@ def _number(value: JSON) -> int | None:
 def _trace(meta: JSON, arrival: Arrival) -> str | None:
     # What the caller wrote into the call itself is nearer to it than a header that a proxy may have added.
     own = trace_of(meta.get("traceparent")) if isinstance(meta, dict) else None
-    return own or trace_of(arrival.traceparent)
+    return own or (trace_of(arrival.traceparent) if arrival.traceparent else None)

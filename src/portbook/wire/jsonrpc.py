@@ -70,7 +70,7 @@ def read_id(message: JSONObject, frame: bytes) -> Id:
         return Id(b"null", is_present=True, problem="must be a string or a number")
     if len(token) > MAX_ID_BYTES:
         return Id(b"null", is_present=True, problem=f"longer than {MAX_ID_BYTES} bytes; choose a shorter one")
-    return Id(token, is_present=True)
+    return Id(token, True)
 
 
 def _id_token(frame: bytes) -> bytes:
