@@ -75,7 +75,7 @@ def _without_nan(encoded: bytes, value: Any) -> bytes:
 
 
 def _write_exactly(value: Any, problem: str, *, sort: bool) -> bytes:
-    """Write what orjson did not: an integer from 2^64 on. json takes it but checks less, so we check first."""
+    """Write what orjson did not: integers from 2^64 on. json takes them but checks less, so we do."""
     if "Integer exceeds 64-bit range" not in problem:
         raise NotJSON("the value has a part that JSON cannot hold")
     _require_json(value)
