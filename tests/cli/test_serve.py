@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -332,7 +333,7 @@ def test_a_taken_port_is_explained(tmp_path: Path) -> None:
     ],
 )
 def test_streams_that_cannot_be_used_are_said_in_one_line(tmp_path: Path, command: str, said: str) -> None:
-    line = f"{sys.executable} -m portbook {command}"
+    line = f"{shlex.quote(sys.executable)} -m portbook {command}"
     done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=tmp_path, timeout=60)
     assert done.returncode in (1, 2)
     assert said in done.stderr
@@ -341,7 +342,8 @@ def test_streams_that_cannot_be_used_are_said_in_one_line(tmp_path: Path, comman
 
 def test_a_full_disk_refuses_calls_before_they_run(tmp_path: Path) -> None:
     flag = tmp_path / "ran"
-    limited = f"ulimit -f 1; exec {sys.executable} -m portbook serve --stdio {SAMPLE_TOOLS}"
+    server = shlex.join([*PORTBOOK, "serve", "--stdio", str(SAMPLE_TOOLS)])
+    limited = f"ulimit -f 1; exec {server}"
     with subprocess.Popen(
         ["bash", "-c", limited],
         cwd=tmp_path,
