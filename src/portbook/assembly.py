@@ -44,12 +44,14 @@ class Assembled:
     catalog: Catalog
     sink: _ClosableSink
     executor: PythonExecutor
+    validator: SchemaValidator
     needs_key: bool
     warnings: tuple[str, ...]
 
     def close(self) -> None:
         """Close what was opened."""
         self.sink.close()
+        self.validator.shutdown()
 
 
 def assemble(
@@ -101,7 +103,7 @@ def assemble(
         warn=warn or (lambda _: None),
     )
     boundary = Boundary(pipeline, Envelope(registry.load_envelope()), official)
-    return Assembled(boundary, catalog, sink, executor, required, tuple(warnings))
+    return Assembled(boundary, catalog, sink, executor, validator, required, tuple(warnings))
 
 
 def collect_tools(settings: Settings) -> Catalog:

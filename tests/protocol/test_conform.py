@@ -129,7 +129,12 @@ def test_a_malformed_result_does_not_pass_as_a_round_of_input() -> None:
     assert not VALIDATOR.findings(
         "tools/call" + RESULT, {"resultType": "input_required", "inputRequests": {}}
     )
-    assert VALIDATOR.findings("tools/list" + RESULT, {"resultType": "input_required"})
+    listing = {"resultType": "input_required", "tools": [], "ttlMs": 0, "cacheScope": "public"}
+    assert VALIDATOR.findings("tools/list" + RESULT, listing)
+    assert not VALIDATOR.findings("tools/list" + RESULT, {**listing, "resultType": "complete"})
+    assert not VALIDATOR.findings(
+        "tools/call" + RESULT, {"content": [], "resultType": "input_required"}, "2025-11-25"
+    )
 
 
 @pytest.mark.covers("001.schema.overlay")

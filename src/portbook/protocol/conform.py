@@ -56,6 +56,7 @@ class SchemaValidator:
     def shutdown(self) -> None:
         """Let go of everything that was compiled."""
         self._checks = None
+        self._store.clear()
 
     def validate(self, message_type: str, message: JSON, revision: str = NEWEST) -> None:
         """Return if `message` is a valid one of its type.
@@ -72,6 +73,8 @@ class SchemaValidator:
         Raises `KeyError` for a type that the revision does not have, `RuntimeError` before `initialize`.
         """
         failed = [check for check in self._for(message_type, message, revision) if not check.allows(message)]
+        if _asks_out_of_turn(message_type, message, revision):
+            return (Finding("/resultType", "this method may not ask for input", "resultType", ""),)
         if not failed:
             return ()
         return tuple(sorted({finding for check in failed for finding in check.findings(message)}))
@@ -90,6 +93,17 @@ class SchemaValidator:
             checks = tuple(self._store.definition(revision, name) for name in names)
             self._checks[revision, message_type] = checks
         return checks
+
+
+def _asks_out_of_turn(message_type: str, message: JSON, revision: str) -> bool:
+    """Return whether a result asks for input although its method never does, which the schema lets pass."""
+    return (
+        message_type.endswith(RESULT)
+        and REVISIONS[revision].has_result_type
+        and isinstance(message, dict)
+        and message.get("resultType") == _INPUT_REQUIRED
+        and message_type.removesuffix(RESULT) not in _MAY_ASK
+    )
 
 
 def _definitions(message_type: str, revision: str, known: frozenset[str]) -> tuple[str, ...]:

@@ -87,8 +87,15 @@ class SchemaStore:
 
     def __init__(self, override: Override | None = None) -> None:
         self._override = override
-        self._documents: dict[str, JSONObject] = {override.revision: override.document} if override else {}
+        self._documents: dict[str, JSONObject] = {}
         self._validators: dict[tuple[str, str], Validator] = {}
+        self.clear()
+
+    def clear(self) -> None:
+        """Let go of everything that was parsed and compiled; it is made again when next needed."""
+        override = self._override
+        self._documents = {override.revision: override.document} if override else {}
+        self._validators = {}
 
     def verify(self) -> None:
         """Return if every embedded schema is the one that was pinned; nothing is parsed for that.
