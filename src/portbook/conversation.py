@@ -113,19 +113,16 @@ class Conversation:
         if nobody_waits(message):
             return Work(self._take_notice(message, exchange), cancels=_cancelled(message, exchange))
         key = _key(message.get("id"))
-        flaw = self._refuse_another(exchange, key)
-        if flaw is not None:
-            exchange = exchange._replace(call=exchange.call._replace(flaw=flaw))
+        flaw = exchange.call.flaw or self._refuse_another(exchange, key)
         if flaw is not None or exchange.method == "initialize":
+            exchange = exchange._replace(call=exchange.call._replace(flaw=flaw))
             return Work(self._answer(exchange, None, progress))
         if key is not None:
             self._under_way.add(key)
         return Work(self._answer(exchange, key, progress), Order.AT_ONCE, key)
 
     def _refuse_another(self, exchange: Exchange, key: Key | None) -> Refused | None:
-        """Return why a request may not join those under way; one with a flaw of its own keeps that."""
-        if exchange.call.flaw is not None:
-            return None
+        """Return why a request may not join those under way."""
         if key in self._under_way:
             return Refused(Reason.ID_IN_USE)
         # Refused, not held back: a door that stops reading would not hear a cancellation either.

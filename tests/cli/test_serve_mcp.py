@@ -139,8 +139,12 @@ def test_cancelling_another_id_cancels_nothing(client: Client, tmp_path: Path) -
 
 def test_an_id_that_is_under_way_cannot_be_used_again(client: Client, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
-    client.send(call("wait_for", 1, path=str(flag)), call("echo", 1, text="x"))
-    assert client.next()["error"]["data"]["reason"] == "ID_IN_USE"
+    broken = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 5}}
+    client.send(
+        call("wait_for", 1, path=str(flag)), call("echo", 1, text="x"), broken, call("echo", 1, text="x")
+    )
+    reasons = [client.next()["error"]["data"]["reason"] for _ in range(3)]
+    assert reasons == ["ID_IN_USE", "BAD_PARAMS", "ID_IN_USE"]
     until(flag.exists)
     flag.unlink()
     assert "result" in client.next()
