@@ -61,7 +61,7 @@ def assemble(
     sink: _ClosableSink | None = None,
     clock: Clock | None = None,
     ids: Ids | None = None,
-    warn: Callable[[str], None] | None = None,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> Assembled:
     """Return the boundary that `settings` describe; `is_exposed` where others than this machine can reach it.
 
@@ -89,7 +89,7 @@ def assemble(
         sink=sink,
         clock=clock,
         ids=ids,
-        warn=warn or (lambda _: None),
+        warn=warn,
     )
     schemas, override_warnings = official_schemas(settings)
     warnings.extend(override_warnings)
@@ -100,7 +100,7 @@ def assemble(
         validator,
         incoming=settings.incoming_validation,
         outgoing=settings.outgoing_validation,
-        warn=warn or (lambda _: None),
+        warn=warn,
     )
     boundary = Boundary(pipeline, Envelope(registry.load_envelope()), official)
     return Assembled(boundary, catalog, sink, executor, validator, required, tuple(warnings))

@@ -10,22 +10,19 @@ from __future__ import annotations
 from portbook.conversation import Conversation, Emit, unread
 from portbook.dialects.envelope import METHOD, Envelope
 from portbook.dialects.official import Official
-from portbook.errors import Ending, Failed, Reason, Refused
+from portbook.errors import Ending, Reason, Refused
 from portbook.model import JSON, Answer, Arrival, JSONObject
 from portbook.pipeline import Crossing, Pipeline, place_of
 from portbook.tools.spec import TOOL_PREFIX, slug_of
 from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.jsonrpc import (
     NO_ID,
-    OVERSIZE_RESULT,
     Id,
-    error_frame,
-    generic_error,
     nobody_waits,
     not_an_object,
     read_id,
+    refusal_frame,
     refuse_structure,
-    result_frame,
 )
 from portbook.wire.parsing import parse
 
@@ -60,7 +57,7 @@ class Boundary:
             try:
                 call = self._envelope.read(message, identifier, arrival)
             except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
-                call = unread(message, arrival, Failed(Reason.INTERNAL, note=place_of(error)))
+                call = unread(message, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
             crossing = await self._pipeline.run(call)
             body, status = self._envelope.write(crossing.outcome, identifier)
             return _reply(crossing, body, status, is_notification=not identifier.is_present)
@@ -96,11 +93,7 @@ class Boundary:
             return _reply(crossing, None, 202, is_notification=True)
         ending = crossing.outcome
         assert isinstance(ending, Ending)
-        if ending.reason is Reason.FRAME_TOO_LARGE:
-            body = result_frame(identifier.token, OVERSIZE_RESULT)
-        else:
-            body = error_frame(identifier.token, generic_error(ending))
-        return _reply(crossing, body, ending.row.http)
+        return _reply(crossing, refusal_frame(ending, identifier.token), ending.row.http)
 
 
 def _reply(crossing: Crossing, body: bytes | None, status: int, *, is_notification: bool = False) -> Answer:

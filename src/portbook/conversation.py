@@ -19,19 +19,17 @@ from typing import Any, Final, NamedTuple
 from portbook.canonical import json_bytes
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.official import Exchange, Official
-from portbook.errors import Ending, Failed, Finding, Reason, Refused
+from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.model import JSON, Answer, Arrival, Call, Context, Done, JSONObject, trace_of
 from portbook.pipeline import Pipeline, place_of
 from portbook.protocol.session import Session
 from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.jsonrpc import (
     NO_ID,
-    OVERSIZE_RESULT,
     Id,
     nobody_waits,
     not_an_object,
     read_id,
-    result_frame,
 )
 from portbook.wire.parsing import parse
 
@@ -109,7 +107,7 @@ class Conversation:
         try:
             exchange = self._official.read(message, identifier, self._arrival, self._session, progress.emit)
         except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
-            return Work(self._refuse(message, Failed(Reason.INTERNAL, note=place_of(error)), identifier))
+            return Work(self._refuse(message, Refused(Reason.INTERNAL, note=place_of(error)), identifier))
         if nobody_waits(message):
             return Work(self._take_notice(message, exchange), cancels=_cancelled(message, exchange))
         key = _key(message.get("id"))
@@ -168,17 +166,12 @@ class Conversation:
             return await self._refuse(message, Refused(Reason.NOT_JSONRPC, (finding,)), identifier)
         return await self._receive_one(message, identifier).answering
 
-    async def _refuse(
-        self, content: JSON | bytes, refusal: Refused | Failed, identifier: Id = NO_ID
-    ) -> Answer:
+    async def _refuse(self, content: JSON | bytes, refusal: Refused, identifier: Id = NO_ID) -> Answer:
         """Record and answer what is no message that can be read on its own."""
         crossing = await self._pipeline.run(unread(content, self._arrival, refusal))
         ending = crossing.outcome
         assert isinstance(ending, Ending)
-        if ending.reason is Reason.FRAME_TOO_LARGE:
-            body = result_frame(NO_ID.token, OVERSIZE_RESULT)
-        else:
-            body = self._official.write_error(ending, identifier, self._session.revision)
+        body = self._official.write_error(ending, identifier, self._session.revision)
         return Answer(body, ending.row.http, identity=crossing.identity)
 
 
@@ -211,7 +204,7 @@ def _cancelled(message: JSONObject, exchange: Exchange) -> Key | None:
     return _key(params.get("requestId")) if isinstance(params, dict) else None
 
 
-def unread(content: JSON | bytes, arrival: Arrival, flaw: Refused | Failed) -> Call:
+def unread(content: JSON | bytes, arrival: Arrival, flaw: Refused) -> Call:
     """Return what to record of a message that was not read: a call of nothing, with that flaw."""
     method = content.get("method") if isinstance(content, dict) else None
     if isinstance(content, dict):

@@ -71,7 +71,7 @@ class Call(NamedTuple):
     """The W3C trace this call belongs to, if its sender named one."""
     content: JSON | bytes
     """What makes this call the same as another: its message without the id, or bytes that are no message."""
-    flaw: Refused | Failed | None = None
+    flaw: Refused | None = None
     """Set where the message could not be read: such a call is recorded and refused."""
     contract: str = "1.0.0"
     """The version of the contract that the message was checked against."""

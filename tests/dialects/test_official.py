@@ -374,6 +374,7 @@ def test_what_nobody_foresaw_while_reading_is_answered_and_recorded(
     answer = connection.request("tools/list", id=9)
     assert (answer["id"], answer["error"]["code"]) == (9, -32603)
     assert "ZeroDivisionError" in str(connection.sink.records[-1]["error"])
+    assert "'executed': False" in str(connection.sink.records[-1]["error"])
     monkeypatch.undo()
     assert "result" in connection.request("tools/list")
 

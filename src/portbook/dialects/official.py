@@ -28,8 +28,7 @@ from portbook.tools.spec import is_slug
 from portbook.version import __version__
 from portbook.wire.jsonrpc import (
     Id,
-    error_frame,
-    error_frame_without_id,
+    refusal_frame,
     refuse_structure,
     result_frame,
     violations,
@@ -79,9 +78,9 @@ class Official:
         self._incoming: Mode = incoming
         self._outgoing: Mode = outgoing
         self._warn = warn
-        self._handlers: dict[str, Callable[[JSONObject, Revision, Session], JSONObject]] = {
+        self._handlers: dict[str, Callable[[JSONObject, Revision], JSONObject]] = {
             "initialize": _initialize,
-            "ping": lambda params, revision, session: {},
+            "ping": lambda params, revision: {},
             "server/discover": _discover,
             "tools/list": self._list_tools,
         }
@@ -102,7 +101,7 @@ class Official:
         method = message.get("method")
         name = method if isinstance(method, str) else ""
         flaw = flaw or refusal or self._refuse(message, name, revision, session)
-        call = self._call(message, name, revision, session, arrival, flaw, emit)
+        call = self._call(message, name, revision, arrival, flaw, emit)
         if flaw is not None and any(finding.pointer == "/id" for finding in flaw.findings):
             identifier = _UNUSABLE  # an answer may not carry what a request may not
         is_settled = session.revision is not None or META_REVISION in _meta(message)
@@ -131,7 +130,6 @@ class Official:
         message: JSONObject,
         method: str,
         revision: Revision,
-        session: Session,
         arrival: Arrival,
         flaw: Refused | None,
         emit: Emit,
@@ -154,7 +152,7 @@ class Official:
             content={"method": method, "params": cast("JSON", params)},
             flaw=flaw,
             contract=revision.name,
-            handler=None if handler is None else lambda: handler(params, revision, session),
+            handler=None if handler is None else lambda: handler(params, revision),
             seal=partial(self._seal, method, tool, revision),
             report=self._reporter(meta.get("progressToken"), revision, emit),
         )
@@ -189,29 +187,22 @@ class Official:
 
     def write_error(self, ending: Ending, identifier: Id, revision: Revision | None) -> bytes:
         """Return an error as MCP has it, without an id where that is unknown and the revision allows."""
-        row = ending.row
-        data: dict[str, object] = {"reason": ending.reason.value, "hint": row.sentence, **ending.details}
-        if ending.findings and row.stage.is_senders_fault:
-            data["violations"] = violations(ending)
-        error = {"code": row.jsonrpc, "message": row.jsonrpc_message, "data": data}
         is_known = identifier.is_present and identifier.problem is None
-        if not is_known and revision is not None and revision.may_omit_id:
-            return error_frame_without_id(error)
-        return error_frame(identifier.token, error)
+        may_omit = revision is not None and revision.may_omit_id
+        return refusal_frame(ending, None if may_omit and not is_known else identifier.token)
 
-    def _list_tools(self, params: JSONObject, revision: Revision, session: Session) -> JSONObject:
+    def _list_tools(self, params: JSONObject, revision: Revision) -> JSONObject:
         cursor = params.get("cursor")
         tools, following = page_of(self._listing.of(revision), cursor if isinstance(cursor, str) else None)
         result: JSONObject = {"tools": cast("JSON", tools)}
         if following is not None:
             result["nextCursor"] = following
-        return _cacheable(result, "private") if revision.has_result_type else result
+        return _as_page(result, revision)
 
     def _is_listable(self, tool: JSONObject, revision: Revision) -> bool:
         if self._outgoing != "enforce":
             return True
-        result: JSONObject = {"tools": [tool]}
-        page = _cacheable(result, "private") if revision.has_result_type else result
+        page = _as_page({"tools": [tool]}, revision)
         findings = self._validator.findings("tools/list" + RESULT, page, revision.name)
         if findings:
             self._warn(f"tool {tool['name']!r} is not listed in {revision.name}: {_first(findings)}")
@@ -280,17 +271,21 @@ def _revision_of(message: JSONObject, session: Session) -> tuple[Revision, Refus
     return NEWEST_HANDSHAKE, Refused(Reason.BAD_PARAMS, (finding,))
 
 
-def _initialize(params: JSONObject, revision: Revision, session: Session) -> JSONObject:
+def _initialize(params: JSONObject, revision: Revision) -> JSONObject:
     return {"protocolVersion": revision.name, "capabilities": {"tools": {}}, "serverInfo": dict(_SERVER)}
 
 
-def _discover(params: JSONObject, revision: Revision, session: Session) -> JSONObject:
+def _discover(params: JSONObject, revision: Revision) -> JSONObject:
     result: JSONObject = {
         "supportedVersions": list(STATELESS_REVISIONS),
         "capabilities": {"tools": {}},
         "_meta": {_META_SERVER: dict(_SERVER)},
     }
     return _cacheable(result, "public")
+
+
+def _as_page(result: JSONObject, revision: Revision) -> JSONObject:
+    return _cacheable(result, "private") if revision.has_result_type else result
 
 
 def _cacheable(result: JSONObject, scope: str) -> JSONObject:

@@ -16,11 +16,11 @@ __all__ = [
     "OVERSIZE_RESULT",
     "Id",
     "error_frame",
-    "error_frame_without_id",
     "generic_error",
     "nobody_waits",
     "not_an_object",
     "read_id",
+    "refusal_frame",
     "refuse_structure",
     "result_frame",
     "violations",
@@ -153,22 +153,28 @@ def violations(ending: Ending) -> list[dict[str, str]]:
 
 
 def generic_error(ending: Ending) -> dict[str, object]:
-    """Return the error object of a message in which no wire contract could be recognised."""
+    """Return the error object of a refusal or failure outside of the envelope contract."""
     row = ending.row
-    data: dict[str, object] = {"reason": ending.reason.value, "hint": row.sentence}
-    if ending.findings:
+    data: dict[str, object] = {"reason": ending.reason.value, "hint": row.sentence, **ending.details}
+    # The sender can mend its own message; where a tool broke its promise, only the record says how.
+    if ending.findings and row.stage.is_senders_fault:
         data["violations"] = violations(ending)
     return {"code": row.jsonrpc, "message": row.jsonrpc_message, "data": data}
+
+
+def refusal_frame(ending: Ending, token: bytes | None) -> bytes:
+    """Return the answer to a message that was not served; without a token, it has no id at all."""
+    if ending.reason is Reason.FRAME_TOO_LARGE:
+        return result_frame(NO_ID.token, OVERSIZE_RESULT)
+    error = generic_error(ending)
+    if token is None:
+        return b'{"jsonrpc":"2.0","error":' + json_bytes(error) + b"}"
+    return error_frame(token, error)
 
 
 def result_frame(token: bytes, result: bytes) -> bytes:
     """Return the answer that carries `result`, which is JSON already."""
     return b'{"jsonrpc":"2.0","id":' + token + b',"result":' + result + b"}"
-
-
-def error_frame_without_id(error: object) -> bytes:
-    """Return the answer that carries `error`, to a request whose id nobody knows."""
-    return b'{"jsonrpc":"2.0","error":' + json_bytes(error) + b"}"
 
 
 def error_frame(token: bytes, error: object) -> bytes:
