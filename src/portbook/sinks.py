@@ -1,7 +1,8 @@
 """Where records go: JSON Lines files, one a run, with a link to the latest.
 
 A record is one `write(2)` to a file opened for appending, made before the answer leaves: a killed process
-loses nothing that it acknowledged.
+loses nothing that it acknowledged. A chained stream's records are numbered, and each holds the hash of the
+one before it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import os
 from pathlib import Path
 from typing import Final
 
-import orjson
-
+from portbook.chain import GENESIS, Head, chained, head_of, line_of
 from portbook.model import JSONObject
+from portbook.records import files_in, lines_from_end, stream_folder
 
-__all__ = ["ENVELOPE_STREAM", "JsonlSink", "MemorySink"]
+__all__ = ["ENVELOPE_STREAM", "ChainedSink", "JsonlSink", "MemorySink"]
 
 ENVELOPE_STREAM: Final = "envelope_validation"
 
@@ -32,7 +33,7 @@ class JsonlSink:
 
         Raises `OSError` where the folder cannot be written.
         """
-        folder = log_dir / "mcp_server" / stream
+        folder = stream_folder(log_dir, stream)
         folder.mkdir(parents=True, exist_ok=True)
         # No colons: not every file system takes them. The names still sort by time.
         self.path = folder / f"{started.replace(':', '-')}.{run}.jsonl"
@@ -47,10 +48,7 @@ class JsonlSink:
 
         Raises `OSError` where it cannot be kept.
         """
-        # Not `json_bytes`: its search for NaN would take longer than the writing, and a record has none.
-        line = orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
-        self._append(line)
-        self._size += len(line)
+        self._keep(line_of(record) + b"\n")
 
     def mend(self) -> None:
         """Make ready to write again after a failure.
@@ -59,6 +57,10 @@ class JsonlSink:
         """
         self._append(b" " * _ROOM)
         os.ftruncate(self._file, self._size)
+
+    def _keep(self, line: bytes) -> None:
+        self._append(line)
+        self._size += len(line)
 
     def _append(self, data: bytes) -> None:
         written = 0
@@ -76,18 +78,49 @@ class JsonlSink:
         os.close(self._file)
 
 
+class ChainedSink(JsonlSink):
+    """Appends records to a file of the same kind, each with its number, the hash before it, and its own."""
+
+    def __init__(self, log_dir: Path, stream: str, *, started: str, run: str, keep: int) -> None:
+        """Open this run's file; its first record will follow the one that is the stream's last now.
+
+        Raises `OSError` where the folder cannot be written.
+        """
+        before = _newest_head(stream_folder(log_dir, stream))  # looked for before old files are pruned
+        super().__init__(log_dir, stream, started=started, run=run, keep=keep)
+        self._seq = 0
+        self._prev = GENESIS if before is None else str(before)
+
+    def write(self, record: JSONObject) -> None:
+        """Keep `record` as the next of the chain; one that cannot be kept leaves no gap in it.
+
+        Raises `OSError` where it cannot be kept.
+        """
+        line, digest = chained(record, self._seq + 1, self._prev)
+        self._keep(line)
+        self._seq += 1
+        self._prev = digest
+
+
 class MemorySink:
     """Keeps records in a list: for tests, and for looking at what a call leaves behind."""
 
     def __init__(self) -> None:
         self.records: list[JSONObject] = []
+        self.executions: list[JSONObject] = []
+        self.intents: list[JSONObject] = []
 
     def mend(self) -> None:
         """Do nothing: memory does not fill up."""
 
-    def write(self, record: JSONObject) -> None:
-        """Keep `record`."""
-        self.records.append(record)
+    def intend(self, intent: JSONObject) -> None:
+        """Keep `intent`."""
+        self.intents.append(intent)
+
+    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+        """Keep both views."""
+        self.records.append(envelope)
+        self.executions.append(execution)
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
@@ -103,8 +136,18 @@ def _link_latest(path: Path, name: str) -> None:
 
 
 def _prune(folder: Path, keep: int) -> None:
-    files = sorted(path for path in folder.glob("*.jsonl") if not path.is_symlink())
+    files = files_in(folder)
     for path in files[: max(len(files) - keep, 0)]:
         with contextlib.suppress(OSError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while a running process writes to it
             path.unlink()
+
+
+def _newest_head(folder: Path) -> Head | None:
+    """Return the last record of the newest file that has one."""
+    for path in reversed(files_in(folder)):
+        with contextlib.suppress(OSError):  # another process prunes at the same time
+            for line in lines_from_end(path):
+                if head := head_of(path.name, line):
+                    return head
+    return None
