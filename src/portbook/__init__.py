@@ -8,13 +8,38 @@ from portbook.version import __version__
 
 if TYPE_CHECKING:
     from portbook.errors import CanonicalError
+    from portbook.tools.content import Audio, Blob, Content, Embedded, Image, Message, ResourceLink, Text
     from portbook.tools.context import Context
+    from portbook.tools.questions import Form, OpenPage, Roots, Sample
     from portbook.tools.registry import SchemaRegistry
     from portbook.tools.toolset import Toolset
 
-__all__ = ["CanonicalError", "Context", "SchemaRegistry", "Toolset", "__version__"]
+__all__ = [
+    "Audio",
+    "Blob",
+    "CanonicalError",
+    "Content",
+    "Context",
+    "Embedded",
+    "Form",
+    "Image",
+    "Message",
+    "OpenPage",
+    "ResourceLink",
+    "Roots",
+    "Sample",
+    "SchemaRegistry",
+    "Text",
+    "Toolset",
+    "__version__",
+]
 
 _HOMES = {
+    **dict.fromkeys(
+        ("Audio", "Blob", "Content", "Embedded", "Image", "Message", "ResourceLink", "Text"),
+        "portbook.tools.content",
+    ),
+    **dict.fromkeys(("Form", "OpenPage", "Roots", "Sample"), "portbook.tools.questions"),
     "CanonicalError": "portbook.errors",
     "Context": "portbook.tools.context",
     "SchemaRegistry": "portbook.tools.registry",

@@ -26,8 +26,13 @@ from portbook.schema.override import MAX_BYTES, BadOverride, check_override
 from portbook.schema.store import SchemaStore
 from portbook.settings import Settings
 from portbook.stores.keys import Keys
+from portbook.stores.problems import StoreError
+from portbook.stores.sessions import SessionStore
 from portbook.stores.sqlite import Store
 from portbook.stores.tickets import Approvals
+from portbook.talking.notices import Notices
+from portbook.talking.states import States
+from portbook.talking.tasks import Tasks
 from portbook.tools.catalog import Catalog
 from portbook.tools.registry import SchemaRegistry
 
@@ -60,6 +65,9 @@ class Assembled:
     _keys: Keys
     _validator: SchemaValidator
     _gateways: tuple[str, ...]
+    notices: Notices
+    sessions: SessionStore
+    _tasks: Tasks
 
     @property
     def needs_key(self) -> bool:
@@ -98,6 +106,7 @@ class Assembled:
 
     async def close(self) -> None:
         """Close what was opened."""
+        await self._tasks.close()
         await self.executor.close()
         self.sink.close()
         self._store.close()  # before the approvals, so that what has ended is written as ended
@@ -161,14 +170,26 @@ def assemble(
         warn=warn,
     )
     notices.append(lambda: _learn_secrets(pipeline, executor))
+    tasks, notices = Tasks(clock), Notices()
+    for toolset in collected.toolsets:
+        toolset.watch(notices.publish)
     official = Official(
         collected.catalog,
         validator,
+        states=States(_state_key(store), clock),
+        desk=tasks,
         incoming=settings.incoming_validation,
         outgoing=settings.outgoing_validation,
         warn=warn,
     )
-    boundary = Boundary(pipeline, Envelope(registry.load_envelope()), official, Rest(registry.load_execute()))
+    boundary = Boundary(
+        pipeline,
+        Envelope(registry.load_envelope()),
+        official,
+        Rest(registry.load_execute()),
+        tasks,
+        notices,
+    )
     return Assembled(
         boundary=boundary,
         catalog=collected.catalog,
@@ -182,6 +203,9 @@ def assemble(
         _keys=keys,
         _validator=validator,
         _gateways=tuple(gateway.name for gateway in collected.gateways),
+        notices=notices,
+        sessions=SessionStore(store, clock),
+        _tasks=tasks,
     )
 
 
@@ -242,6 +266,22 @@ def _learn_secrets(pipeline: Pipeline, executor: Executors) -> None:
 def _hash_key(settings: Settings, store: Store) -> bytes:
     # The store's own key: the same secret has the same hash in every record, and nobody else can guess it.
     return store.key if settings.redaction_enabled and settings.redaction_mode == "hash" else b""
+
+
+def _state_key(store: Store) -> Callable[[], bytes]:
+    """Return the key that states of calls are signed with: the store's, so that every process knows it.
+
+    Where the store cannot be used, a key of this process alone: states then end with it.
+    """
+    own = os.urandom(32)
+
+    def key() -> bytes:
+        try:
+            return store.key
+        except StoreError:
+            return own
+
+    return key
 
 
 async def _problem_of_store(store: Store) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from portbook.conversation import Conversation, Emit, unread
+from portbook.conversation import Conversation, Emit, Parts, unread
 from portbook.dialects.envelope import METHOD, Envelope
 from portbook.dialects.official import Official
 from portbook.dialects.rest import Rest
@@ -17,6 +17,9 @@ from portbook.errors import Ending, Reason, Refused
 from portbook.model import JSON, Answer, Arrival, Done, JSONObject
 from portbook.pipeline import Crossing, Pipeline, place_of
 from portbook.policy import Policy
+from portbook.protocol.session import Session
+from portbook.talking.notices import Notices
+from portbook.talking.tasks import Tasks
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import TOOL_PREFIX, slug_of
 from portbook.wire.framing import OVERSIZE, Frame
@@ -40,13 +43,21 @@ Tell = Callable[[list[Tool], Policy], JSONObject]
 class Boundary:
     """Answers messages."""
 
-    __slots__ = ("_envelope", "_official", "_pipeline", "_rest")
+    __slots__ = ("_envelope", "_parts", "_pipeline", "_rest")
 
-    def __init__(self, pipeline: Pipeline, envelope: Envelope, official: Official, rest: Rest) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        envelope: Envelope,
+        official: Official,
+        rest: Rest,
+        tasks: Tasks,
+        notices: Notices,
+    ) -> None:
         self._pipeline = pipeline
         self._envelope = envelope
-        self._official = official
         self._rest = rest
+        self._parts = Parts(pipeline, envelope, official, self.answer_message, tasks, notices)
 
     async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
         """Return the answer to one frame. Raises nothing that a message could cause."""
@@ -73,11 +84,14 @@ class Boundary:
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return await self._refuse(message, identifier, arrival, refusal)
 
-    def converse(self, arrival: Arrival, emit: Emit) -> Conversation:
-        """Return a conversation for a connection, which remembers what was agreed on it."""
-        return Conversation(
-            self._pipeline, self._envelope, self._official, self.answer_message, arrival, emit
-        )
+    def converse(
+        self, arrival: Arrival, emit: Emit, *, is_official: bool = False, session: Session | None = None
+    ) -> Conversation:
+        """Return a conversation for a connection, which remembers what was agreed on it.
+
+        Where `is_official`, all of its messages are MCP; `session` is what was agreed on before.
+        """
+        return Conversation(self._parts, arrival, emit, is_official=is_official, session=session)
 
     async def refuse(self, reason: Reason, arrival: Arrival) -> Answer:
         """Record and answer what a door could not even read."""

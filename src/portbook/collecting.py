@@ -13,6 +13,7 @@ from portbook.tools.loading import load_toolsets
 from portbook.tools.registry import Bundle, SchemaRegistry
 from portbook.tools.shipped import shipped_folder
 from portbook.tools.spec import ToolSpec
+from portbook.tools.toolset import Toolset
 
 __all__ = ["Collected", "collect_tools"]
 
@@ -24,6 +25,7 @@ class Collected:
     catalog: Catalog
     gateways: tuple[Gateway, ...]
     warnings: tuple[str, ...]
+    toolsets: tuple[Toolset, ...] = ()
 
 
 def collect_tools(settings: Settings, registry: SchemaRegistry | None = None) -> Collected:
@@ -33,11 +35,13 @@ def collect_tools(settings: Settings, registry: SchemaRegistry | None = None) ->
     """
     bundles = dict((registry or SchemaRegistry(settings.schema_root)).bundles())
     specs: list[ToolSpec] = []
+    toolsets: list[Toolset] = []
     warnings: list[str] = []
     if settings.docs_enabled:
         specs.append(_docs_search(settings, bundles, warnings))
     for source in settings.toolsets:
         for toolset in load_toolsets(source):
+            toolsets.append(toolset)
             specs.extend(_under_contract(toolset.specs(), bundles))
     gateways: tuple[Gateway, ...] = ()
     if settings.http_tables:
@@ -47,12 +51,12 @@ def collect_tools(settings: Settings, registry: SchemaRegistry | None = None) ->
         gateways = tuple(declared.gateways)
         warnings.extend(declared.warnings)
         specs.extend(_under_contract(declared.specs, bundles))
-    served = {spec.name for spec in specs}
+    served = {spec.name for spec in specs if spec.kind == "tool"}
     unused = sorted(bundles.keys() - served - {"docs.search"})
     warnings.extend(
         f"{bundles[name].path}: no tool {name!r} is served; its contract is unused" for name in unused
     )
-    return Collected(Catalog(specs), gateways, tuple(warnings))
+    return Collected(Catalog(specs), gateways, tuple(warnings), tuple(toolsets))
 
 
 def _docs_search(settings: Settings, bundles: dict[str, Bundle], warnings: list[str]) -> ToolSpec:
@@ -67,7 +71,10 @@ def _docs_search(settings: Settings, bundles: dict[str, Bundle], warnings: list[
 
 def _under_contract(specs: Iterable[ToolSpec], bundles: dict[str, Bundle]) -> list[ToolSpec]:
     """Return the tools, each under the contract that a bundle names for it where there is one."""
-    return [_replaced(spec, bundles[spec.name]) if spec.name in bundles else spec for spec in specs]
+    return [
+        _replaced(spec, bundles[spec.name]) if spec.kind == "tool" and spec.name in bundles else spec
+        for spec in specs
+    ]
 
 
 def _replaced(spec: ToolSpec, bundle: Bundle) -> ToolSpec:

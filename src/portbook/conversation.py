@@ -12,17 +12,28 @@ once, except that everything after an `initialize` waits for it.
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
-from portbook.canonical import json_bytes
+from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.official import Exchange, Official
+from portbook.dialects.official_tasks import created
 from portbook.errors import Ending, Finding, Reason, Refused
-from portbook.model import JSON, Answer, Arrival, Call, Context, Done, JSONObject, trace_of
-from portbook.pipeline import Pipeline, place_of
+from portbook.model import JSON, Answer, Arrival, Call, Client, Context, Done, JSONObject, trace_of
+from portbook.pipeline import Crossing, Pipeline, place_of
+from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
+from portbook.talking.asking import Asking
+from portbook.talking.clients import LiveClient, RoundClient
+from portbook.talking.listening import Listening, changed_message
+from portbook.talking.notices import Notices
+from portbook.talking.outlets import Emit, Outlet
+from portbook.talking.tasks import Task, Tasks
+from portbook.tools.toolset import Changed
 from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.jsonrpc import (
     NO_ID,
@@ -30,19 +41,17 @@ from portbook.wire.jsonrpc import (
     nobody_waits,
     not_an_object,
     read_id,
+    result_frame,
 )
 from portbook.wire.parsing import parse
 
-__all__ = ["Conversation", "Emit", "Key", "Order", "Work", "unread"]
+__all__ = ["Conversation", "Emit", "Key", "Order", "Parts", "Work", "unread"]
 
 # Enough for a client that gathers what it has to say; more in one array would be a way around every limit.
 _MAX_BATCH: Final = 100
 
 # Requests of one connection under way; whoever has more is told that we are busy.
 _MAX_UNDER_WAY: Final = 1024
-
-# Sends a message of our own, if by then it is still wanted.
-Emit = Callable[[bytes, Callable[[], bool]], None]
 
 # What tells one request of a connection from another: 1 and "1" are different ids.
 Key = tuple[type, str | int]
@@ -64,60 +73,108 @@ class Work(NamedTuple):
     cancels: Key | None = None
 
 
+class Parts(NamedTuple):
+    """What every conversation of a boundary shares."""
+
+    pipeline: Pipeline
+    envelope: Envelope
+    official: Official
+    answer_alone: Callable[[JSONObject, Id, Arrival], Coroutine[Any, Any, Answer]]
+    tasks: Tasks
+    notices: Notices
+
+
 class Conversation:
     """What one connection has agreed on, and which of its requests are under way."""
 
     def __init__(
         self,
-        pipeline: Pipeline,
-        envelope: Envelope,
-        official: Official,
-        answer_alone: Callable[[JSONObject, Id, Arrival], Coroutine[Any, Any, Answer]],
+        parts: Parts,
         arrival: Arrival,
         emit: Emit,
+        *,
+        is_official: bool = False,
+        session: Session | None = None,
     ) -> None:
-        self._pipeline = pipeline
-        self._envelope = envelope
-        self._official = official
-        self._answer_alone = answer_alone
+        """Begin, or go on where `session` had come to; where `is_official`, every message is MCP."""
+        self._parts = parts
+        self._pipeline = parts.pipeline
+        self._envelope = parts.envelope
+        self._official = parts.official
         self._arrival = arrival
         self._emit = emit
-        self._session = Session()
+        self._is_official = is_official
+        self.session = session or Session()
         self._under_way: set[Key] = set()
+        self._asking = Asking(parts.official.outgoing)
+        self._closing: list[Callable[[], None]] = []
+        self._unlisten: Callable[[], None] | None = None
+        if self.session.revision is not None:
+            self._unlisten = parts.notices.listen(self._hear)
 
-    def receive(self, frame: Frame) -> Work:
-        """Return what is to be done about one frame. Raises nothing that a frame could cause."""
+    def receive(
+        self,
+        frame: Frame,
+        arrival: Arrival | None = None,
+        emit: Emit | None = None,
+        let_go: Callable[[], None] | None = None,
+    ) -> Work:
+        """Return what is to be done about one frame. Raises nothing that a frame could cause.
+
+        `arrival` and `emit` are those of the frame itself, where the connection has many ways in and out.
+        """
+        arrival = arrival or self._arrival
         if frame is OVERSIZE:
-            return Work(self._refuse(b"", Refused(Reason.FRAME_TOO_LARGE)))
+            return Work(self._refuse(b"", Refused(Reason.FRAME_TOO_LARGE), arrival))
         try:
             message = parse(frame)
         except Refused as refusal:
-            return Work(self._refuse(frame, refusal))
+            return Work(self._refuse(frame, refusal, arrival))
+        outlet = Outlet(emit or self._emit, let_go)
         if isinstance(message, dict):
-            return self._receive_one(message, read_id(message, frame))
-        revision = self._session.revision
+            return self._receive_one(message, read_id(message, frame), arrival, outlet)
+        revision = self.session.revision
         if isinstance(message, list) and revision is not None and revision.has_batches:
-            return Work(self._answer_batch(message), Order.AT_ONCE)
-        return Work(self._refuse(message, not_an_object(message)))
+            return Work(self._answer_batch(message, arrival, outlet), Order.AT_ONCE)
+        return Work(self._refuse(message, not_an_object(message), arrival))
 
-    def _receive_one(self, message: JSONObject, identifier: Id) -> Work:
-        if self._envelope.recognises(message) or not self._official.recognises(message, self._session):
-            return Work(self._answer_alone(message, identifier, self._arrival))
-        progress = _Progress(self._emit)
+    def close(self) -> None:
+        """Let go of what would wait for ever: nobody is there any more."""
+        self._asking.close()
+        if self._unlisten is not None:
+            self._unlisten()
+            self._unlisten = None
+        for close in tuple(self._closing):
+            close()
+
+    def _receive_one(self, message: JSONObject, identifier: Id, arrival: Arrival, outlet: Outlet) -> Work:
+        if not self._is_official and (
+            self._envelope.recognises(message) or not self._official.recognises(message, self.session)
+        ):
+            return Work(self._parts.answer_alone(message, identifier, arrival))
+        if "method" not in message and self._asking.settle(message):
+            return Work(_nothing())
+        line = _Line(self, outlet)
         try:
-            exchange = self._official.read(message, identifier, self._arrival, self._session, progress.emit)
+            exchange = self._official.read(message, identifier, arrival, self.session, line)
         except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
-            return Work(self._refuse(message, Refused(Reason.INTERNAL, note=place_of(error)), identifier))
+            flaw = Refused(Reason.INTERNAL, note=place_of(error))
+            return Work(self._refuse(message, flaw, arrival, identifier))
         if nobody_waits(message):
             return Work(self._take_notice(message, exchange), cancels=_cancelled(message, exchange))
         key = _key(message.get("id"))
         flaw = exchange.call.flaw or self._refuse_another(exchange, key)
         if flaw is not None or exchange.method == "initialize":
             exchange = exchange._replace(call=exchange.call._replace(flaw=flaw))
-            return Work(self._answer(exchange, None, progress))
+            return Work(self._answer(exchange, None, outlet))
         if key is not None:
             self._under_way.add(key)
-        return Work(self._answer(exchange, key, progress), Order.AT_ONCE, key)
+        answer = self._answer
+        if exchange.method == "subscriptions/listen":
+            answer = self._answer_listener
+        elif exchange.call.began is not None and line.may_detach:
+            answer = self._answer_or_detach
+        return Work(answer(exchange, key, outlet), Order.AT_ONCE, key)
 
     def _refuse_another(self, exchange: Exchange, key: Key | None) -> Refused | None:
         """Return why a request may not join those under way."""
@@ -127,17 +184,118 @@ class Conversation:
         is_full = len(self._under_way) >= _MAX_UNDER_WAY and exchange.method == "tools/call"
         return Refused(Reason.BUSY) if is_full else None
 
-    async def _answer(self, exchange: Exchange, key: Key | None, progress: _Progress) -> Answer:
+    async def _answer(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
         try:
             crossing = await self._pipeline.run(exchange.call)
         finally:
-            progress.is_over = True
+            outlet.is_over = True
             if key is not None:
                 self._under_way.discard(key)
         if exchange.method == "initialize" and isinstance(crossing.outcome, Done):
-            self._session.agree(exchange.revision)  # only now: what is not recorded was not agreed on
-        body = self._official.write(exchange, crossing.outcome)
-        return Answer(body, 200, identity=crossing.identity)
+            self._agree(exchange)  # only now: what is not recorded was not agreed on
+        return self._written(exchange, crossing)
+
+    def _written(self, exchange: Exchange, crossing: Crossing) -> Answer:
+        body, status = self._official.write(exchange, crossing.outcome)
+        return Answer(body, status, identity=crossing.identity)
+
+    def _agree(self, exchange: Exchange) -> None:
+        content = cast("JSONObject", exchange.call.content)
+        params = content.get("params")
+        capabilities = params.get("capabilities") if isinstance(params, dict) else None
+        self.session.agree(exchange.revision, capabilities if isinstance(capabilities, dict) else {})
+        self._unlisten = self._parts.notices.listen(self._hear)
+
+    async def _answer_listener(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
+        """Hold a stream of notices open until the client takes it back, or the server ends."""
+        try:
+            crossing = await self._pipeline.run(exchange.call)
+            if isinstance(crossing.outcome, Done):
+                listening = Listening(self._official.outgoing, exchange, outlet, self._parts.notices)
+                caller = self._pipeline.governance.callers.identify(exchange.call.arrival.key)
+                self._closing.append(listening.close)
+                try:
+                    ending = await listening.hold(self._pipeline.knows_resource, caller)
+                finally:
+                    self._closing.remove(listening.close)
+                return Answer(
+                    result_frame(exchange.identifier.token, ending), 200, identity=crossing.identity
+                )
+        finally:
+            outlet.is_over = True
+            if key is not None:
+                self._under_way.discard(key)
+        return self._written(exchange, crossing)
+
+    async def _answer_or_detach(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
+        """Answer a call when it has ended, or when it goes on as a task."""
+        loop = asyncio.get_running_loop()
+        client = exchange.call.client
+        assert isinstance(client, RoundClient)
+        detached: asyncio.Future[Task] = loop.create_future()
+
+        def detach() -> None:
+            if client.task is None:
+                client.task = self._parts.tasks.make(_bound(exchange))
+                detached.set_result(client.task)
+
+        client.on_detach = _on_loop(loop, detach)
+        running = loop.create_task(self._pipeline.run(exchange.call))
+        try:
+            await asyncio.wait((running, detached), return_when=asyncio.FIRST_COMPLETED)
+            if not running.done():
+                await asyncio.sleep(0)  # what ends without ever waiting is answered like any other
+        except asyncio.CancelledError:
+            running.cancel()
+            await asyncio.wait((running,))
+            raise
+        finally:
+            outlet.is_over = True
+            if key is not None:
+                self._under_way.discard(key)
+        task = client.task
+        if running.done():
+            if task is not None:
+                self._parts.tasks.drop(task)
+            return self._written(exchange, running.result())
+        assert task is not None
+        task.running = loop.create_task(self._follow(task, exchange, running))
+        return Answer(result_frame(exchange.identifier.token, json_bytes(created(task.state()))), 200)
+
+    async def _follow(self, task: Task, exchange: Exchange, running: asyncio.Task[Crossing]) -> None:
+        """Note in a task what came of its call."""
+        try:
+            crossing = await running
+        except asyncio.CancelledError:
+            running.cancel()
+            await asyncio.wait((running,))  # until it is recorded
+            task.end("cancelled", {})
+            raise
+        told = self._official.told(exchange, crossing.outcome)
+        if told is not None:
+            task.end("completed", {"result": parse(told)})
+        else:
+            assert isinstance(crossing.outcome, Ending)
+            error = self._official.error_of(exchange, crossing.outcome)
+            task.end("failed", {"error": cast("JSON", error)})
+
+    def client_of(
+        self, line: _Line, outlet: Outlet, revision: Revision, meta: JSONObject, answers: JSONObject
+    ) -> Client:
+        """Return the client of a message, for a tool to talk to."""
+        outgoing = self._official.outgoing
+        if revision.has_handshake:
+            return LiveClient(self.session, revision, outlet, self._asking, outgoing)
+        client = RoundClient(meta, answers, revision, outlet, outgoing)
+        line.may_detach = client.knows_tasks
+        return client
+
+    def _hear(self, changed: Changed) -> None:
+        """Tell the client of a change, if it is one that it wants to hear of. From any thread."""
+        revision = self.session.revision
+        if revision is None or (changed.uri is not None and changed.uri not in self.session.watched):
+            return
+        self._emit(changed_message(self._official.outgoing, changed, revision), lambda: True)
 
     async def _take_notice(self, message: JSONObject, exchange: Exchange) -> Answer:
         """Heed a notification. Only one that is wrong leaves a record; none is ever answered."""
@@ -145,50 +303,81 @@ class Conversation:
             await self._pipeline.run(exchange.call)
         return Answer(None, 202, is_notification=True)
 
-    async def _answer_batch(self, messages: list[JSON]) -> Answer:
+    async def _answer_batch(self, messages: list[JSON], arrival: Arrival, outlet: Outlet) -> Answer:
         """Answer the messages of a batch in one array; where none of them waits for an answer, not at all."""
         if not 0 < len(messages) <= _MAX_BATCH:
             finding = Finding("", f"a batch holds 1 to {_MAX_BATCH} messages", "maxItems", "")
-            return await self._refuse(messages, Refused(Reason.NOT_JSONRPC, (finding,)))
+            return await self._refuse(messages, Refused(Reason.NOT_JSONRPC, (finding,)), arrival)
         answers: list[bytes] = []
         for message in messages:
             if not isinstance(message, dict):
-                answer = await self._refuse(message, not_an_object(message))
+                answer = await self._refuse(message, not_an_object(message), arrival)
             else:
-                answer = await self._answer_member(message, read_id(message, json_bytes(message)))
+                identifier = read_id(message, json_bytes(message))
+                answer = await self._answer_member(message, identifier, arrival, outlet)
             if answer.body is not None and not answer.is_notification:
                 answers.append(answer.body)
-        return Answer(b"[" + b",".join(answers) + b"]" if answers else None, 200)
+        if not answers:
+            return Answer(None, 202, is_notification=True)
+        return Answer(b"[" + b",".join(answers) + b"]", 200)
 
-    async def _answer_member(self, message: JSONObject, identifier: Id) -> Answer:
+    async def _answer_member(
+        self, message: JSONObject, identifier: Id, arrival: Arrival, outlet: Outlet
+    ) -> Answer:
         if message.get("method") == "initialize":
             finding = Finding("/method", "initialize cannot be part of a batch", "batch", "")
-            return await self._refuse(message, Refused(Reason.NOT_JSONRPC, (finding,)), identifier)
-        return await self._receive_one(message, identifier).answering
+            flaw = Refused(Reason.NOT_JSONRPC, (finding,))
+            return await self._refuse(message, flaw, arrival, identifier)
+        member = Outlet(outlet.tell_or_send)
+        return await self._receive_one(message, identifier, arrival, member).answering
 
-    async def _refuse(self, content: JSON | bytes, refusal: Refused, identifier: Id = NO_ID) -> Answer:
+    async def _refuse(
+        self, content: JSON | bytes, refusal: Refused, arrival: Arrival, identifier: Id = NO_ID
+    ) -> Answer:
         """Record and answer what is no message that can be read on its own."""
-        crossing = await self._pipeline.run(unread(content, self._arrival, refusal))
+        crossing = await self._pipeline.run(unread(content, arrival, refusal))
         ending = crossing.outcome
         assert isinstance(ending, Ending)
-        body = self._official.write_error(ending, identifier, self._session.revision)
+        body = self._official.write_error(ending, identifier, self.session.revision)
         return Answer(body, ending.row.http, identity=crossing.identity)
 
 
-class _Progress:
-    """Progress that ends with its call: what a function that was left behind still tells goes nowhere."""
+class _Line:
+    """The way to whoever sent a message."""
 
-    __slots__ = ("_emit", "is_over")
+    __slots__ = ("_conversation", "_outlet", "may_detach")
 
-    def __init__(self, emit: Emit) -> None:
-        self._emit = emit
-        self.is_over = False
+    def __init__(self, conversation: Conversation, outlet: Outlet) -> None:
+        self._conversation = conversation
+        self._outlet = outlet
+        self.may_detach = False
 
-    def emit(self, message: bytes) -> None:
-        self._emit(message, self._is_wanted)
+    def tell(self, message: bytes) -> None:
+        self._outlet.tell(message)
 
-    def _is_wanted(self) -> bool:
-        return not self.is_over
+    def client(self, revision: Revision, meta: JSONObject, answers: JSONObject) -> Client:
+        return self._conversation.client_of(self, self._outlet, revision, meta, answers)
+
+
+def _on_loop(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> Callable[[], None]:
+    """Return `act` for any thread: at once on the loop's own, soon from another."""
+    home = threading.get_ident()
+
+    def anywhere() -> None:
+        if threading.get_ident() == home:
+            act()
+        else:
+            loop.call_soon_threadsafe(act)
+
+    return anywhere
+
+
+def _bound(exchange: Exchange) -> str:
+    return fingerprint(exchange.call.arrival.key)
+
+
+async def _nothing() -> Answer:
+    return Answer(None, 202, is_notification=True)
 
 
 def _key(identifier: JSON) -> Key | None:

@@ -119,16 +119,23 @@ class Reason(StrEnum):
     FRAME_TOO_LARGE = "FRAME_TOO_LARGE"
     FRAME_TOO_SLOW = "FRAME_TOO_SLOW"
     NOT_JSON_CONTENT = "NOT_JSON_CONTENT"
+    NOT_ACCEPTABLE = "NOT_ACCEPTABLE"
     FOREIGN_HOST = "FOREIGN_HOST"
+    UNKNOWN_SESSION = "UNKNOWN_SESSION"
     NOT_JSON = "NOT_JSON"
     NOT_JSONRPC = "NOT_JSONRPC"
     UNKNOWN_METHOD = "UNKNOWN_METHOD"
     ID_IN_USE = "ID_IN_USE"
     UNSUPPORTED_REVISION = "UNSUPPORTED_REVISION"
+    HEADER_MISMATCH = "HEADER_MISMATCH"
     BAD_PARAMS = "BAD_PARAMS"
     BAD_ENVELOPE = "BAD_ENVELOPE"
     UNAUTHORIZED = "UNAUTHORIZED"
     UNKNOWN_TOOL = "UNKNOWN_TOOL"
+    UNKNOWN_RESOURCE = "UNKNOWN_RESOURCE"
+    UNKNOWN_PROMPT = "UNKNOWN_PROMPT"
+    UNKNOWN_TASK = "UNKNOWN_TASK"
+    MISSING_CAPABILITY = "MISSING_CAPABILITY"
     POLICY_VIOLATION = "POLICY_VIOLATION"
     PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
     RATE_LIMITED = "RATE_LIMITED"
@@ -137,6 +144,7 @@ class Reason(StrEnum):
     APPROVAL_REFUSED = "APPROVAL_REFUSED"
     APPROVAL_UNKNOWN = "APPROVAL_UNKNOWN"
     APPROVAL_SETTLED = "APPROVAL_SETTLED"
+    NO_ANSWER = "NO_ANSWER"
     BUSY = "BUSY"
     TIMEOUT = "TIMEOUT"
     UPSTREAM_ERROR = "UPSTREAM_ERROR"
@@ -170,6 +178,14 @@ class Row:
     """`error.code` at `/execute`."""
     is_retryable: bool = False
     """Whether the same call may end better another time; an ending may know better than its reason."""
+    jsonrpc_before: tuple[str, int] | None = None
+    """The first MCP revision that has `jsonrpc`, and the code of those before it, where they differ."""
+
+    def code_in(self, revision: str) -> int:
+        """Return the JSON-RPC code in an MCP revision; in none, the newest one's."""
+        if self.jsonrpc_before is not None and revision and revision < self.jsonrpc_before[0]:
+            return self.jsonrpc_before[1]
+        return self.jsonrpc
 
 
 REASONS: dict[Reason, Row] = {
@@ -188,10 +204,20 @@ REASONS: dict[Reason, Row] = {
         "INVALID_INPUT", "NOT_JSON_CONTENT", -32600, "Invalid Request", "", 415, 2,
         "INVALID_INPUT",
     ),
+    Reason.NOT_ACCEPTABLE: Row(
+        Stage.FRAME, "The Accept header allows nothing that this answers with. Allow JSON and event streams.",
+        "INVALID_INPUT", "NOT_ACCEPTABLE", -32600, "Invalid Request", "", 406, 2,
+        "INVALID_INPUT",
+    ),
     Reason.FOREIGN_HOST: Row(
         Stage.FRAME, "The Host or Origin is not this server's own: pages of other sites may not call tools.",
         "UNAUTHORIZED", "FOREIGN_HOST", -31403, "Forbidden", "", 403, 3,
         "UNAUTHORIZED",
+    ),
+    Reason.UNKNOWN_SESSION: Row(
+        Stage.FRAME, "There is no such session, or no longer. Begin another with initialize.",
+        "NOT_FOUND", "UNKNOWN_SESSION", -31404, "Unknown session", "", 404, 4,
+        "NOT_FOUND",
     ),
     Reason.NOT_JSON: Row(
         Stage.PARSE, "The message is not strict JSON. The violation says what is wrong with it.",
@@ -218,6 +244,11 @@ REASONS: dict[Reason, Row] = {
         "INVALID_INPUT", "UNSUPPORTED_REVISION", -32022, "Unsupported protocol version", "", 400, 2,
         "INVALID_INPUT",
     ),
+    Reason.HEADER_MISMATCH: Row(
+        Stage.CLASSIFY, "A header is missing, or does not say what the body says. Send both alike.",
+        "INVALID_INPUT", "HEADER_MISMATCH", -32020, "Header mismatch", "", 400, 2,
+        "INVALID_INPUT",
+    ),
     Reason.BAD_PARAMS: Row(
         Stage.READ, "These params are not allowed. Mend what the violations name.",
         "INVALID_INPUT", "BAD_PARAMS", -32602, "Invalid params", "", 400, 2,
@@ -237,6 +268,26 @@ REASONS: dict[Reason, Row] = {
         Stage.RESOLVE, "There is no such tool. `portbook tools` lists those that are served.",
         "NOT_FOUND", "", -32602, "Unknown tool", "", 404, 4,
         "NOT_FOUND",
+    ),
+    Reason.UNKNOWN_RESOURCE: Row(
+        Stage.RESOLVE, "There is no such resource. List resources and templates for those there are.",
+        "NOT_FOUND", "UNKNOWN_RESOURCE", -32602, "Resource not found", "", 404, 4,
+        "NOT_FOUND", False, ("2026-07-28", -32002),
+    ),
+    Reason.UNKNOWN_PROMPT: Row(
+        Stage.RESOLVE, "There is no such prompt. List prompts for those there are.",
+        "NOT_FOUND", "UNKNOWN_PROMPT", -32602, "Unknown prompt", "", 404, 4,
+        "NOT_FOUND",
+    ),
+    Reason.UNKNOWN_TASK: Row(
+        Stage.RESOLVE, "There is no such task, or no longer.",
+        "NOT_FOUND", "UNKNOWN_TASK", -32602, "Unknown task", "", 404, 4,
+        "NOT_FOUND",
+    ),
+    Reason.MISSING_CAPABILITY: Row(
+        Stage.RESOLVE, "This needs something of the client that it does not declare. Declare it, if it can.",
+        "INVALID_INPUT", "MISSING_CAPABILITY", -32021, "Missing required client capability", "", 400, 2,
+        "INVALID_INPUT",
     ),
     Reason.POLICY_VIOLATION: Row(
         Stage.DECIDE, "The operator's policy does not allow this call. Do not repeat it as it is.",
@@ -277,6 +328,11 @@ REASONS: dict[Reason, Row] = {
         Stage.APPROVE, "This approval can no longer be decided so. Look at what became of it.",
         "INVALID_INPUT", "APPROVAL_SETTLED", -31409, "Conflict", "", 409, 2,
         "INVALID_INPUT",
+    ),
+    Reason.NO_ANSWER: Row(
+        Stage.EXECUTE, "The tool asked its caller something, and got no answer that it can use.",
+        "INTERNAL_ERROR", "NO_ANSWER", -31424, "No answer", "2024-11-05", 424, 1,
+        "NO_ANSWER",
     ),
     Reason.BUSY: Row(
         Stage.EXECUTE, "Every worker is taken by a call that does not end. Try again later.",

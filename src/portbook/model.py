@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from portbook.clock import Identity
 from portbook.errors import Failed, Refused
@@ -15,9 +15,12 @@ __all__ = [
     "Arrival",
     "Call",
     "Caller",
+    "Client",
     "Context",
     "Done",
+    "InputNeeded",
     "JSONObject",
+    "Kind",
     "Outcome",
     "Report",
     "Run",
@@ -31,6 +34,57 @@ JSONObject: TypeAlias = "dict[str, JSON]"
 Report: TypeAlias = Callable[[float, float | None, str | None], None]
 
 
+# What can be called: all of it is governed alike.
+Kind: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
+
+
+class InputNeeded(BaseException):
+    """A tool cannot go on before its caller has answered; the call ends, and is made again with the answers.
+
+    Not an `Exception`: what a tool catches for reasons of its own must not swallow it.
+    """
+
+    def __init__(self, requests: Mapping[str, JSONObject]) -> None:
+        super().__init__("input is needed")
+        self.requests = dict(requests)
+        """What to ask, by the key under which the answer is expected."""
+
+
+class Client(Protocol):
+    """The other end of a call, as far as a running tool can talk to it."""
+
+    @property
+    def capabilities(self) -> JSONObject:
+        """Return what the client said that it can do."""
+        ...
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether the tool waits for an answer: its deadline does not run out meanwhile."""
+        ...
+
+    def log(self, level: str, data: JSON, logger: str | None) -> None:
+        """Tell the client something, if it wants to hear of that level. From any thread."""
+        ...
+
+    async def ask(
+        self, requests: Mapping[str, JSONObject], is_usable: Callable[[str, JSONObject], bool]
+    ) -> dict[str, JSONObject]:
+        """Return the answers to `requests`, each under its own key; only what is usable counts as one.
+
+        Raises `InputNeeded` where the client answers with its next request, `Failed` where it cannot answer.
+        """
+        ...
+
+    def detach(self) -> None:
+        """Go on as a task, where the client knows those: it is told now, and fetches the result later."""
+        ...
+
+    def let_go(self) -> None:
+        """Close the stream that the client waits on, where it can come back for the answer."""
+        ...
+
+
 class Arrival(NamedTuple):
     """How a message came in: all that a door tells about it."""
 
@@ -41,6 +95,8 @@ class Arrival(NamedTuple):
     traceparent: str | None = None
     session: str | None = None
     """The session that the transport names, where the call itself names none."""
+    headers: Mapping[str, str] | None = None
+    """What the transport says of the message, for a contract to compare; None where it has no headers."""
 
 
 class Context(NamedTuple):
@@ -94,6 +150,14 @@ class Call(NamedTuple):
     """The ticket that this call redeems, where a person had to approve it."""
     wait_ms: int = 0
     """How long to wait for a person's decision before answering that one is needed."""
+    kind: Kind = "tool"
+    """What `tool` is the name of."""
+    client: Client | None = None
+    """The other end, where a tool can talk to it."""
+    pause: Callable[[InputNeeded], bytes] | None = None
+    """Puts what a tool needs to know into the wire contract's form."""
+    began: Callable[[], None] | None = None
+    """Told when everything was checked and the call is about to run."""
 
 
 class Run(NamedTuple):
@@ -105,6 +169,7 @@ class Run(NamedTuple):
     session: str | None = None
     correlation: str | None = None
     report: Report | None = None
+    client: Client | None = None
 
 
 class Done(NamedTuple):
@@ -114,6 +179,8 @@ class Done(NamedTuple):
     """The result as JSON, serialised once."""
     sealed: bytes | None = None
     """The result in the wire contract's form, where that is another."""
+    is_asking: bool = False
+    """Whether it is not over: its caller has to answer first, and makes the call again."""
 
     @property
     def wire(self) -> bytes:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from traceback import walk_tb
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from portbook.approvals import Ask
 from portbook.audit import Trail, envelope_view, execution_view, intent_view, without_secrets
@@ -25,7 +25,7 @@ from portbook.canonical import NotJSON, canonical_bytes, json_bytes
 from portbook.clock import Clock, Identity, Ids
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.governance import Governance
-from portbook.model import Call, Caller, Done, JSONObject, Outcome, Run
+from portbook.model import Call, Caller, Done, InputNeeded, JSONObject, Kind, Outcome, Run
 from portbook.patterns import matches
 from portbook.policy import Action, Decision, Subject, decide
 from portbook.ports import Approvals, Executor, Sink
@@ -35,6 +35,12 @@ from portbook.tools.spec import Effect
 
 __all__ = ["Crossing", "Pipeline", "place_of"]
 
+_UNKNOWN: Final[dict[Kind, Reason]] = {
+    "tool": Reason.UNKNOWN_TOOL,
+    "resource": Reason.UNKNOWN_RESOURCE,
+    "prompt": Reason.UNKNOWN_PROMPT,
+    "completion": Reason.UNKNOWN_PROMPT,
+}
 _OWN_FOLDER = __file__.rsplit("/", 1)[0] + "/"
 
 
@@ -89,6 +95,8 @@ class Pipeline:
             outcome = await self._cross(call, governance, identity, trail)
         except Ending as ending:
             outcome = _as_outcome(ending, governance.redactor)
+        except InputNeeded as needed:
+            outcome = _paused(call, needed)
         except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded, then answered
             outcome = _cut_short(Reason.INTERNAL, trail, place_of(error))
         finally:  # a cancelled call leaves through here, and is recorded like any other
@@ -106,6 +114,11 @@ class Pipeline:
     def visible_to(self, caller: Caller) -> list[Tool]:
         """Return the tools that the caller may know of, ordered by name."""
         return [tool for tool in self._catalog if matches(caller.tools, tool.spec.name)]
+
+    def knows_resource(self, uri: str, caller: Caller) -> bool:
+        """Return whether there is something at `uri` that the caller may know of."""
+        found = self._catalog.locate(uri)
+        return found is not None and matches(caller.tools, found[0])
 
     async def _cross(self, call: Call, governance: Governance, identity: Identity, trail: Trail) -> Done:
         if call.flaw is not None:
@@ -132,7 +145,7 @@ class Pipeline:
         trail.approval = ticket = await self._approvals.admit(ask, call.approval, call.wait_ms)
         try:
             done = await self._perform(call, tool, governance, identity, trail)
-        except Refused:  # it never ran: what was approved may still be done
+        except (Refused, InputNeeded):  # it never ran, or will run anew: what was approved may still be done
             self._approvals.give_back(ticket)
             raise
         except BaseException:
@@ -144,6 +157,8 @@ class Pipeline:
     async def _perform(
         self, call: Call, tool: Tool, governance: Governance, identity: Identity, trail: Trail
     ) -> Done:
+        if call.began is not None:
+            call.began()
         if tool.spec.effect is not Effect.READ:
             self._intend(call, governance, identity, trail)
         trail.has_begun = True
@@ -154,10 +169,10 @@ class Pipeline:
         tool = (
             None
             if call.tool is None or not matches(caller.tools, call.tool)
-            else self._catalog.find(call.tool)
+            else self._catalog.find(call.tool, call.kind)
         )
         if tool is None:  # one that the caller may not see is as unknown as one that is not there
-            raise Refused(Reason.UNKNOWN_TOOL)
+            raise Refused(_UNKNOWN[call.kind])
         return tool
 
     def _heed(self, decision: Decision, caller: Caller, governance: Governance) -> None:
@@ -188,6 +203,7 @@ class Pipeline:
             context.session or call.arrival.session,
             context.correlation,
             call.report,
+            call.client,
         )
         try:
             return await self._executor.execute(tool, call.arguments, run)
@@ -262,6 +278,7 @@ def _subject(call: Call, tool: Tool, caller: Caller) -> Subject:
         context.attempt,
         context.session or call.arrival.session,
         spec.operation,
+        spec.policy_kind,
     )
 
 
@@ -304,6 +321,16 @@ def _sealed(
                 if not tool.output.allows(result):  # better withheld than broken, or leaked
                     raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
     return Done(body, None if call.seal is None else call.seal(result, body))
+
+
+def _paused(call: Call, needed: InputNeeded) -> Outcome:
+    """Return the outcome of a call whose tool cannot go on before its caller has answered."""
+    if call.pause is None:
+        return Failed(Reason.NO_ANSWER, note="asked where nobody can answer")
+    try:
+        return Done(b"", call.pause(needed), is_asking=True)
+    except Failed as failure:
+        return failure
 
 
 def _as_outcome(ending: Ending, redactor: Redactor | None) -> Outcome:

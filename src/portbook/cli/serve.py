@@ -136,7 +136,8 @@ def _http_door(assembled: Assembled, listener: socket.socket, *, is_exposed: boo
     from portbook.doors.http_server import HttpServer
     from portbook.doors.routes import routes_of
 
-    return HttpServer(routes_of(assembled, is_exposed=is_exposed), listener)
+    app = routes_of(assembled, is_exposed=is_exposed, warn=lambda text: say(f"warning: {text}"))
+    return HttpServer(app, listener, on_stop=assembled.notices.close)
 
 
 def _invitation(assembled: Assembled, listener: socket.socket) -> str:
@@ -145,7 +146,7 @@ def _invitation(assembled: Assembled, listener: socket.socket) -> str:
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     count = len(assembled.catalog)
     tools = "1 tool" if count == 1 else f"{count} tools"
-    return f"serving {tools}; open {url}/ or POST to {url}/execute or {url}/rpc; Ctrl-C stops"
+    return f"serving {tools}; open {url}/ or connect an MCP client to {url}/mcp; Ctrl-C stops"
 
 
 def _listen(settings: Settings) -> socket.socket:

@@ -5,50 +5,91 @@ Reading climbs these rungs, and the first that fails decides:
 1. It is JSON-RPC: without that nothing else in it can be trusted to mean what it says.
 2. It is in a revision we speak: the one that `initialize` settled, or the one that the request names.
 3. Its method is one that this revision has and that we serve.
-4. The official schema of the revision allows it.
-5. What the schema cannot know: a second `initialize`, an id that is in use, a cursor of another list.
+4. Where it came with headers, they say what it says.
+5. The official schema of the revision allows it.
+6. What the schema cannot know: a second `initialize`, an id that is in use, a state that we never gave out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, NamedTuple, Protocol, cast
 
-from portbook.canonical import json_bytes
+from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.meta import controls_of
-from portbook.dialects.official_tools import ToolListing, page_of, tool_result
+from portbook.dialects.official_answers import Answers, Asked, as_page
+from portbook.dialects.official_errors import status_of, told_to_model
+from portbook.dialects.official_offers import completion_result, prompt_result, resource_result
+from portbook.dialects.official_outgoing import Mode, Outgoing, first_of
+from portbook.dialects.official_tasks import TaskDesk
+from portbook.dialects.official_tools import tool_result
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
-from portbook.model import JSON, Arrival, Call, Caller, Context, Done, JSONObject, Outcome, Report, trace_of
-from portbook.patterns import matches
+from portbook.model import (
+    JSON,
+    Arrival,
+    Call,
+    Client,
+    Context,
+    Done,
+    InputNeeded,
+    JSONObject,
+    Kind,
+    Outcome,
+    Report,
+    trace_of,
+)
 from portbook.protocol.conform import RESULT, SchemaValidator
+from portbook.protocol.extensions import EXTENSIONS, TASKS, findings_of
+from portbook.protocol.headers import VERSION, marked_params, mismatch, refuse_headers, refuse_params
 from portbook.protocol.methods import Sender, method_of
 from portbook.protocol.revisions import NEWEST_HANDSHAKE, REVISIONS, STATELESS_REVISIONS, Revision
 from portbook.protocol.session import Session, negotiate
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import is_slug
-from portbook.version import __version__
-from portbook.wire.jsonrpc import (
-    Id,
-    refusal_frame,
-    refuse_structure,
-    result_frame,
-    violations,
-)
+from portbook.wire.jsonrpc import Id, generic_error, refusal_frame, refuse_structure, result_frame
 
-__all__ = ["META_REVISION", "Exchange", "Mode", "Official"]
+__all__ = ["META_CAPABILITIES", "META_REVISION", "Exchange", "Line", "Mode", "Official", "States"]
 
 META_REVISION: Final = "io.modelcontextprotocol/protocolVersion"
-_META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
-_SERVER: Final[JSONObject] = {"name": "portbook", "version": __version__}
+META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 
-# Tools are fixed while a process runs; a new process may have others.
-_CACHE_MS: Final = 60_000
+# An address is sent back where there is nothing at it, but not a megabyte of it.
+_MAX_URI: Final = 2048
 
 _UNUSABLE: Final = Id(b"null", is_present=True, problem="unusable")
 
-Mode = Literal["enforce", "warn", "off"]
-Emit = Callable[[bytes], None]
+# The methods that run something, and what they run; they alone may need input first.
+_GOVERNED: Final[dict[str, Kind]] = {
+    "tools/call": "tool",
+    "resources/read": "resource",
+    "prompts/get": "prompt",
+    "completion/complete": "completion",
+}
+
+
+class States(Protocol):
+    """What callers carry from round to round of a call."""
+
+    def seal(self, bound: JSON, answers: JSONObject) -> str:
+        """Return the text that a caller carries."""
+        ...
+
+    def open(self, bound: JSON, text: str) -> JSONObject | None:
+        """Return the answers in a text; None where it is not good for this call."""
+        ...
+
+
+class Line(Protocol):
+    """The way to whoever sent a message."""
+
+    def tell(self, message: bytes) -> None:
+        """Send what it can do without."""
+        ...
+
+    def client(self, revision: Revision, meta: JSONObject, answers: JSONObject) -> Client:
+        """Return the client, for a tool to talk to; `answers` are those that it sent along."""
+        ...
 
 
 class Exchange(NamedTuple):
@@ -70,22 +111,21 @@ class Official:
         catalog: Catalog,
         validator: SchemaValidator,
         *,
+        states: States,
+        desk: TaskDesk,
         incoming: Mode = "enforce",
         outgoing: Mode = "enforce",
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._catalog = catalog
-        self._listing = ToolListing(catalog, self._is_listable)
         self._validator = validator
+        self._states = states
         self._incoming: Mode = incoming
         self._outgoing: Mode = outgoing
         self._warn = warn
-        self._handlers: dict[str, Callable[[JSONObject, Revision, Caller], JSONObject]] = {
-            "initialize": _initialize,
-            "ping": lambda params, revision, caller: {},
-            "server/discover": _discover,
-            "tools/list": self._list_tools,
-        }
+        self._marked = {tool.spec.name: marked_params(tool.spec.input_schema) for tool in catalog}
+        self._handlers = Answers(catalog, self._is_listable, desk).handlers
+        self.outgoing = Outgoing(validator, outgoing, warn)
 
     def recognises(self, message: JSONObject, session: Session) -> bool:
         """Return whether `message` is meant as MCP: by its method, its `_meta`, or what came before it."""
@@ -95,37 +135,66 @@ class Official:
         return "/" in method or method in ("initialize", "ping") or META_REVISION in _meta(message)
 
     def read(
-        self, message: JSONObject, identifier: Id, arrival: Arrival, session: Session, emit: Emit
+        self, message: JSONObject, identifier: Id, arrival: Arrival, session: Session, line: Line
     ) -> Exchange:
         """Return the message as a call; where a rung fails, as a call with that flaw."""
         flaw = refuse_structure(message, identifier) or _refuse_id(message)
-        revision, refusal = _revision_of(message, session)
+        revision, refusal = _revision_of(message, session, arrival.headers)
         method = message.get("method")
         name = method if isinstance(method, str) else ""
-        flaw = flaw or refusal or self._refuse(message, name, revision, session)
-        call = self._call(message, name, revision, arrival, flaw, emit)
+        flaw = flaw or refusal or self._refuse(message, name, revision, session, arrival.headers)
+        call = self._call(message, name, revision, arrival, flaw, session, line)
         if flaw is not None and any(finding.pointer == "/id" for finding in flaw.findings):
             identifier = _UNUSABLE  # an answer may not carry what a request may not
-        is_settled = session.revision is not None or META_REVISION in _meta(message)
+        is_settled = session.revision is not None or not revision.has_handshake
         return Exchange(call, revision, is_settled, name, identifier)
 
     def _refuse(
-        self, message: JSONObject, method: str, revision: Revision, session: Session
+        self,
+        message: JSONObject,
+        method: str,
+        revision: Revision,
+        session: Session,
+        headers: Mapping[str, str] | None,
     ) -> Refused | None:
         known = method_of(method, revision.name)
-        is_served = method == "tools/call" or method in self._handlers
+        extension = None if revision.has_handshake else EXTENSIONS.get(method)
+        if known is None and extension is not None and method in self._handlers:
+            return self._refuse_extension(message, method, headers)
+        is_served = method in self._handlers or (method in _GOVERNED and self._serves(_GOVERNED[method]))
         if known is None or known.sender is Sender.SERVER or not (is_served or known.is_notification):
             return Refused(Reason.UNKNOWN_METHOD)
         if not known.is_notification and "id" not in message:
             return Refused(Reason.NOT_JSONRPC, (Finding("/id", "a request needs one", "required", ""),))
+        if headers is not None and not revision.has_handshake and META_REVISION in _meta(message):
+            refusal = refuse_headers(headers, message, revision.name)
+            if refusal is not None:
+                return refusal
         if self._incoming != "off" and (findings := self._validator.findings(method, message, revision.name)):
             if self._incoming == "enforce":
                 is_frame = any(finding.pointer in ("/id", "/jsonrpc", "/method") for finding in findings)
                 return Refused(Reason.NOT_JSONRPC if is_frame else Reason.BAD_PARAMS, findings)
-            self._warn(f"incoming {method} breaks {revision.name}: {_first(findings)}")
+            self._warn(f"incoming {method} breaks {revision.name}: {first_of(findings)}")
         if method == "initialize" and session.revision is not None:
             return Refused(Reason.NOT_JSONRPC, (Finding("/method", "already initialised", "session", ""),))
         return None
+
+    def _refuse_extension(
+        self, message: JSONObject, method: str, headers: Mapping[str, str] | None
+    ) -> Refused | None:
+        extension = EXTENSIONS[method]
+        if headers is not None and META_REVISION in _meta(message):
+            refusal = refuse_headers(headers, message, _meta(message)[META_REVISION])
+            if refusal is not None:
+                return refusal
+        if findings := findings_of(extension, message):
+            return Refused(Reason.BAD_PARAMS, findings)
+        if extension.needs_client and not _declares(_meta(message), extension.extension):
+            return _missing_extension(extension.extension)
+        return None
+
+    def _serves(self, kind: Kind) -> bool:
+        return kind == "tool" or self._catalog.has(kind)
 
     def _call(
         self,
@@ -134,22 +203,31 @@ class Official:
         revision: Revision,
         arrival: Arrival,
         flaw: Refused | None,
-        emit: Emit,
+        session: Session,
+        line: Line,
     ) -> Call:
         params = _object(message.get("params"))
         meta = _object(params.get("_meta"))
-        arguments = _object(params.get("arguments"))
-        name = params.get("name")
-        tool = name if method == "tools/call" and isinstance(name, str) and is_slug(name) else None
+        kind = _GOVERNED.get(method)
+        name, arguments = self._named(kind, params)
         handler = self._handlers.get(method)
+        client: Client | None = None
+        pause = None
+        if kind is not None and kind != "completion" and flaw is None:
+            answers: JSONObject = {}
+            if not revision.has_handshake:
+                bound: JSON = [method, name, arguments, fingerprint(arrival.key)]
+                answers, flaw = self._answers(params, bound)
+                pause = partial(self._pause, method, revision, bound, lambda: client)
+            client = line.client(revision, meta, answers)
         own_trace = trace_of(meta.get("traceparent"))
         controls = controls_of(meta)
         return Call(
             arrival=arrival,
             method=method if 0 < len(method) <= 128 else None,
-            tool=tool,
+            tool=name,
             arguments=arguments,
-            input_bytes=len(json_bytes(arguments)) if method == "tools/call" else 0,
+            input_bytes=len(json_bytes(arguments)) if kind is not None else 0,
             context=Context(
                 step_id=1 if controls.step is None else controls.step,
                 attempt=controls.attempt or 1,
@@ -160,85 +238,187 @@ class Official:
             content={"method": method, "params": cast("JSON", params)},
             flaw=flaw,
             contract=revision.name,
-            handler=None if handler is None else partial(handler, params, revision),
-            seal=partial(self._seal, method, tool, revision),
-            report=self._reporter(meta.get("progressToken"), revision, emit),
+            handler=None
+            if handler is None
+            else partial(handler, Asked(params, revision, session, fingerprint(arrival.key))),
+            seal=partial(self._seal, method, kind, name, params.get("uri"), revision),
+            report=self._reporter(meta.get("progressToken"), revision, line),
             approval=controls.approval,
             wait_ms=controls.wait_ms,
+            kind=kind or "tool",
+            client=client,
+            pause=pause,
+            began=self._beginning(kind, name, arguments, revision, meta, arrival.headers, client),
         )
 
-    def _seal(self, method: str, tool: str | None, revision: Revision, result: Any, body: bytes) -> bytes:
+    def _named(self, kind: Kind | None, params: JSONObject) -> tuple[str | None, JSONObject]:
+        """Return what a request calls, where it can be the name of something, and with what."""
+        name, arguments = params.get("name"), _object(params.get("arguments"))
+        if kind == "tool":
+            return (name if isinstance(name, str) and is_slug(name) else None), arguments
+        if kind == "prompt":
+            return (name if isinstance(name, str) and len(name) <= 128 else None), arguments
+        if kind == "resource":
+            uri = params.get("uri")
+            found = self._catalog.locate(uri) if isinstance(uri, str) else None
+            return (None, {}) if found is None else found
+        if kind == "completion":
+            reference, argument = _object(params.get("ref")), _object(params.get("argument"))
+            named = reference.get("name", reference.get("uri"))
+            return (named if isinstance(named, str) and len(named) <= 2048 else None), {
+                name: argument[name] for name in ("name", "value") if name in argument
+            }
+        return None, arguments
+
+    def _answers(self, params: JSONObject, bound: JSON) -> tuple[JSONObject, Refused | None]:
+        """Return what the caller has answered so far: in this request, and in the state that it carries."""
+        given, state = _object(params.get("inputResponses")), params.get("requestState")
+        if not isinstance(state, str):
+            return given, None
+        kept = self._states.open(bound, state)
+        if kept is None:
+            finding = Finding("/params/requestState", "not one that was given out for this call", "state", "")
+            return given, Refused(Reason.BAD_PARAMS, (finding,))
+        return {**kept, **given}, None
+
+    def _pause(
+        self,
+        method: str,
+        revision: Revision,
+        bound: JSON,
+        client: Callable[[], Client | None],
+        needed: InputNeeded,
+    ) -> bytes:
+        """Return what a tool needs to know as a result.
+
+        Raises `Failed` where the official schema does not allow it.
+        """
+        known = getattr(client(), "known", {})
+        result: JSONObject = {
+            "resultType": "input_required",
+            "inputRequests": cast("JSON", needed.requests),
+            "requestState": self._states.seal(bound, known),
+        }
+        return self._checked(method, result, json_bytes(result), revision)
+
+    def _beginning(
+        self,
+        kind: Kind | None,
+        name: str | None,
+        arguments: JSONObject,
+        revision: Revision,
+        meta: JSONObject,
+        headers: Mapping[str, str] | None,
+        client: Client | None,
+    ) -> Callable[[], None] | None:
+        """Return what is left to do when a call of a tool is about to run, None where there is nothing."""
+        if kind != "tool" or name is None or revision.has_handshake:
+            return None
+        marked = self._marked.get(name) if headers is not None else None
+        found = self._catalog.find(name)
+        use = "never" if found is None else found.spec.task
+        if not marked and use == "never":
+            return None
+
+        def begin() -> None:
+            if marked and headers is not None:
+                refusal = refuse_params(headers, marked, arguments)
+                if refusal is not None:
+                    raise refusal
+            if use == "required" and not _declares(meta, TASKS):
+                raise _missing_extension(TASKS)
+            if use != "never" and client is not None and found is not None and found.spec.detaches:
+                client.detach()
+
+        return begin
+
+    def _seal(
+        self,
+        method: str,
+        kind: Kind | None,
+        name: str | None,
+        uri: JSON,
+        revision: Revision,
+        result: Any,
+        body: bytes,
+    ) -> bytes:
         """Return a result as this revision has it, checked as what leaves.
 
         Raises `Failed` where the official schema does not allow it.
         """
-        if method == "tools/call":
-            found = self._catalog.find(tool or "")
-            assert found is not None
-            result = tool_result(found, result, body, revision)
+        if kind is not None:
+            found = self._catalog.find(name or "", kind)
+            if found is None:  # taken out while it ran
+                raise Failed(Reason.BAD_RESULT, note="no longer served")
+            if kind == "tool":
+                result = tool_result(found, result, body, revision)
+            elif kind == "resource":
+                result = as_page(resource_result(cast("str", uri), result), revision)
+            elif kind == "prompt":
+                result = _typed(prompt_result(found, result, revision), revision)
+            else:
+                result = _typed(completion_result(result), revision)
             body = json_bytes(result)
-        if self._outgoing != "off" and (
-            findings := self._validator.findings(method + RESULT, result, revision.name)
-        ):
+        return self._checked(method, result, body, revision)
+
+    def _checked(self, method: str, result: JSON, body: bytes, revision: Revision) -> bytes:
+        if self._outgoing == "off" or (not revision.has_handshake and method in EXTENSIONS):
+            return body
+        findings = self._validator.findings(method + RESULT, result, revision.name)
+        if findings:
             if self._outgoing == "enforce":
                 raise Failed(Reason.BAD_RESULT, findings)
-            self._warn(f"outgoing {method} breaks {revision.name}: {_first(findings)}")
+            self._warn(f"outgoing {method} breaks {revision.name}: {first_of(findings)}")
         return body
 
-    def write(self, exchange: Exchange, outcome: Outcome) -> bytes:
-        """Return the answer to `exchange`."""
+    def write(self, exchange: Exchange, outcome: Outcome) -> tuple[bytes, int]:
+        """Return the answer to `exchange`, and its HTTP status."""
+        told = self.told(exchange, outcome)
+        if told is not None:
+            return result_frame(exchange.identifier.token, told), 200
+        assert isinstance(outcome, Ending)
+        revision = exchange.revision if exchange.is_settled else None
+        ending = _with_uri(exchange, outcome)
+        return self.write_error(ending, exchange.identifier, revision), status_of(ending, revision)
+
+    def told(self, exchange: Exchange, outcome: Outcome) -> bytes | None:
+        """Return the result that an outcome is told as; None where it is an error."""
         if isinstance(outcome, Done):
-            return result_frame(exchange.identifier.token, outcome.wire)
-        revision = exchange.revision
+            return outcome.wire
         since = outcome.row.told_to_model_since
-        if exchange.method == "tools/call" and since and revision.name >= since:
-            return result_frame(exchange.identifier.token, json_bytes(_told_to_model(outcome, revision)))
-        return self.write_error(outcome, exchange.identifier, revision if exchange.is_settled else None)
+        if exchange.method == "tools/call" and since and exchange.revision.name >= since:
+            return json_bytes(told_to_model(outcome, exchange.revision))
+        return None
+
+    def error_of(self, exchange: Exchange, ending: Ending) -> JSONObject:
+        """Return the error that an ending is told as."""
+        return cast("JSONObject", generic_error(ending, exchange.revision.name))
 
     def write_error(self, ending: Ending, identifier: Id, revision: Revision | None) -> bytes:
         """Return an error as MCP has it, without an id where that is unknown and the revision allows."""
         is_known = identifier.is_present and identifier.problem is None
         may_omit = revision is not None and revision.may_omit_id
-        return refusal_frame(ending, None if may_omit and not is_known else identifier.token)
+        name = "" if revision is None else revision.name
+        return refusal_frame(ending, None if may_omit and not is_known else identifier.token, name)
 
-    def _list_tools(self, params: JSONObject, revision: Revision, caller: Caller) -> JSONObject:
-        cursor = params.get("cursor")
-        seen = [
-            tool for tool in self._listing.of(revision) if matches(caller.tools, cast("str", tool["name"]))
-        ]
-        tools, following = page_of(seen, cursor if isinstance(cursor, str) else None)
-        result: JSONObject = {"tools": cast("JSON", tools)}
-        if following is not None:
-            result["nextCursor"] = following
-        return _as_page(result, revision)
-
-    def _is_listable(self, tool: JSONObject, revision: Revision) -> bool:
+    def _is_listable(self, member: str, item: JSONObject, revision: Revision) -> bool:
         if self._outgoing != "enforce":
             return True
-        page = _as_page({"tools": [tool]}, revision)
-        findings = self._validator.findings("tools/list" + RESULT, page, revision.name)
+        method = "resources/templates/list" if member == "resourceTemplates" else f"{member}/list"
+        page = as_page({member: [item]}, revision)
+        findings = self._validator.findings(method + RESULT, page, revision.name)
         if findings:
-            self._warn(f"tool {tool['name']!r} is not listed in {revision.name}: {_first(findings)}")
+            name = item.get("name", item.get("uri"))
+            kind = method.partition("/")[0].removesuffix("s")
+            self._warn(f"{kind} {name!r} is not listed in {revision.name}: {first_of(findings)}")
         return not findings
 
-    def _reporter(self, token: JSON, revision: Revision, emit: Emit) -> Report | None:
+    def _reporter(self, token: JSON, revision: Revision, line: Line) -> Report | None:
         if token is None:
             return None
 
         def report(progress: float, total: float | None, message: str | None) -> None:
-            params: JSONObject = {"progressToken": token, "progress": progress}
-            if total is not None:
-                params["total"] = total
-            if message is not None:
-                params["message"] = message
-            notification: JSONObject = {
-                "jsonrpc": "2.0",
-                "method": "notifications/progress",
-                "params": params,
-            }
-            if self._outgoing == "enforce":
-                self._validator.validate("notifications/progress", notification, revision.name)
-            emit(json_bytes(notification))
+            line.tell(self.outgoing.progress(token, progress, total, message, revision))
 
         return report
 
@@ -253,15 +433,19 @@ def _refuse_id(message: JSONObject) -> Refused | None:
     return None
 
 
-def _revision_of(message: JSONObject, session: Session) -> tuple[Revision, Refused | None]:
+def _revision_of(
+    message: JSONObject, session: Session, headers: Mapping[str, str] | None
+) -> tuple[Revision, Refused | None]:
     """Return the revision that `message` is in, or the one to answer in and why it is in none.
 
-    1. The request names one itself: it must be a revision without a handshake.
-    2. `initialize` names what it would like; the rest of it is checked by what we will agree on.
-    3. The connection has agreed on one.
-    4. `ping` may come before that.
+    1. The request names one itself: it must be a revision without a handshake, and that of the header.
+    2. The header names one without a handshake: then the request should have.
+    3. `initialize` names what it would like; the rest of it is checked by what we will agree on.
+    4. The connection has agreed on one.
+    5. `ping` may come before that.
     """
     meta = _meta(message)
+    header = headers.get(VERSION) if headers is not None else None
     if META_REVISION in meta:
         named = meta[META_REVISION]
         if not isinstance(named, str):
@@ -269,67 +453,53 @@ def _revision_of(message: JSONObject, session: Session) -> tuple[Revision, Refus
             return REVISIONS[STATELESS_REVISIONS[-1]], Refused(
                 Reason.BAD_PARAMS, (Finding(pointer, "expected string", "type", ""),)
             )
+        if header is not None and header.strip() != named:
+            refusal = refuse_headers(headers or {}, message, named)
+            return REVISIONS[STATELESS_REVISIONS[-1]], refusal
         if named in STATELESS_REVISIONS:
             return REVISIONS[named], None
-        details = {"requested": named[:64], "supported": list(STATELESS_REVISIONS)}
-        return REVISIONS[STATELESS_REVISIONS[-1]], Refused(Reason.UNSUPPORTED_REVISION, details=details)
+        return REVISIONS[STATELESS_REVISIONS[-1]], _unsupported(named)
+    if header is not None and header.strip() in STATELESS_REVISIONS:
+        return REVISIONS[header.strip()], None  # the schema says what is missing
+    if header is not None and header not in REVISIONS:
+        return session.revision or NEWEST_HANDSHAKE, _unsupported(header)
     if message.get("method") == "initialize" and session.revision is None:
         wanted = _object(message.get("params")).get("protocolVersion")
         return negotiate(wanted if isinstance(wanted, str) else ""), None
     if session.revision is not None:
-        return session.revision, None
+        is_other = header is not None and header != session.revision.name
+        return session.revision, mismatch(VERSION, "must be the revision agreed on") if is_other else None
     if message.get("method") == "ping" or "id" not in message:
         return NEWEST_HANDSHAKE, None
     finding = Finding("/params/_meta", f"send initialize first, or name {META_REVISION}", "required", "")
     return NEWEST_HANDSHAKE, Refused(Reason.BAD_PARAMS, (finding,))
 
 
-def _initialize(params: JSONObject, revision: Revision, caller: Caller) -> JSONObject:
-    return {"protocolVersion": revision.name, "capabilities": {"tools": {}}, "serverInfo": dict(_SERVER)}
+def _unsupported(named: str) -> Refused:
+    details = {"requested": named[:64], "supported": list(STATELESS_REVISIONS)}
+    return Refused(Reason.UNSUPPORTED_REVISION, details=details)
 
 
-def _discover(params: JSONObject, revision: Revision, caller: Caller) -> JSONObject:
-    result: JSONObject = {
-        "supportedVersions": list(STATELESS_REVISIONS),
-        "capabilities": {"tools": {}},
-        "_meta": {_META_SERVER: dict(_SERVER)},
-    }
-    return _cacheable(result, "public")
+def _with_uri(exchange: Exchange, ending: Ending) -> Ending:
+    """Return an ending that names the resource which is not there, as MCP wants it."""
+    if ending.reason is Reason.UNKNOWN_RESOURCE and isinstance(exchange.call.content, dict):
+        uri = _object(exchange.call.content.get("params")).get("uri")
+        if isinstance(uri, str):
+            return Refused(ending.reason, ending.findings, details={"uri": uri[:_MAX_URI]})
+    return ending
 
 
-def _as_page(result: JSONObject, revision: Revision) -> JSONObject:
-    return _cacheable(result, "private") if revision.has_result_type else result
+def _declares(meta: JSONObject, extension: str) -> bool:
+    return extension in _object(_object(meta.get(META_CAPABILITIES)).get("extensions"))
 
 
-def _cacheable(result: JSONObject, scope: str) -> JSONObject:
-    return {**result, "resultType": "complete", "ttlMs": _CACHE_MS, "cacheScope": scope}
+def _missing_extension(extension: str) -> Refused:
+    required = {"extensions": {extension: {}}}
+    return Refused(Reason.MISSING_CAPABILITY, details={"requiredCapabilities": required})
 
 
-def _told_to_model(ending: Ending, revision: Revision) -> JSONObject:
-    """Return a refusal or failure as a result: words for the model, data for programs."""
-    findings = ending.findings if ending.row.stage.is_senders_fault else ()
-    lines = [
-        ending.row.sentence,
-        *(f"{finding.pointer or '(root)'}: {finding.message}" for finding in findings[:20]),
-        *(f"{name}: {value}" for name, value in ending.details.items()),
-    ]
-    refusal: JSONObject = {
-        "reason": ending.reason.value,
-        "violations": cast("JSON", violations(ending) if findings else []),
-        "retryable": ending.is_retryable,
-        "policy_violation": ending.row.rest == "POLICY_VIOLATION",
-        **cast("JSONObject", ending.details),
-    }
-    result: JSONObject = {
-        "content": [{"type": "text", "text": "\n".join(lines)}],
-        "isError": True,
-        "_meta": {"portbook/refusal": refusal},
-    }
+def _typed(result: JSONObject, revision: Revision) -> JSONObject:
     return {**result, "resultType": "complete"} if revision.has_result_type else result
-
-
-def _first(findings: tuple[Finding, ...]) -> str:
-    return f"{findings[0].pointer or '(root)'}: {findings[0].message}"
 
 
 def _object(value: JSON) -> JSONObject:

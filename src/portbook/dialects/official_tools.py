@@ -11,41 +11,57 @@ from portbook.canonical import json_bytes
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
-from portbook.tools.catalog import Catalog, Tool
+from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, ToolSpec
 
-__all__ = ["PAGE_SIZE", "ToolListing", "page_of", "tool_result"]
+__all__ = ["PAGE_SIZE", "Listing", "described_tool", "fitted", "page_of", "shown_in", "tool_result"]
 
 PAGE_SIZE: Final = 100
 
 
-class ToolListing:
-    """The tools of a catalog as each revision describes them; made once per revision.
+# Makes the description of one thing in one revision.
+Describe = Callable[[Tool, Revision], JSONObject]
 
-    A tool that a revision has no valid description for is left out there: the others are still listed.
+
+class Listing:
+    """What is served of one kind, as each revision describes it; each description is made once.
+
+    What a revision has no valid description for is left out there: the others are still listed.
     """
 
-    def __init__(self, catalog: Catalog, is_allowed: Callable[[JSONObject, Revision], bool]) -> None:
-        self._catalog = catalog
+    def __init__(
+        self,
+        tools: Callable[[], list[Tool]],
+        describe: Describe,
+        is_allowed: Callable[[JSONObject, Revision], bool],
+    ) -> None:
+        self._tools = tools
+        self._describe = describe
         self._is_allowed = is_allowed
-        self._made: dict[str, list[JSONObject]] = {}
+        self._made: dict[tuple[str, str], JSONObject | None] = {}
 
-    def of(self, revision: Revision) -> list[JSONObject]:
-        """Return the descriptions, ordered by name."""
-        if revision.name not in self._made:
-            described = [_described(tool, revision) for tool in self._catalog]
-            self._made[revision.name] = [tool for tool in described if self._is_allowed(tool, revision)]
-        return self._made[revision.name]
+    def of(self, revision: Revision, may_see: Callable[[str], bool]) -> list[tuple[str, JSONObject]]:
+        """Return names and descriptions of what a caller may see, ordered by name."""
+        seen = [tool for tool in self._tools() if may_see(tool.spec.name)]
+        made = [(tool.spec.name, self._made_for(tool, revision)) for tool in seen]
+        return [(name, described) for name, described in made if described is not None]
+
+    def _made_for(self, tool: Tool, revision: Revision) -> JSONObject | None:
+        key = (revision.name, tool.spec.name)
+        if key not in self._made:
+            described = self._describe(tool, revision)
+            self._made[key] = described if self._is_allowed(described, revision) else None
+        return self._made[key]
 
 
-def page_of(tools: list[JSONObject], cursor: str | None) -> tuple[list[JSONObject], str | None]:
+def page_of(items: list[tuple[str, JSONObject]], cursor: str | None) -> tuple[list[JSONObject], str | None]:
     """Return the page that `cursor` asks for, the first without one, and the cursor of the next.
 
     Raises `Refused` for a cursor that no page of this list gave out.
     """
     start = 0
     if cursor is not None:
-        names = [tool["name"] for tool in tools]
+        names = [name for name, _ in items]
         last = _decoded(cursor)
         if last not in names:
             finding = Finding(
@@ -53,9 +69,9 @@ def page_of(tools: list[JSONObject], cursor: str | None) -> tuple[list[JSONObjec
             )
             raise Refused(Reason.BAD_PARAMS, (finding,))
         start = names.index(last) + 1
-    page = tools[start : start + PAGE_SIZE]
-    has_more = start + PAGE_SIZE < len(tools)
-    return page, _encoded(cast("str", page[-1]["name"])) if has_more else None
+    page = items[start : start + PAGE_SIZE]
+    has_more = start + PAGE_SIZE < len(items)
+    return [described for _, described in page], _encoded(page[-1][0]) if has_more else None
 
 
 def _encoded(name: str) -> str:
@@ -70,7 +86,8 @@ def _decoded(cursor: str) -> str | None:
     return text.removeprefix("after:") if text.startswith("after:") else None
 
 
-def _described(tool: Tool, revision: Revision) -> JSONObject:
+def described_tool(tool: Tool, revision: Revision) -> JSONObject:
+    """Return a tool as a listing has it."""
     spec = tool.spec
     described: JSONObject = {"name": spec.name, "inputSchema": _input_schema(spec.input_schema)}
     if spec.description:
@@ -80,7 +97,27 @@ def _described(tool: Tool, revision: Revision) -> JSONObject:
     if revision.has_structured_content and isinstance(spec.output_schema, dict):
         wrapped = revision.wants_objects and not _is_object(spec.output_schema)
         described["outputSchema"] = _wrapped(spec.output_schema) if wrapped else _explicit(spec.output_schema)
-    return described
+    return {**described, **shown_in(spec.shown, revision)} if spec.shown else described
+
+
+def shown_in(shown: JSONObject, revision: Revision) -> JSONObject:
+    """Return what listings say of something beside its contract, as far as a revision has words for it."""
+    unknown: set[str] = set()
+    if not revision.has_structured_content:  # titles came with it
+        unknown.add("title")
+    if not revision.has_icons:
+        unknown.add("icons")
+    return {name: value for name, value in shown.items() if name not in unknown}
+
+
+def fitted(block: JSONObject, revision: Revision) -> JSONObject:
+    """Return content in a form that the revision has: words, where it has none."""
+    kind = block.get("type")
+    if kind == "audio" and not revision.has_annotations:  # both came with 2025-03-26
+        return {"type": "text", "text": f"[audio, {block['mimeType']}]"}
+    if kind == "resource_link" and not revision.has_structured_content:
+        return {"type": "text", "text": str(block["uri"])}
+    return block
 
 
 def _annotations(spec: ToolSpec) -> JSONObject:
@@ -132,6 +169,9 @@ def _wrapped(schema: JSONObject) -> JSONObject:
 
 def tool_result(tool: Tool, result: Any, body: bytes, revision: Revision) -> JSONObject:
     """Return a tool's checked result as a call's result: text for the model, structure for programs."""
+    if tool.spec.gives_content:
+        content: JSONObject = {"content": [fitted(block, revision) for block in result]}
+        return {**content, "resultType": "complete"} if revision.has_result_type else content
     text = result if isinstance(result, str) else body.decode()
     answer: JSONObject = {"content": [] if result is None else [{"type": "text", "text": text}]}
     if revision.has_structured_content:

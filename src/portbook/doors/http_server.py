@@ -6,7 +6,7 @@ import contextlib
 import ipaddress
 import logging
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -88,7 +88,9 @@ class _Server(uvicorn.Server):
 class HttpServer:
     """Serves one application on one socket."""
 
-    def __init__(self, app: App, listener: socket.socket) -> None:
+    def __init__(
+        self, app: App, listener: socket.socket, on_stop: Callable[[], None] = lambda: None
+    ) -> None:
         config = uvicorn.Config(
             app,  # pyright: ignore[reportArgumentType] # uvicorn's ASGI types are narrower than the specification's
             http=_BoundedHead,
@@ -104,6 +106,7 @@ class HttpServer:
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         self._server = _Server(config)
         self._listener = listener
+        self._on_stop = on_stop
 
     async def serve(self) -> None:
         """Answer requests until stopped, then finish those in flight."""
@@ -112,3 +115,4 @@ class HttpServer:
     def stop(self) -> None:
         """Take no more connections and finish what is in flight."""
         self._server.should_exit = True
+        self._on_stop()  # streams that nothing else would end

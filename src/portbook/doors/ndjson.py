@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import threading
 from collections.abc import Callable
 from typing import Final
@@ -50,6 +51,7 @@ class NdjsonDoor:
             while chunk := await self._reader.read():
                 await self._serve_all(splitter.feed(chunk))
             await self._serve_all(splitter.close())
+            self._conversation.close()  # nobody can answer any more, or take anything back
             while self._running and self._broken is None:
                 await self._one_ended()
             if self._flusher is not None:
@@ -123,14 +125,15 @@ class NdjsonDoor:
             if its_key == key:
                 task.cancel()
 
-    def _emit(self, message: bytes, is_wanted: Callable[[], bool]) -> None:
+    def _emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
         """Send a message of our own; from any thread, and before the answer that comes after it.
 
-        Where nobody reads in time it is dropped: it only tells of progress, and a tool must not fill memory.
+        Where nobody reads in time, what is not vital is dropped: a tool must not fill memory.
         """
         if threading.get_ident() != self._thread:
-            self._loop.call_soon_threadsafe(self._emit, message, is_wanted)
-        elif is_wanted() and not self._outlet.is_full:
+            again = functools.partial(self._emit, message, is_wanted, is_vital=is_vital)
+            self._loop.call_soon_threadsafe(again)
+        elif is_wanted() and (is_vital or not self._outlet.is_full):
             self._outlet.put_now(message)
             if self._flusher is None or self._flusher.done():
                 self._flusher = self._loop.create_task(self._outlet.flush_quietly())

@@ -12,7 +12,7 @@ from portbook.errors import Reason
 from portbook.model import Answer, Arrival
 from portbook.wire.framing import MAX_FRAME_BYTES, OVERSIZE, Frame
 
-__all__ = ["JSON_HEADERS", "arrival_of", "key_of", "send_answer", "serve_message"]
+__all__ = ["JSON_HEADERS", "arrival_of", "has_left", "key_of", "read_message", "send_answer", "serve_message"]
 
 # A body over the limit is thrown away as it arrives, so that the sender hears why; but not for ever.
 _MAX_DISCARDED: Final = 128 * MAX_FRAME_BYTES
@@ -42,30 +42,34 @@ async def serve_message(
     A request is refused before anything is read of it where its Host or its Origin is another's, and before
     its body where that is not JSON.
     """
+    frame = await read_message(scope, receive, is_exposed=is_exposed)
+    if frame is None:
+        return  # the sender left before the end of its message
+    if isinstance(frame, Reason):
+        await send_answer(send, await refuse(frame, arrival))
+        return
+    answered = await _unless_left(answer(frame, arrival), receive)
+    if answered is not None:
+        await send_answer(send, answered)
+
+
+async def read_message(scope: Scope, receive: Receive, *, is_exposed: bool) -> Frame | Reason | None:
+    """Return the message of a request, or why it is refused unread; None where its sender left."""
     headers: dict[bytes, bytes] = dict(scope["headers"])
     if not is_own_host(headers, is_exposed=is_exposed):
-        answered = await refuse(Reason.FOREIGN_HOST, arrival)
-    elif not _is_json(headers.get(b"content-type", b"")):
-        answered = await refuse(Reason.NOT_JSON_CONTENT, arrival)
-    else:
-        try:
-            async with asyncio.timeout(_BODY_SECONDS):
-                frame = await _body(receive)
-        except TimeoutError:
-            answered = await refuse(Reason.FRAME_TOO_SLOW, arrival)
-        else:
-            if frame is None:
-                return  # the sender left before the end of its message
-            still_there = await _unless_left(answer(frame, arrival), receive)
-            if still_there is None:
-                return
-            answered = still_there
-    await send_answer(send, answered)
+        return Reason.FOREIGN_HOST
+    if not _is_json(headers.get(b"content-type", b"")):
+        return Reason.NOT_JSON_CONTENT
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            return await _body(receive)
+    except TimeoutError:
+        return Reason.FRAME_TOO_SLOW
 
 
-async def send_answer(send: Send, answer: Answer) -> None:
+async def send_answer(send: Send, answer: Answer, more: Headers | None = None) -> None:
     """Send an answer with the headers that go with it."""
-    await respond(send, answer.status, _headers(answer), answer.body or b"")
+    await respond(send, answer.status, [*_headers(answer), *(more or [])], answer.body or b"")
 
 
 def arrival_of(scope: Scope, route: str) -> Arrival:
@@ -120,7 +124,7 @@ async def _unless_left(answering: Answering, receive: Receive) -> Answer | None:
     call = loop.create_task(_finish(Rest(answering, waiting_for)))
     # A callback, because a task that is cancelled before its first step runs none of its own code.
     call.add_done_callback(lambda _: answering.close())
-    leaving = loop.create_task(_left(receive))
+    leaving = loop.create_task(has_left(receive))
     try:
         await asyncio.wait((call, leaving), return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -134,7 +138,8 @@ async def _finish(rest: Rest) -> Answer:
     return await rest
 
 
-async def _left(receive: Receive) -> None:
+async def has_left(receive: Receive) -> None:
+    """Return when the sender has left."""
     while (await receive())["type"] != "http.disconnect":
         pass
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from portbook.assembly import Assembled
 from portbook.doors.approvals import APPROVALS, decide_approval, list_approvals, show_approval
 from portbook.doors.asgi import App, guarded, route
 from portbook.doors.health import health, livez
 from portbook.doors.home import home
+from portbook.doors.mcp_http import ROUTE as MCP
+from portbook.doors.mcp_http import mcp
+from portbook.doors.mcp_sessions import Sessions
 from portbook.doors.openapi import DOCS, OPENAPI, docs_page, openapi
 from portbook.doors.rest import EXECUTE, TOOLS, execute, execute_tool, tools
 from portbook.doors.rpc import ROUTE, rpc
@@ -14,7 +19,9 @@ from portbook.doors.rpc import ROUTE, rpc
 __all__ = ["routes_of"]
 
 
-def routes_of(served: Assembled, *, is_exposed: bool) -> App:
+def routes_of(
+    served: Assembled, *, is_exposed: bool, warn: Callable[[str], None] = lambda _: None
+) -> App:
     """Return the application with every route; a page is guarded here, what takes a message guards itself."""
     boundary, desk = served.boundary, served.approvals
     pages = {
@@ -35,4 +42,8 @@ def routes_of(served: Assembled, *, is_exposed: bool) -> App:
     routes["POST", EXECUTE] = execute(boundary, is_exposed=is_exposed)
     routes["POST", ROUTE] = rpc(boundary, is_exposed=is_exposed)
     routes["POST", f"{APPROVALS}/{{}}"] = decide_approval(boundary, desk, is_exposed=is_exposed)
+    sessions = Sessions(boundary, served.sessions, warn)
+    served.notices.on_close(sessions.close)
+    for verb, app in mcp(boundary, sessions, is_exposed=is_exposed).items():
+        routes[verb, MCP] = app
     return route(routes)

@@ -7,9 +7,9 @@ from typing import Any
 
 from portbook.executors.tasks import Tasks
 from portbook.executors.workers import ToolExit, Workers
-from portbook.model import JSONObject, Report, Run
+from portbook.model import JSONObject, Run
 from portbook.tools.catalog import Tool
-from portbook.tools.context import reporting
+from portbook.tools.context import calling, reporting
 
 __all__ = ["PythonExecutor"]
 
@@ -31,12 +31,14 @@ class PythonExecutor:
 
         Raises `Refused` where it did not run, `Failed` where it did not end in time, and whatever it raised.
         """
-        spec, report = tool.spec, run.report
+        spec, client = tool.spec, run.client
         assert spec.function is not None
         timeout_s = run.timeout_ms / 1000
         if spec.is_async:
-            return await self._tasks.run(_contained(spec.function, arguments, report), timeout_s)
-        function = spec.function if report is None else _reporting(spec.function, report)
+            is_waiting = None if client is None else lambda: client.is_waiting
+            return await self._tasks.run(_contained(spec.function, arguments, run), timeout_s, is_waiting)
+        is_heard = run.report is not None or client is not None
+        function = _heard(spec.function, run) if is_heard else spec.function
         if spec.is_inline:
             try:
                 return function(arguments)
@@ -47,23 +49,23 @@ class PythonExecutor:
         return await self._workers.run(function, arguments, timeout_s)
 
 
-def _reporting(function: Callable[[JSONObject], Any], report: Report) -> Callable[[JSONObject], Any]:
-    """Return `function` with somewhere to tell its progress."""
+def _heard(function: Callable[[JSONObject], Any], run: Run) -> Callable[[JSONObject], Any]:
+    """Return `function` with somebody to talk to."""
 
-    def run(arguments: JSONObject) -> Any:
-        token = reporting.set(report)
+    def heard(arguments: JSONObject) -> Any:
+        report, client = reporting.set(run.report), calling.set(run.client)
         try:
             return function(arguments)
         finally:
-            reporting.reset(token)
+            calling.reset(client)
+            reporting.reset(report)
 
-    return run
+    return heard
 
 
-async def _contained(
-    function: Callable[[JSONObject], Any], arguments: JSONObject, report: Report | None
-) -> Any:
-    reporting.set(report)  # in the task's own context, which ends with it
+async def _contained(function: Callable[[JSONObject], Any], arguments: JSONObject, run: Run) -> Any:
+    reporting.set(run.report)  # in the task's own context, which ends with it
+    calling.set(run.client)
     try:
         return await function(arguments)
     except (SystemExit, KeyboardInterrupt):  # a task would let these end the whole process

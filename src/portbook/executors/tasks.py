@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from portbook.errors import Failed, Reason
 from portbook.executors.workers import ToolExit
+from portbook.model import InputNeeded
 
 __all__ = ["Tasks"]
 
@@ -29,8 +30,13 @@ class Tasks:
         """Return whether a coroutine that was given up still runs, because it refuses to be cancelled."""
         return bool(self._strays)
 
-    async def run(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float) -> Any:
-        """Return what `coroutine` returns.
+    async def run(
+        self,
+        coroutine: Coroutine[Any, Any, Any],
+        timeout_s: float,
+        is_waiting: Callable[[], bool] | None = None,
+    ) -> Any:
+        """Return what `coroutine` returns; while it `is_waiting` for its caller, its deadline does not pass.
 
         Raises `Failed` where it does not end in time, and whatever it raises.
         """
@@ -42,6 +48,8 @@ class Tasks:
         if not task.done():
             try:
                 await asyncio.wait((task,), timeout=timeout_s)
+                while not task.done() and is_waiting is not None and is_waiting():
+                    await asyncio.wait((task,), timeout=timeout_s)
             finally:
                 if not task.done():
                     self._abandon(task)
@@ -49,7 +57,7 @@ class Tasks:
             raise Failed(Reason.TIMEOUT)
         if task.cancelled():
             raise ToolExit("cancelled itself")
-        if isinstance(task.exception(), Exception | None):
+        if isinstance(task.exception(), Exception | InputNeeded | None):
             return task.result()
         raise ToolExit("exit")
 

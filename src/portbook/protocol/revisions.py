@@ -32,15 +32,17 @@ class Revision:
     """A method's definition describes the JSON-RPC envelope too."""
     has_result_type: bool
     """Results say what they are, and for how long they may be kept."""
+    has_icons: bool
+    """What is listed may have icons, and a stream begins with an event to come back to."""
 
 
 _TABLE = (
-    #        name          handshake batches notes  structured objects  no id  whole  typed
-    Revision("2024-11-05", True,     False,  False, False,     False,   False, False, False),
-    Revision("2025-03-26", True,     True,   True,  False,     False,   False, False, False),
-    Revision("2025-06-18", True,     False,  True,  True,      True,    False, False, False),
-    Revision("2025-11-25", True,     False,  True,  True,      True,    True,  True,  False),
-    Revision("2026-07-28", False,    False,  True,  True,      False,   True,  True,  True),
+    #        name          handshake batches notes  structured objects  no id  whole  typed  icons
+    Revision("2024-11-05", True,     False,  False, False,     False,   False, False, False, False),
+    Revision("2025-03-26", True,     True,   True,  False,     False,   False, False, False, False),
+    Revision("2025-06-18", True,     False,  True,  True,      True,    False, False, False, False),
+    Revision("2025-11-25", True,     False,  True,  True,      True,    True,  True,  False, True),
+    Revision("2026-07-28", False,    False,  True,  True,      False,   True,  True,  True,  True),
 )  # fmt: skip
 
 REVISIONS: Final = {revision.name: revision for revision in _TABLE}

@@ -1,10 +1,22 @@
-"""What a connection has agreed on. Pure: no I/O."""
+"""What a connection has agreed on, and what it wants to hear. Pure: no I/O."""
 
 from __future__ import annotations
 
+from typing import Final, cast
+
+from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, REVISIONS, Revision
 
-__all__ = ["Session", "negotiate"]
+__all__ = ["LEVELS", "Session", "negotiate"]
+
+# How grave a message to a log is, from the least on.
+LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+# What a connection hears that has not said what it wants.
+_DEFAULT_LEVEL: Final = "info"
+
+# What one connection can watch; more would be a way to fill memory.
+_MAX_WATCHED: Final = 1024
 
 
 def negotiate(requested: str) -> Revision:
@@ -13,13 +25,59 @@ def negotiate(requested: str) -> Revision:
 
 
 class Session:
-    """One connection's handshake: none yet, or the revision that it settled."""
+    """One connection's handshake: none yet, or what it settled, and what the client asked for since."""
 
-    __slots__ = ("revision",)
+    __slots__ = ("capabilities", "changes", "level", "revision", "watched")
 
     def __init__(self) -> None:
         self.revision: Revision | None = None
+        self.capabilities: JSONObject = {}
+        """What the client said that it can do."""
+        self.level = _DEFAULT_LEVEL
+        """The least grave of log messages that it wants."""
+        self.watched: set[str] = set()
+        """The resources that it wants to hear of."""
+        self.changes = 0
+        """Goes up with every change: whoever writes sessions down sees by it that there is something new."""
 
-    def agree(self, revision: Revision) -> None:
+    def agree(self, revision: Revision, capabilities: JSONObject | None = None) -> None:
         """Note what `initialize` settled."""
         self.revision = revision
+        self.capabilities = capabilities or {}
+        self.changes += 1
+
+    def hear_from(self, level: str) -> None:
+        """Note the least grave of log messages that the client wants."""
+        self.level = level
+        self.changes += 1
+
+    def unwatch(self, uri: str) -> None:
+        """Note that the client no longer wants to hear of a resource."""
+        self.watched.discard(uri)
+        self.changes += 1
+
+    def watch(self, uri: str) -> bool:
+        """Note that the client wants to hear of a resource; return whether there was room for it."""
+        if len(self.watched) >= _MAX_WATCHED and uri not in self.watched:
+            return False
+        self.watched.add(uri)
+        self.changes += 1
+        return True
+
+    def as_data(self) -> JSONObject:
+        """Return the session as it can be written down."""
+        return {
+            "revision": None if self.revision is None else self.revision.name,
+            "capabilities": self.capabilities,
+            "level": self.level,
+            "watched": cast("JSON", sorted(self.watched)),
+        }
+
+    @classmethod
+    def from_data(cls, data: JSONObject) -> Session:
+        """Return the session that was written down."""
+        session = cls()
+        session.agree(REVISIONS[cast("str", data["revision"])], cast("JSONObject", data["capabilities"]))
+        session.level = cast("str", data["level"])
+        session.watched = set(cast("list[str]", data["watched"]))
+        return session

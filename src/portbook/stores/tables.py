@@ -75,6 +75,14 @@ CREATE TABLE caller_key (
     made_at    TEXT NOT NULL,
     revoked_at TEXT
 ) STRICT;
+
+CREATE TABLE session (
+    digest  TEXT NOT NULL PRIMARY KEY,
+    bound   TEXT NOT NULL,
+    state   TEXT NOT NULL,
+    seen_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX session_by_time ON session (seen_at);
 """
 
 

@@ -1,14 +1,20 @@
-"""The tools that are served, each with its compiled contract. Built once, then only read. Pure: no I/O."""
+"""What is served, each with its compiled contract. Built once, then only read. Pure: no I/O.
+
+Tools are found by their name, prompts too; resources by their URI, or by the template that it fits.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from portbook.canonical import fingerprint
+from portbook.model import JSONObject, Kind
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
 from portbook.tools.spec import BadTool, ToolSpec, require_slug
+from portbook.tools.uri_templates import UriTemplate
 
 __all__ = ["Catalog", "Tool"]
 
@@ -24,37 +30,75 @@ class Tool:
     """Changes when what the tool is does: what an approval is bound to."""
 
 
-class Catalog:
-    """Finds a tool by its name, exactly: no folding of case, no guessing."""
+# How authors declare one, for messages.
+_DECORATORS: Final[dict[Kind, str]] = {
+    "tool": "@toolset.tool(name=...)",
+    "resource": "@toolset.resource(uri)",
+    "prompt": "@toolset.prompt(name=...)",
+    "completion": "complete=...",
+}
 
-    __slots__ = ("_tools",)
+
+class Catalog:
+    """Finds what is called by its name, exactly: no folding of case, no guessing."""
+
+    __slots__ = ("_served", "_templates", "_tools")
 
     def __init__(self, specs: Iterable[ToolSpec]) -> None:
         """Compile every contract.
 
         Raises `BadTool` for a name that is taken or impossible, or a schema that does not compile.
         """
-        self._tools: dict[str, Tool] = {}
+        self._served: dict[tuple[Kind, str], Tool] = {}
         for spec in specs:
-            require_slug(spec.name)
-            if spec.name in self._tools:
+            if spec.kind == "tool":
+                require_slug(spec.name)
+            if (spec.kind, spec.name) in self._served:
                 raise BadTool(
-                    f"tool {spec.name!r} is declared twice; rename one with @toolset.tool(name=...)"
+                    f"{spec.kind} {spec.name!r} is declared twice; rename one with {_DECORATORS[spec.kind]}"
                 )
-            self._tools[spec.name] = Tool(
+            self._served[spec.kind, spec.name] = Tool(
                 spec,
                 _compiled(spec, "input", spec.input_schema),
                 _compiled(spec, "output", spec.output_schema),
                 fingerprint(spec.definition()),
             )
+        self._tools = {name: tool for (kind, name), tool in self._served.items() if kind == "tool"}
+        self._templates = [
+            (UriTemplate(name), tool)
+            for (kind, name), tool in sorted(self._served.items())
+            if kind == "resource" and UriTemplate.is_one(name)
+        ]
 
-    def find(self, name: str) -> Tool | None:
-        """Return the tool of this name, or None."""
-        return self._tools.get(name)
+    def find(self, name: str, kind: Kind = "tool") -> Tool | None:
+        """Return the tool of this name, or what else of that `kind` is called so; None where nothing is."""
+        tool = self._tools.get(name) if kind == "tool" else self._served.get((kind, name))
+        return tool if tool is None or tool.spec.is_on else None
+
+    def locate(self, uri: str) -> tuple[str, JSONObject] | None:
+        """Return the name of the resource that `uri` is of, and what its template takes from it."""
+        if ("resource", uri) in self._served and not UriTemplate.is_one(uri):
+            return uri, {}
+        for template, tool in self._templates:
+            found = template.match(uri)
+            if found is not None:
+                return tool.spec.name, dict(found)
+        return None
+
+    def of(self, kind: Kind) -> list[Tool]:
+        """Return all of a kind that are on, ordered by name."""
+        return sorted(
+            (tool for (its, _), tool in self._served.items() if its == kind and tool.spec.is_on),
+            key=lambda tool: tool.spec.name,
+        )
+
+    def has(self, kind: Kind) -> bool:
+        """Return whether there is anything of a kind, on or off."""
+        return any(its == kind for its, _ in self._served)
 
     def __iter__(self) -> Iterator[Tool]:
         """Iterate over the tools, ordered by name."""
-        return iter(sorted(self._tools.values(), key=lambda tool: tool.spec.name))
+        return iter(self.of("tool"))
 
     def __len__(self) -> int:
         return len(self._tools)
@@ -64,4 +108,4 @@ def _compiled(spec: ToolSpec, side: str, schema: object) -> Validator:
     try:
         return validator_for(schema)
     except BadSchema as error:
-        raise BadTool(f"tool {spec.name!r}, {side} schema: {error}") from None
+        raise BadTool(f"{spec.kind} {spec.name!r}, {side} schema: {error}") from None

@@ -22,10 +22,11 @@ from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSONObject
 from portbook.schema.references import DIALECT
 from portbook.schema.wording import escape_pointer
+from portbook.tools.content import Content, blocks_of
 from portbook.tools.context import Context
-from portbook.tools.spec import BadTool, Effect, ToolSpec
+from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec
 
-__all__ = ["spec_from_function"]
+__all__ = ["bind_arguments", "jsonable", "place_of", "runner", "spec_from_function"]
 
 _KEYWORD_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -61,6 +62,11 @@ def spec_from_function(
     is_effect_declared: bool = True,
     is_inline: bool,
     timeout_ms: int | None,
+    shown: JSONObject | None = None,
+    given_schema: JSONObject | None = None,
+    task: TaskUse = "never",
+    detaches: bool = True,
+    switch: Switch | None = None,
 ) -> ToolSpec:
     """Return the tool that `function` is.
 
@@ -68,15 +74,19 @@ def spec_from_function(
     """
     is_async = inspect.iscoroutinefunction(function)
     if is_async and is_inline:
-        raise BadTool(f"{_place(function)}: inline is for plain functions; drop it or drop async")
+        raise BadTool(f"{place_of(function)}: inline is for plain functions; drop it or drop async")
     try:
         hints = typing.get_type_hints(function, include_extras=True)
-        bind, input_schema = _arguments(function, hints)
-        finish, output_schema = _result(hints)
+        if given_schema is None:
+            bind, input_schema = bind_arguments(function, hints)
+        else:
+            bind, input_schema = _bind_as_given(function, hints), given_schema
+        gives_content = _is_content(hints.get("return"))
+        finish, output_schema = (_as_content, True) if gives_content else _result(hints)
     except BadTool:
         raise
     except (pydantic.PydanticUserError, SchemaError, NameError, TypeError, ValueError) as error:
-        raise BadTool(f"{_place(function)}: its type hints make no schema: {_line_of(error)}") from None
+        raise BadTool(f"{place_of(function)}: its type hints make no schema: {_line_of(error)}") from None
     return ToolSpec(
         name=name,
         description=description or inspect.getdoc(function) or "",
@@ -84,15 +94,26 @@ def spec_from_function(
         output_schema=output_schema,
         effect=effect,
         is_effect_declared=is_effect_declared,
-        function=_run_async(function, bind, finish) if is_async else _run(function, bind, finish),
+        function=runner(function, bind, finish),
         is_async=is_async,
         is_inline=is_inline,
         timeout_ms=timeout_ms,
+        shown=shown or {},
+        gives_content=gives_content,
+        task=task,
+        detaches=detaches,
+        switch=switch,
     )
 
 
 _Bind = Callable[[JSONObject], dict[str, Any]]
 _Finish = Callable[[Any], Any]
+
+
+def runner(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
+    """Return `function` as something that takes checked arguments and returns JSON, awaited where it is."""
+    run = _run_async if inspect.iscoroutinefunction(function) else _run
+    return run(function, bind, finish)
 
 
 def _run(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
@@ -109,7 +130,11 @@ def _run_async(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Ca
     return run
 
 
-def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bind, JSONObject]:
+def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bind, JSONObject]:
+    """Return what makes a function's arguments of checked JSON, and the schema to check that by.
+
+    Raises `BadTool` where its signature allows no such thing.
+    """
     # Fields get names of our own: a parameter may be called `schema` or `_x`, a model's field may not.
     fields: dict[str, Any] = {}
     names: list[tuple[str, str]] = []
@@ -117,16 +142,16 @@ def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bi
     for at, parameter in enumerate(inspect.signature(function).parameters.values()):
         if parameter.kind not in _KEYWORD_KINDS:
             raise BadTool(
-                f"{_place(function)}: parameter {parameter} cannot be passed by name; give each one a name"
+                f"{place_of(function)}: parameter {parameter} cannot be passed by name; give each one a name"
             )
         if _is_context(hints.get(parameter.name)):
             if context is not None:
-                raise BadTool(f"{_place(function)}: one parameter may be a Context; drop {parameter.name}")
+                raise BadTool(f"{place_of(function)}: one parameter may be a Context; drop {parameter.name}")
             context = parameter.name  # ours to give, not the caller's to send
             continue
         if isinstance(parameter.default, FieldInfo):
             raise BadTool(
-                f"{_place(function)}: parameter {parameter.name} has a Field as its default, which a plain "
+                f"{place_of(function)}: parameter {parameter.name} has a Field as its default, which a plain "
                 f"call would pass on as the value; write {parameter.name}: Annotated[..., Field(...)] instead"
             )
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
@@ -152,6 +177,33 @@ def _arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bi
     return bind, schema
 
 
+def _bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> _Bind:
+    contexts = [name for name, hint in hints.items() if name != "return" and _is_context(hint)]
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in (*_KEYWORD_KINDS, inspect.Parameter.VAR_KEYWORD):
+            raise BadTool(
+                f"{place_of(function)}: parameter {parameter} cannot be passed by name; give each one a name"
+            )
+
+    def bind(arguments: JSONObject) -> dict[str, Any]:
+        return {**arguments, **{name: Context() for name in contexts}}
+
+    return bind
+
+
+def _is_content(hint: Any) -> bool:
+    if isinstance(hint, type) and issubclass(hint, Content):
+        return True
+    return any(_is_content(each) for each in typing.get_args(hint))
+
+
+def _as_content(value: Any) -> Any:
+    try:
+        return blocks_of(value)
+    except TypeError as error:
+        raise Failed(Reason.BAD_RESULT, (Finding("", str(error), "content", ""),)) from None
+
+
 def _is_context(hint: Any) -> bool:
     return hint is Context or Context in typing.get_args(hint)
 
@@ -170,6 +222,14 @@ def _result(hints: dict[str, Any]) -> tuple[_Finish, JSONObject | bool]:
     return _guarded(dump), _schema_of(
         lambda: adapter.json_schema(schema_generator=_Schemas, mode="serialization")
     )
+
+
+def jsonable(value: Any) -> Any:
+    """Return `value` as JSON.
+
+    Raises `Failed` where it has a part that cannot be written so.
+    """
+    return _guarded(to_jsonable_python)(value)
 
 
 def _guarded(dump: _Finish) -> _Finish:
@@ -207,7 +267,8 @@ def _line_of(error: Exception) -> str:
     return str(error).splitlines()[-1 if isinstance(error, SchemaError) else 0]
 
 
-def _place(function: Callable[..., Any]) -> str:
+def place_of(function: Callable[..., Any]) -> str:
+    """Return where a function stands, for a message about it."""
     code = getattr(function, "__code__", None)
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
     return f"tool function {getattr(function, '__name__', function)!s}{where}"

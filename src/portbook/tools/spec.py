@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from portbook.model import JSONObject
+from portbook.model import JSON, JSONObject, Kind
 from portbook.tools.operation import HttpOperation
 
-__all__ = ["TOOL_PREFIX", "BadTool", "Effect", "ToolSpec", "is_slug", "require_slug", "slug_of"]
+__all__ = [
+    "SKILL_SCHEME",
+    "TOOL_PREFIX",
+    "BadTool",
+    "Effect",
+    "Switch",
+    "TaskUse",
+    "ToolSpec",
+    "is_slug",
+    "require_slug",
+    "slug_of",
+]
 
 TOOL_PREFIX: Final = "mcp.tool:"
+SKILL_SCHEME: Final = "skill://"
 
 # The envelope contract's tool identifier without its prefix; MCP allows names of at most 128 characters.
 _SLUG = re.compile(r"[a-z0-9_.]{1,128}", re.ASCII)
@@ -31,9 +43,22 @@ class Effect(StrEnum):
     DESTRUCTIVE = "destructive"
 
 
+# Whether a call may go on as a task that its caller looks after: never, where the caller can, or only so.
+TaskUse = Literal["never", "optional", "required"]
+
+
+class Switch:
+    """Whether something is served at the moment. Read on every call, turned by its author."""
+
+    __slots__ = ("is_on",)
+
+    def __init__(self) -> None:
+        self.is_on = True
+
+
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool, before its schemas are compiled."""
+    """One tool, resource or prompt, before its schemas are compiled."""
 
     name: str
     description: str
@@ -51,6 +76,31 @@ class ToolSpec:
     """The tool's own deadline; without one, the boundary's."""
     is_effect_declared: bool = True
     """Whether somebody said what its effect is; else it counts as one that writes."""
+    kind: Kind = "tool"
+    completes: Literal["prompt", "resource"] | None = None
+    """What a completion is for."""
+    shown: JSONObject = field(default_factory=dict[str, JSON])
+    """What listings say of it beside its name and contract: a title, icons, a MIME type."""
+    gives_content: bool = False
+    """Its result is a list of MCP content, not a value."""
+    task: TaskUse = "never"
+    detaches: bool = True
+    """Whether a call that may be a task is one from its start; otherwise the tool says when."""
+    switch: Switch | None = None
+    skill: JSONObject | None = None
+    """The entry of the Agent Skill that this resource is the `SKILL.md` of."""
+
+    @property
+    def policy_kind(self) -> Literal["tool", "resource", "prompt"]:
+        """Return what rules know it as: a completion is for a prompt or a resource, and judged as such."""
+        if self.kind == "completion":
+            return self.completes or "prompt"
+        return self.kind
+
+    @property
+    def is_on(self) -> bool:
+        """Return whether it is served at the moment."""
+        return self.switch is None or self.switch.is_on
 
     @property
     def identifier(self) -> str:

@@ -1,9 +1,15 @@
-"""`Toolset`: how Python functions become tools.
+"""`Toolset`: how Python functions become tools, resources and prompts.
 
     toolset = Toolset("orders")
 
     @toolset.tool(effect="read")
     def get_order(order_id: str) -> Order: ...
+
+    @toolset.resource("orders://{order_id}", mime_type="application/json")
+    def order_text(order_id: str) -> str: ...
+
+    @toolset.prompt
+    def complain(order_id: str) -> str: ...
 
 The label is for people and never prefixes a name. Schemas are made when the tools are served, not when the
 decorator runs, so that type hints may name what stands further down in the file.
@@ -11,22 +17,47 @@ decorator runs, so that type hints may name what stands further down in the file
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, TypeVar, overload
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
-from portbook.tools.spec import BadTool, Effect, ToolSpec, require_slug
+from portbook.model import JSONObject, Kind
+from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec, require_slug
+from portbook.tools.uri_templates import UriTemplate
 
-__all__ = ["Toolset"]
+__all__ = ["Changed", "Complete", "Toolset"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+# Suggestions for one argument: a list to choose from, or a function of what was typed so far.
+Complete = Sequence[str] | Callable[[str], Sequence[str]]
+
+
+class Changed(NamedTuple):
+    """Something that clients may want to hear of: a list has changed, or what a resource holds."""
+
+    kind: Kind
+    uri: str | None = None
+
+
+class _Declared(NamedTuple):
+    function: Callable[..., Any]
+    options: dict[str, Any]
+
 
 class Toolset:
-    """A named set of functions to be served as tools."""
+    """A named set of functions to be served."""
 
     def __init__(self, label: str) -> None:
         self.label = label
-        self._declared: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {}
+        self._declared: dict[str, _Declared] = {}
+        self._resources: dict[str, _Declared] = {}
+        self._prompts: dict[str, _Declared] = {}
+        self._skills: list[Path] = []
+        self._switches: dict[tuple[Kind, str], Switch] = {}
+        self._watchers: list[Callable[[Changed], None]] = []
+        self._turning = threading.Lock()
 
     @overload
     def tool(self, function: _F) -> _F: ...
@@ -39,6 +70,11 @@ class Toolset:
         effect: Literal["read", "write", "destructive"] | None = None,
         inline: bool = False,
         timeout_ms: int | None = None,
+        title: str | None = None,
+        icons: Sequence[JSONObject] = (),
+        input_schema: JSONObject | None = None,
+        task: TaskUse = "never",
+        detach: bool = True,
     ) -> Callable[[_F], _F]: ...
     def tool(
         self,
@@ -49,12 +85,21 @@ class Toolset:
         effect: Literal["read", "write", "destructive"] | None = None,
         inline: bool = False,
         timeout_ms: int | None = None,
+        title: str | None = None,
+        icons: Sequence[JSONObject] = (),
+        input_schema: JSONObject | None = None,
+        task: TaskUse = "never",
+        detach: bool = True,
     ) -> _F | Callable[[_F], _F]:
         """Declare a function as a tool; it stays the function it was.
 
         A plain function runs in a worker thread, where its deadline holds even if it hangs. `inline=True`
         runs it on the event loop, with no deadline: only for quick, pure functions. A tool that does not
         declare its effect counts as one that writes.
+
+        `input_schema` takes the place of the one that the type hints say; the function then gets its
+        arguments by name, as they came. With `task`, a call goes on as a task where the client knows those:
+        from its start, or with `detach=False` from where the function says `context.detach()`.
 
         Raises `BadTool` for a name, an effect or a deadline that a tool cannot have.
         """
@@ -75,19 +120,172 @@ class Toolset:
                 "is_effect_declared": effect is not None,
                 "is_inline": inline,
                 "timeout_ms": timeout_ms,
+                "shown": _shown(title=title, icons=list(icons) or None),
+                "given_schema": input_schema,
+                "task": task,
+                "detaches": detach,
+                "switch": self._switch("tool", tool_name),
             }
-            self._declared[tool_name] = (target, options)
+            self._declared[tool_name] = _Declared(target, options)
             return target
 
         return declare if function is None else declare(function)
 
-    def specs(self) -> list[ToolSpec]:
-        """Return the declared tools with the schemas that their type hints say.
+    def resource(
+        self,
+        uri: str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        title: str | None = None,
+        icons: Sequence[JSONObject] = (),
+        annotations: JSONObject | None = None,
+        complete: Mapping[str, Complete] | None = None,
+        timeout_ms: int | None = None,
+    ) -> Callable[[_F], _F]:
+        """Declare a function that reads a resource; `{name}` in its `uri` is a parameter of the function.
 
-        Raises `BadTool` where a signature cannot be a tool's.
+        It returns text, bytes, or a list of `Blob`. What else it returns is written as JSON.
+
+        Raises `BadTool` for an address that a resource cannot have.
         """
-        from portbook.tools.functions import spec_from_function  # pydantic, only where functions are served
+        template = UriTemplate(uri)
 
-        return [
+        def declare(target: _F) -> _F:
+            if uri in self._resources:
+                raise BadTool(f"resource {uri!r} is declared twice in this toolset; drop one")
+            self._resources[uri] = _Declared(
+                target,
+                {
+                    "names": template.names,
+                    "description": description,
+                    "shown": _shown(
+                        name=name or getattr(target, "__name__", uri),
+                        title=title,
+                        mimeType=mime_type,
+                        icons=list(icons) or None,
+                        annotations=annotations,
+                    ),
+                    "complete": dict(complete or {}),
+                    "timeout_ms": timeout_ms,
+                    "switch": self._switch("resource", uri),
+                },
+            )
+            return target
+
+        return declare
+
+    @overload
+    def prompt(self, function: _F) -> _F: ...
+    @overload
+    def prompt(
+        self,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        title: str | None = None,
+        icons: Sequence[JSONObject] = (),
+        complete: Mapping[str, Complete] | None = None,
+        timeout_ms: int | None = None,
+    ) -> Callable[[_F], _F]: ...
+    def prompt(
+        self,
+        function: _F | None = None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        title: str | None = None,
+        icons: Sequence[JSONObject] = (),
+        complete: Mapping[str, Complete] | None = None,
+        timeout_ms: int | None = None,
+    ) -> _F | Callable[[_F], _F]:
+        """Declare a function that makes a prompt; its parameters are texts.
+
+        It returns text, content, a `Message`, or a list of them.
+
+        Raises `BadTool` for a name that is taken.
+        """
+
+        def declare(target: _F) -> _F:
+            prompt_name = name if name is not None else getattr(target, "__name__", "")
+            if not 0 < len(prompt_name) <= 128 or not prompt_name.isprintable():
+                raise BadTool(f"prompt name {prompt_name[:40]!r}: use 1 to 128 printable characters")
+            if prompt_name in self._prompts:
+                raise BadTool(f"prompt {prompt_name!r} is declared twice in this toolset; rename one")
+            self._prompts[prompt_name] = _Declared(
+                target,
+                {
+                    "description": description,
+                    "shown": _shown(title=title, icons=list(icons) or None),
+                    "complete": dict(complete or {}),
+                    "timeout_ms": timeout_ms,
+                    "switch": self._switch("prompt", prompt_name),
+                },
+            )
+            return target
+
+        return declare if function is None else declare(function)
+
+    def skills(self, folder: str | Path) -> None:
+        """Serve the Agent Skills of a folder: each folder in it that has a `SKILL.md` is one."""
+        self._skills.append(Path(folder))
+
+    def enable(self, name: str, kind: Kind = "tool") -> None:
+        """Serve something again that was taken out; clients are told that the list has changed."""
+        self._turn(kind, name, on=True)
+
+    def disable(self, name: str, kind: Kind = "tool") -> None:
+        """Take something out for now, as if it were not there; clients are told."""
+        self._turn(kind, name, on=False)
+
+    def updated(self, uri: str) -> None:
+        """Tell clients that watch a resource that it holds something else now. From any thread."""
+        self._tell(Changed("resource", uri))
+
+    def watch(self, watcher: Callable[[Changed], None]) -> None:
+        """Have `watcher` told of every change, from whichever thread makes it."""
+        self._watchers.append(watcher)
+
+    def _switch(self, kind: Kind, name: str) -> Switch:
+        return self._switches.setdefault((kind, name), Switch())
+
+    def _turn(self, kind: Kind, name: str, *, on: bool) -> None:
+        if (kind, name) not in self._switches:
+            raise BadTool(f"{kind} {name!r}: not in this toolset")
+        with self._turning:
+            switch = self._switches[kind, name]
+            is_other, switch.is_on = switch.is_on != on, on
+        if is_other:
+            self._tell(Changed(kind))
+
+    def _tell(self, changed: Changed) -> None:
+        for watcher in self._watchers:
+            watcher(changed)
+
+    def specs(self) -> list[ToolSpec]:
+        """Return what was declared, with the schemas that type hints say.
+
+        Raises `BadTool` where a signature cannot be that of what it was declared as.
+        """
+        # pydantic, only where functions are served
+        from portbook.tools.functions import spec_from_function
+        from portbook.tools.offers import specs_from_prompt, specs_from_resource
+
+        specs = [
             spec_from_function(name, target, **options) for name, (target, options) in self._declared.items()
         ]
+        for uri, (target, options) in self._resources.items():
+            specs.extend(specs_from_resource(uri, target, **options))
+        for name, (target, options) in self._prompts.items():
+            specs.extend(specs_from_prompt(name, target, **options))
+        if self._skills:
+            from portbook.tools.skills import specs_from_skills
+
+            for folder in self._skills:
+                specs.extend(specs_from_skills(folder))
+        return specs
+
+
+def _shown(**members: Any) -> JSONObject:
+    return {name: value for name, value in members.items() if value is not None}

@@ -158,21 +158,21 @@ def violations_of(findings: tuple[Finding, ...]) -> list[dict[str, str]]:
     ]
 
 
-def generic_error(ending: Ending) -> dict[str, object]:
+def generic_error(ending: Ending, revision: str = "") -> dict[str, object]:
     """Return the error object of a refusal or failure outside of the envelope contract."""
     row = ending.row
     data: dict[str, object] = {"reason": ending.reason.value, "hint": row.sentence, **ending.details}
     # The sender can mend its own message; where a tool broke its promise, only the record says how.
     if ending.findings and row.stage.is_senders_fault:
         data["violations"] = violations(ending)
-    return {"code": row.jsonrpc, "message": row.jsonrpc_message, "data": data}
+    return {"code": row.code_in(revision), "message": row.jsonrpc_message, "data": data}
 
 
-def refusal_frame(ending: Ending, token: bytes | None) -> bytes:
+def refusal_frame(ending: Ending, token: bytes | None, revision: str = "") -> bytes:
     """Return the answer to a message that was not served; without a token, it has no id at all."""
     if ending.reason is Reason.FRAME_TOO_LARGE:
         return result_frame(NO_ID.token, OVERSIZE_RESULT)
-    error = generic_error(ending)
+    error = generic_error(ending, revision)
     if token is None:
         return b'{"jsonrpc":"2.0","error":' + json_bytes(error) + b"}"
     return error_frame(token, error)

@@ -1,0 +1,60 @@
+"""Refusals and failures as MCP tells them: words for a model, data for programs, a status for HTTP. Pure."""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+from portbook.errors import Ending, Reason, Stage
+from portbook.model import JSON, JSONObject
+from portbook.protocol.revisions import Revision
+from portbook.wire.jsonrpc import violations
+
+__all__ = ["status_of", "told_to_model"]
+
+# Where a request went wrong before anybody looked at what it calls.
+_EARLY: Final = (Stage.FRAME, Stage.PARSE, Stage.CLASSIFY, Stage.READ)
+
+_ALWAYS: Final = (Reason.UNAUTHORIZED, Reason.UNSUPPORTED_REVISION, Reason.HEADER_MISMATCH)
+
+
+def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
+    """Return a refusal or failure as a result: words for the model, data for programs."""
+    findings = ending.findings if ending.row.stage.is_senders_fault else ()
+    lines = [
+        ending.row.sentence,
+        *(f"{finding.pointer or '(root)'}: {finding.message}" for finding in findings[:20]),
+        *(f"{name}: {value}" for name, value in ending.details.items()),
+    ]
+    refusal: JSONObject = {
+        "reason": ending.reason.value,
+        "violations": cast("JSON", violations(ending) if findings else []),
+        "retryable": ending.is_retryable,
+        "policy_violation": ending.row.rest == "POLICY_VIOLATION",
+        **cast("JSONObject", ending.details),
+    }
+    result: JSONObject = {
+        "content": [{"type": "text", "text": "\n".join(lines)}],
+        "isError": True,
+        "_meta": {"portbook/refusal": refusal},
+    }
+    return {**result, "resultType": "complete"} if revision.has_result_type else result
+
+
+def status_of(ending: Ending, revision: Revision | None) -> int:
+    """Return the HTTP status of an error.
+
+    1. Without a valid key it is 401, everywhere, and 400 where headers are wrong.
+    2. What is no message at all, or in no revision, has its reason's own status.
+    3. Clients of the handshake era read errors of answered requests with 200 alone.
+    4. Later ones want 404 for an unknown method, and 400 for what they could have known.
+    """
+    row = ending.row
+    if ending.reason in _ALWAYS:
+        return row.http
+    if revision is None or row.stage in (Stage.FRAME, Stage.PARSE):
+        return row.http
+    if revision.has_handshake:
+        return 200
+    if row.stage in _EARLY or ending.reason is Reason.MISSING_CAPABILITY:
+        return row.http
+    return 200

@@ -1,0 +1,158 @@
+"""What a tool can ask of its caller: a form, a page to open, a model's answer, the folders it works in.
+
+Each question knows its MCP request, what the client must be able to do for it, and how to read the answer.
+Pure: no I/O.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple, cast
+
+from portbook.model import JSON, JSONObject
+from portbook.schema.cache import validator_for
+
+__all__ = ["Answered", "Form", "OpenPage", "Question", "Roots", "Sample", "Sampled", "method_needs"]
+
+# What a client must have declared to be asked with a method.
+_NEEDS: Final = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+
+
+class Answered(NamedTuple):
+    """What a person answered: whether they did, and what they filled in."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: JSONObject
+
+    @property
+    def is_accepted(self) -> bool:
+        """Return whether they said yes."""
+        return self.action == "accept"
+
+
+class Sampled(NamedTuple):
+    """What the client's model said."""
+
+    text: str
+    message: JSONObject
+    """The whole answer: role, content, model, and why it stopped."""
+
+
+class Question:
+    """Something to ask."""
+
+    __slots__ = ()
+
+    def request(self) -> JSONObject:
+        """Return it as MCP's request: a method and its params."""
+        raise NotImplementedError
+
+    def read(self, answer: JSONObject) -> Any:
+        """Return what the answer says; None where it is none to this question."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Form(Question):
+    """A form for a person: a sentence, and a schema of flat properties to fill in."""
+
+    message: str
+    schema: JSONObject = field(default_factory=lambda: cast("JSONObject", {"properties": {}}))
+
+    def request(self) -> JSONObject:
+        """Return it as MCP's request."""
+        schema: JSONObject = {"type": "object", **self.schema}
+        return {
+            "method": "elicitation/create",
+            "params": {"message": self.message, "requestedSchema": schema},
+        }
+
+    def read(self, answer: JSONObject) -> Answered | None:
+        """Return what the person said, where what they filled in is what was asked for."""
+        action, content = answer.get("action"), answer.get("content")
+        if action not in ("accept", "decline", "cancel"):
+            return None
+        given = content if isinstance(content, dict) else {}
+        if action == "accept" and not validator_for({"type": "object", **self.schema}).is_valid(given):
+            return None
+        return Answered(cast("Any", action), given if action == "accept" else {})
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPage(Question):
+    """A page for a person to open, for what must not pass through the client: a password, a payment."""
+
+    message: str
+    url: str
+    identifier: str = ""
+    """Names it in the handshake era, so that the client can be told when it is done."""
+
+    def request(self) -> JSONObject:
+        """Return it as MCP's request."""
+        own: JSONObject = {"elicitationId": self.identifier} if self.identifier else {}
+        params: JSONObject = {"mode": "url", "message": self.message, "url": self.url, **own}
+        return {"method": "elicitation/create", "params": params}
+
+    def read(self, answer: JSONObject) -> Answered | None:
+        """Return whether the person agreed to open it."""
+        action = answer.get("action")
+        return Answered(cast("Any", action), {}) if action in ("accept", "decline", "cancel") else None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(Question):
+    """Something for the client's model to answer."""
+
+    prompt: str
+    max_tokens: int = 1000
+    system: str | None = None
+    more: JSONObject = field(default_factory=dict[str, JSON])
+    """Further params of `sampling/createMessage`."""
+
+    def request(self) -> JSONObject:
+        """Return it as MCP's request."""
+        params: JSONObject = {
+            "messages": [{"role": "user", "content": {"type": "text", "text": self.prompt}}],
+            "maxTokens": self.max_tokens,
+        }
+        if self.system is not None:
+            params["systemPrompt"] = self.system
+        return {"method": "sampling/createMessage", "params": {**params, **self.more}}
+
+    def read(self, answer: JSONObject) -> Sampled | None:
+        """Return what the model said."""
+        content = answer.get("content")
+        if "role" not in answer or "model" not in answer:
+            return None
+        blocks = content if isinstance(content, list) else [content]
+        texts = [block.get("text") for block in blocks if isinstance(block, dict)]
+        return Sampled("".join(text for text in texts if isinstance(text, str)), answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Roots(Question):
+    """The folders and files that the client works in."""
+
+    def request(self) -> JSONObject:
+        """Return it as MCP's request."""
+        return {"method": "roots/list", "params": {}}
+
+    def read(self, answer: JSONObject) -> list[JSONObject] | None:
+        """Return the roots, each with its `uri` and perhaps a `name`."""
+        roots = answer.get("roots")
+        if not isinstance(roots, list):
+            return None
+        return [root for root in roots if isinstance(root, dict)]
+
+
+def method_needs(request: JSONObject) -> JSONObject:
+    """Return the client capabilities that a request needs, as MCP writes them."""
+    method = cast("str", request["method"])
+    params = request.get("params")
+    if isinstance(params, dict) and params.get("mode") == "url":
+        return {"elicitation": {"url": {}}}
+    return {_NEEDS[method]: {}}

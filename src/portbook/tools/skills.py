@@ -1,0 +1,110 @@
+"""Agent Skills from a folder: each folder in it with a `SKILL.md` is one, and its files are resources.
+
+A skill is read whole when it is declared. Its entry has the digest and size of every file, so what is served
+must be what was read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, cast
+
+from portbook.model import JSON, JSONObject
+from portbook.schema.references import DIALECT
+from portbook.tools.content import Blob
+from portbook.tools.frontmatter import BadFrontmatter, frontmatter_of
+from portbook.tools.spec import SKILL_SCHEME, BadTool, Effect, ToolSpec
+
+__all__ = ["specs_from_skills"]
+
+_MANIFEST: Final = "SKILL.md"
+_NAME: Final = re.compile(r"(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
+_PATH: Final = re.compile(r"[A-Za-z0-9._~/-]+", re.ASCII)
+
+# What the extension asks servers to stay below.
+_MAX_FILES: Final = 512
+_MAX_BYTES: Final = 16 * 1024 * 1024
+
+_NOTHING: Final[JSONObject] = {"$schema": DIALECT, "type": "object", "properties": {}}
+
+
+def specs_from_skills(folder: Path) -> list[ToolSpec]:
+    """Return the files of every skill in `folder` as resources.
+
+    Raises `BadTool` for a folder that is not there, or a skill that cannot be served.
+    """
+    if not folder.is_dir():
+        raise BadTool(f"{folder}: no such folder of skills")
+    specs: list[ToolSpec] = []
+    for manifest in sorted(folder.glob(f"*/{_MANIFEST}")):
+        specs.extend(_skill(manifest))
+    return specs
+
+
+def _skill(manifest: Path) -> list[ToolSpec]:
+    folder = manifest.parent
+    try:
+        frontmatter = frontmatter_of(manifest.read_text("utf-8"))
+    except (BadFrontmatter, UnicodeDecodeError) as error:
+        raise BadTool(f"{manifest}: {error}") from None
+    name, description = frontmatter.get("name"), frontmatter.get("description")
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name != folder.name:
+        raise BadTool(f"{manifest}: its name must be that of its folder: a-z, 0-9 and single hyphens")
+    if not isinstance(description, str) or not description:
+        raise BadTool(f"{manifest}: its frontmatter needs a description")
+    files = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    }
+    if len(files) > _MAX_FILES or sum(map(len, files.values())) > _MAX_BYTES:
+        raise BadTool(f"{folder}: a skill has at most {_MAX_FILES} files of {_MAX_BYTES} bytes together")
+    for path in files:
+        if not _PATH.fullmatch(path):
+            raise BadTool(f"{folder / path}: use A-Z, a-z, 0-9, '.', '_', '~' and '-' in names of files")
+    root = f"{SKILL_SCHEME}{name}/"
+    entry: JSONObject = {
+        "uri": root + _MANIFEST,
+        "frontmatter": frontmatter,
+        "resources": cast(
+            "JSON",
+            [
+                {"uri": root + path, "digest": f"sha256:{hashlib.sha256(data).hexdigest()}", "size": len(data)}
+                for path, data in files.items()
+            ],
+        ),
+    }
+    return [
+        _file(root + path, data, name, description, entry if path == _MANIFEST else None)
+        for path, data in files.items()
+    ]
+
+
+def _file(uri: str, data: bytes, name: str, description: str, entry: JSONObject | None) -> ToolSpec:
+    shown_name = name if entry is not None else uri.rsplit("/", 1)[-1]
+    mime_type = "text/markdown" if uri.endswith(".md") else mimetypes.guess_type(uri)[0]
+    mime_type = mime_type or "application/octet-stream"
+    return ToolSpec(
+        name=uri,
+        description=description if entry is not None else "",
+        input_schema=_NOTHING,
+        output_schema=True,
+        effect=Effect.READ,
+        function=_reader(data, mime_type),
+        is_inline=True,
+        kind="resource",
+        shown={"name": shown_name, "mimeType": mime_type, "size": len(data)},
+        skill=entry,
+    )
+
+
+def _reader(data: bytes, mime_type: str) -> Callable[[JSONObject], list[JSONObject]]:
+    try:
+        part = Blob(data.decode("utf-8"), mime_type).as_json()
+    except UnicodeDecodeError:
+        part = Blob(data, mime_type).as_json()
+    return lambda _: [part]
