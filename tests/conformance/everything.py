@@ -35,7 +35,6 @@ NAME = {"properties": {"name": {"type": "string"}}, "required": ["name"]}
 OK = {"properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 
 
-
 # -- content
 
 

@@ -46,7 +46,8 @@ def described_prompt(tool: Tool, revision: Revision) -> JSONObject:
     properties, required = spec.input_schema.get("properties"), spec.input_schema.get("required", [])
     if isinstance(properties, dict) and properties:
         described["arguments"] = [
-            _argument(name, schema, name in cast("list[str]", required)) for name, schema in properties.items()
+            _argument(name, schema, name in cast("list[str]", required))
+            for name, schema in properties.items()
         ]
     return described
 

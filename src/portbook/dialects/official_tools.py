@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from portbook.canonical import json_bytes
 from portbook.errors import Finding, Reason, Refused

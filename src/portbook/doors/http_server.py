@@ -88,9 +88,7 @@ class _Server(uvicorn.Server):
 class HttpServer:
     """Serves one application on one socket."""
 
-    def __init__(
-        self, app: App, listener: socket.socket, on_stop: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, app: App, listener: socket.socket, on_stop: Callable[[], None] = lambda: None) -> None:
         config = uvicorn.Config(
             app,  # pyright: ignore[reportArgumentType] # uvicorn's ASGI types are narrower than the specification's
             http=_BoundedHead,

@@ -19,9 +19,7 @@ from portbook.doors.rpc import ROUTE, rpc
 __all__ = ["routes_of"]
 
 
-def routes_of(
-    served: Assembled, *, is_exposed: bool, warn: Callable[[str], None] = lambda _: None
-) -> App:
+def routes_of(served: Assembled, *, is_exposed: bool, warn: Callable[[str], None] = lambda _: None) -> App:
     """Return the application with every route; a page is guarded here, what takes a message guards itself."""
     boundary, desk = served.boundary, served.approvals
     pages = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
 from typing import Final, cast
 
 from portbook.dialects.official_outgoing import Outgoing
@@ -89,5 +88,3 @@ class Asking:
 
 def _no_answer(why: str) -> Failed:
     return Failed(Reason.NO_ANSWER, details={"why": why})
-
-

@@ -184,6 +184,8 @@ def _missing(request: JSONObject, capabilities: JSONObject) -> JSONObject:
     needed = method_needs(request)
     for name, wanted in needed.items():
         declared = capabilities.get(name)
-        if not isinstance(declared, dict) or (isinstance(wanted, dict) and not wanted.keys() <= declared.keys()):
+        if not isinstance(declared, dict) or (
+            isinstance(wanted, dict) and not wanted.keys() <= declared.keys()
+        ):
             return needed
     return {}

@@ -62,9 +62,7 @@ class Listening:
         forget = self._notices.listen(hear)
         stay = self._notices.on_close(self.close)
         acknowledged: JSONObject = {"notifications": agreed}
-        self._outlet.send(
-            self._outgoing.notification(_ACKNOWLEDGED, acknowledged, self._revision, self._id)
-        )
+        self._outlet.send(self._outgoing.notification(_ACKNOWLEDGED, acknowledged, self._revision, self._id))
         try:
             await self._is_over.wait()
         finally:

@@ -11,9 +11,7 @@ __all__ = ["Emit", "Outlet"]
 class Emit(Protocol):
     """Sends a message of our own. From any thread."""
 
-    def __call__(
-        self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False
-    ) -> None:
+    def __call__(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
         """Send `message`, if by then it is still wanted; what is not vital may be dropped where nobody reads."""
         ...
 
@@ -36,9 +34,7 @@ class Outlet:
         """Send what the caller has to see."""
         self._emit(message, self._is_wanted, is_vital=True)
 
-    def tell_or_send(
-        self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False
-    ) -> None:
+    def tell_or_send(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
         """Send a message for a call inside of this one."""
         self._emit(message, is_wanted, is_vital=is_vital)
 

@@ -59,7 +59,9 @@ class Task:
             "pollIntervalMs": _POLL_MS,
         }
         if state["status"] == "input_required":
-            state["inputRequests"] = cast("JSON", {key: request for key, (request, _, _) in self._open.items()})
+            state["inputRequests"] = cast(
+                "JSON", {key: request for key, (request, _, _) in self._open.items()}
+            )
         return state | self._ending
 
     async def ask(self, requests: Mapping[str, JSONObject], is_usable: IsUsable) -> dict[str, JSONObject]:

@@ -73,7 +73,11 @@ def _skill(manifest: Path) -> list[ToolSpec]:
         "resources": cast(
             "JSON",
             [
-                {"uri": root + path, "digest": f"sha256:{hashlib.sha256(data).hexdigest()}", "size": len(data)}
+                {
+                    "uri": root + path,
+                    "digest": f"sha256:{hashlib.sha256(data).hexdigest()}",
+                    "size": len(data),
+                }
                 for path, data in files.items()
             ],
         ),
