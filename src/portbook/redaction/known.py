@@ -10,7 +10,6 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator
-from os.path import commonprefix
 from typing import Final
 from urllib.parse import quote, quote_plus, unquote
 
@@ -72,7 +71,11 @@ def _places(text: str, form: str) -> Iterator[Span]:
     """Yield where `form` stands, or as much of it as was not cut off."""
     at = text.find(form[:_ENOUGH])
     while at >= 0:
-        end = at + len(commonprefix([form, text[at : at + len(form)]]))
+        end = at + min(len(form), _ENOUGH)
+        for character in form[_ENOUGH:]:
+            if text[end : end + 1] != character:
+                break
+            end += 1
         yield at, end
         at = text.find(form[:_ENOUGH], end)
 
