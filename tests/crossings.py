@@ -125,7 +125,12 @@ class FakeSink:
         self.diary = diary
         self.failure = failure
         self.intent_failure: Exception | None = None
+        self.look_failure: OSError | None = None
         self.mend_failure: OSError | None = None
+
+    def look(self) -> None:
+        if self.look_failure is not None:
+            raise self.look_failure
 
     def mend(self) -> None:
         self.diary.append("mended")

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from portbook.audit import Trail, envelope_view, execution_view, intent_view
+from portbook.audit import Trail, envelope_view, execution_view, intent_view, without_secrets
 from portbook.clock import Identity
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
 from portbook.model import Arrival, Call, Caller, Context, Done, Outcome
 from portbook.policy import Action, Decision
+from portbook.redaction import Redactor
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
@@ -303,3 +304,35 @@ def test_what_a_caller_says_of_itself_forges_no_line_in_either_view() -> None:
 def test_what_a_caller_says_of_itself_is_shortened() -> None:
     record = execution(Done(b"1"), a_call(context=Context(session="x" * 5000)))
     assert len(record["session_id"]) < 300
+
+
+SECRET = "canary_4711"
+REDACTOR = Redactor(secrets=[SECRET])
+
+
+def test_what_a_sender_says_of_itself_is_recorded_without_secrets() -> None:
+    said = f"it is {SECRET}"
+    call = a_call(
+        arrival=Arrival("http", "/rpc", session=said),
+        method=said,
+        tool=SECRET,
+        context=Context(said, said, said, 3, said, said, said),
+        flaw=Refused(Reason.BAD_ENVELOPE),
+    )
+    clean = without_secrets(call, Trail(), REDACTOR)
+    assert SECRET not in json.dumps([view(Done(b"1"), clean), execution(Done(b"1"), clean, Trail())])
+    assert clean.context == Context(*["it is [redacted]"] * 3, 3, *["it is [redacted]"] * 3)  # type: ignore[arg-type]
+    without_session = call._replace(context=Context())
+    shown = execution(Done(b"1"), without_secrets(without_session, Trail(), REDACTOR), Trail())
+    assert shown["session_id"] == "it is [redacted]"
+
+
+def test_a_call_that_says_nothing_of_itself_is_recorded_as_it_is() -> None:
+    call = a_call()
+    assert without_secrets(call, a_trail(), REDACTOR) is call
+
+
+def test_the_name_of_a_tool_that_there_is_stays_as_it_is() -> None:
+    call = a_call(tool=SECRET)
+    assert without_secrets(call, a_trail(), REDACTOR).tool == SECRET
+    assert without_secrets(call, Trail(), REDACTOR).tool == "[redacted]"

@@ -187,11 +187,11 @@ def test_a_whole_log_says_its_newest_record(log: Log) -> None:
     log.run(1, 3)
     last = log.run(2, 2)
     log.run(3, 0)
-    assert log.verify() == Verdict(3, 5, Head(last.name, 2, parsed(last)[1]["hash"]), False, None)
+    assert log.verify() == Verdict(3, 5, Head(last.name, 2, parsed(last)[1]["hash"]), False, (), None)
 
 
 def test_an_empty_log_is_whole(log: Log) -> None:
-    assert log.verify() == Verdict(0, 0, None, False, None)
+    assert log.verify() == Verdict(0, 0, None, False, (), None)
 
 
 def altered(line: bytes) -> bytes:
@@ -231,7 +231,7 @@ HARM: dict[str, tuple[Callable[[list[bytes]], list[bytes]], tuple[int, int | Non
         lambda old: [*old[:2], b'{"seq":"3","prev":"","hash":"' + b"0" * 64 + b'"}\n'],
         (3, None, "not_json"),
     ),
-    "the last without its end": (lambda old: [*old[:4], old[4][:-1]], (5, None, "not_json")),
+    "the last without its end": (lambda old: [*old[:4], old[4][:-1]], (5, 5, "missing")),
     "emptied": (lambda old: [], (1, 5, "missing")),
 }
 
@@ -266,7 +266,15 @@ def test_blanks_that_were_tried_on_a_full_disk_are_no_record(log: Log) -> None:
     path = log.run(1, 2)
     with path.open("ab") as file:
         file.write(b" " * 100)
-    assert log.verify().broken is None
+    assert (log.verify().broken, log.verify().cut) == (None, ())
+
+
+def test_a_record_that_a_kill_cut_in_two_is_no_break(log: Log) -> None:
+    path = log.run(1, 3)
+    path.write_bytes(path.read_bytes()[:-10])
+    log.run(2, 1)
+    verdict = log.verify()
+    assert (verdict.broken, verdict.records, verdict.cut) == (None, 3, (path.name,))
 
 
 def test_a_first_record_that_follows_nothing_sensible_is_named(log: Log) -> None:
@@ -364,7 +372,7 @@ def test_no_byte_of_a_log_can_be_changed_unseen(records: list[Any], data: st.Dat
     whole = b"".join(written)
     head = head_of("f", written[-1])
     assert head is not None
-    assert verify({"f": lambda: written}, 1) == Verdict(1, len(records), head, False, None)
+    assert verify({"f": lambda: written}, 1) == Verdict(1, len(records), head, False, (), None)
     at = data.draw(st.integers(0, len(whole) - 1))
     byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole[at]))
     changed = (whole[:at] + bytes([byte]) + whole[at + 1 :]).splitlines(keepends=True)

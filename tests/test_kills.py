@@ -154,7 +154,8 @@ def stream(world: World, name: str) -> list[dict[str, Any]]:
         json.loads(line)
         for path in sorted(folder.glob("*.jsonl"))
         if not path.is_symlink()
-        for line in path.read_bytes().splitlines()
+        for line in path.read_bytes().splitlines(keepends=True)
+        if line.endswith(b"\n")  # a kill can cut a write in two; what it cut was never acknowledged
     ]
 
 

@@ -208,9 +208,11 @@ def test_an_operators_act_needs_the_operators_key_and_is_not_done_without_it(arr
 
 def test_an_operators_act_is_done_and_recorded_as_the_operators() -> None:
     world, act = World(), Act()
-    assert world.run(a_call(tool=None, arrival=OPERATOR, act=act)) == Done(b'{"state":"approved"}')
+    deciding = a_call(tool=None, arrival=OPERATOR, act=act, approval="ticket-1")
+    assert world.run(deciding) == Done(b'{"state":"approved"}')
     assert act.count == 1
     assert (world.execution["caller"], world.execution["status_code"]) == ("operator", 200)
+    assert world.execution["approval_id"] == "ticket-1"
 
 
 def test_an_operators_act_that_is_refused_is_recorded_so() -> None:
@@ -361,7 +363,8 @@ def test_a_call_whose_intent_cannot_be_written_runs_where_an_operator_would_rath
     world.sink.intent_failure = world.sink.failure = OSError(28, "full")
     for _ in range(2):
         assert world.run(a_call(tool="refund")) == Done(b'"hello"')
-    assert world.diary == ["intended", "ran", "recorded", "returned"] * 2
+    once = ["intended", "ran", "recorded", "returned"]
+    assert world.diary == [*once, "mended", *once]
     assert world.warnings == ["records cannot be written, calls go on: [Errno 28] full"]  # said once
 
 
@@ -381,6 +384,16 @@ def test_calls_are_refused_until_records_can_be_written_again() -> None:
     world.diary.clear()
     world.run(a_call())
     assert world.diary == ["ran", "recorded", "returned"]
+
+
+def test_a_call_is_refused_before_it_runs_where_it_can_be_told_that_no_record_would_be_kept() -> None:
+    world = World()
+    world.sink.look_failure = world.sink.mend_failure = OSError(2, "gone")
+    assert world.run(a_call()).reason is Reason.NOT_RECORDED
+    assert world.diary == ["mended", "recorded", "returned"]
+    assert [warning.rpartition(": ")[2] for warning in world.warnings] == ["[Errno 2] gone"]
+    world.sink.mend_failure = None  # mending is all that it takes
+    assert isinstance(world.run(a_call()), Done)
 
 
 def test_a_flawed_message_is_told_its_flaw_even_while_records_cannot_be_written() -> None:
@@ -456,6 +469,14 @@ def test_findings_name_no_secret_that_was_sent_as_the_name_of_a_member() -> None
     outcome = world.run(a_call(arguments={"text": "a", CANARY: 1}))
     assert [finding.message for finding in outcome.findings] == ['unexpected property "[redacted]"']
     assert CANARY not in json.dumps([world.record, world.execution])
+
+
+def test_neither_record_nor_intent_nor_ticket_holds_a_secret_that_its_sender_says_of_itself() -> None:
+    world = World(policy=ASKING, redactor=Redactor(secrets=[CANARY]))
+    context = Context(CANARY, CANARY, CANARY, 1, CANARY, CANARY, CANARY)
+    world.run(a_call(tool="refund", context=context, arguments={"text": "x"}))
+    assert CANARY not in json.dumps([world.record, world.execution, world.sink.intents])
+    assert world.approvals.asked[0][0].session == "[redacted]"
 
 
 def test_arguments_are_recorded_without_secrets_where_an_operator_asked_for_them() -> None:

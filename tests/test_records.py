@@ -77,7 +77,7 @@ def test_backwards_is_forwards_reversed_whatever_the_blocks(
 
 def test_lines_that_are_no_records_are_told_of(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", {"n": 1}, [2], end="{\n")
-    write(tmp_path / "b.jsonl", {"n": 3})
+    write(tmp_path / "b.jsonl", {"n": 3}, end='{"n":4')
     bad: list[tuple[str, int]] = []
     found = list(records_in(tmp_path, lambda file, line: bad.append((file, line))))
     assert found == [Located("a.jsonl", 1, {"n": 1}), Located("b.jsonl", 1, {"n": 3})]

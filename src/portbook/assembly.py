@@ -96,7 +96,7 @@ class Assembled:
         """Return what works (None) and what does not (why), by name; `deep` asks the gateways too."""
         found: dict[str, str | None] = {
             "store": await _problem_of_store(self._store),
-            "audit": None if self._pipeline.is_recording else _problem(self.sink.mend),
+            "audit": _problem(self.sink.look if self._pipeline.is_recording else self.sink.mend),
             "schemas": None,  # every contract was compiled before anything was served, or nothing would be
         }
         if deep and self.executor.http is not None:
@@ -136,6 +136,8 @@ def assemble(
     keys = Keys(store, clock)
     approvals = Approvals(store, clock, expires_s=settings.approval_expires_s, warn=warn)
     executor, notices = _executor(settings, collected)
+    if executor.http is not None:
+        warnings.extend(executor.http.problems())
     governance = governance_of(
         settings,
         (tool.spec for tool in collected.catalog),

@@ -71,6 +71,8 @@ class Verdict:
     """The last of them in the newest file that has any: what to keep elsewhere."""
     is_pruned: bool
     """Whether older files were there once; they go by age, and the chain starts behind them."""
+    cut: tuple[str, ...]
+    """Files that end in the middle of a record: their process was killed before it had written it."""
     broken: Break | None
 
 
@@ -119,16 +121,20 @@ def verify(
     gone = {name for name in wanted if name not in files}
     pruned = {name for name in gone if _may_be_pruned(name, names, keep)}
     lost = {each.place: _lost(each) for name in sorted(gone - pruned) for each in wanted[name]}
-    records = 0
-    head: Head | None = None
+    walks: list[_Walk] = []
+    broken: Break | None = None
     for name in names:
-        walk = _Walk(name, wanted.get(name, []))
-        broken = lost.get(name) or walk.through(files[name]())
-        records += walk.records
-        head = walk.head or head
-        if broken:
-            return Verdict(len(names), records, head, bool(pruned), broken)
-    return Verdict(len(names), records, head, bool(pruned), lost.get(_NOTED))
+        walks.append(walk := _Walk(name, wanted.get(name, [])))
+        if broken := lost.get(name) or walk.through(files[name]()):
+            break
+    return Verdict(
+        files=len(names),
+        records=sum(walk.records for walk in walks),
+        head=next((walk.head for walk in reversed(walks) if walk.head), None),
+        is_pruned=bool(pruned),
+        cut=tuple(walk.name for walk in walks if walk.is_cut),
+        broken=broken or lost.get(_NOTED),
+    )
 
 
 # The place of a record that no file names.
@@ -166,6 +172,7 @@ class _Walk:
         self.name = name
         self.head: Head | None = None
         self.records = 0
+        self.is_cut = False
         self._line = 0
         self._wanted: dict[int, list[_Wanted]] = {}
         for each in wanted:
@@ -174,9 +181,12 @@ class _Walk:
     def through(self, lines: Iterable[bytes]) -> Break | None:
         """Go from the first line to the last; return what is wrong with the first that is."""
         for line in lines:
-            if broken := self._step(line):
+            if not line.endswith(b"\n"):
+                self.is_cut = True  # it can only be the last, and nobody was told that it is there
+            elif broken := self._step(line):
                 return broken
-            self.records += 1
+            else:
+                self.records += 1
         return self._end()
 
     def _step(self, line: bytes) -> Break | None:

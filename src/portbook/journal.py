@@ -8,6 +8,7 @@ first of them: a boundary whose tools only read has none.
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,9 @@ __all__ = ["EXECUTION_STREAM", "INTENT_STREAM", "Journal"]
 
 EXECUTION_STREAM: Final = "execution"
 INTENT_STREAM: Final = "intent"
+
+# So long may pass until it is noticed that the disk is full, or that somebody removed the files.
+_LOOK_S: Final = 1.0
 
 
 class Journal:
@@ -35,6 +39,18 @@ class Journal:
         self._intents: ChainedSink | None = None
         self._log_dir, self._started, self._run, self._keep = log_dir, started, run, keep
         self._to_stderr = to_stderr
+        self._looked = time.monotonic()
+
+    def look(self) -> None:
+        """Look after the files, but not for every call: that would cost as much as writing a record.
+
+        Raises `OSError` where a record could not be kept, or not be found again.
+        """
+        now = time.monotonic()
+        if now - self._looked > _LOOK_S:
+            self._execution.look()
+            self._envelope.look()
+            self._looked = now
 
     def mend(self) -> None:
         """Make ready to write again after a failure.
@@ -43,6 +59,8 @@ class Journal:
         """
         self._envelope.mend()
         self._execution.mend()
+        if self._intents is not None:
+            self._intents.mend()
 
     def intend(self, intent: JSONObject) -> None:
         """Keep the note that a call with effects is about to run.
@@ -65,10 +83,6 @@ class Journal:
         if self._to_stderr:
             line = orjson.dumps(execution, option=orjson.OPT_APPEND_NEWLINE)
             sys.stderr.write(line.decode())
-
-    def check(self) -> None:
-        """Raise `OSError` where nothing can be written: what a health check asks."""
-        self.mend()
 
     def close(self) -> None:
         """Close the files. Nothing is held back that would have to be flushed."""

@@ -123,8 +123,7 @@ class Pipeline:
     async def _cross(self, call: Call, governance: Governance, identity: Identity, trail: Trail) -> Done:
         if call.flaw is not None:
             raise call.flaw
-        if not self.is_recording and governance.on_audit_failure == "refuse":
-            self._require_sink()
+        self._require_sink(governance)
         if call.act is not None:
             trail.caller = governance.callers.identify_operator(call.arrival.key)
             trail.has_begun = True
@@ -212,12 +211,19 @@ class Pipeline:
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
             raise Failed(Reason.TOOL_FAILED, note=place_of(error)) from None
 
-    def _require_sink(self) -> None:
+    def _require_sink(self, governance: Governance) -> None:
         """Refuse to run anything while records cannot be written."""
+        try:
+            if self.is_recording:
+                self._sink.look()
+                return
+        except OSError as error:
+            self._note_failure(error, governance)
         try:
             self._sink.mend()
         except OSError as error:
-            raise Refused(Reason.NOT_RECORDED, note=place_of(error)) from None
+            if governance.on_audit_failure == "refuse":
+                raise Refused(Reason.NOT_RECORDED, note=place_of(error)) from None
 
     def _name(self, call: Call) -> Identity:
         canonical = b""

@@ -44,6 +44,13 @@ class Approvals(Protocol):
 class Sink(Protocol):
     """Where records go."""
 
+    def look(self) -> None:
+        """Do nothing where records can be kept, as far as can be told at no cost.
+
+        Raises `OSError` where they cannot.
+        """
+        ...
+
     def mend(self) -> None:
         """Make ready to write again after a failure; does nothing where there was none.
 

@@ -1,7 +1,7 @@
 """The files of a stream of records: where they lie, and what stands in them.
 
-A stream is a folder of JSON Lines files, one a run, whose names sort by time. Only whole lines are read: what
-another process is just writing is not there yet.
+A stream is a folder of JSON Lines files, one a run, whose names sort by time. A line without an end is no
+record: it is just being written, or its process was killed in the middle of it.
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ def records_in(folder: Path, on_bad: Callable[[str, int], None]) -> Iterator[Loc
 def _records_of(path: Path, on_bad: Callable[[str, int], None]) -> Iterator[Located]:
     for number, line in enumerate(lines_of(path), 1):
         record = record_of(line)
+        if not line.endswith(b"\n"):
+            return
         if record is None:
             on_bad(path.name, number)
         else:

@@ -8,6 +8,7 @@ one before it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -34,14 +35,19 @@ class JsonlSink:
         Raises `OSError` where the folder cannot be written.
         """
         folder = stream_folder(log_dir, stream)
-        folder.mkdir(parents=True, exist_ok=True)
         # No colons: not every file system takes them. The names still sort by time.
         self.path = folder / f"{started.replace(':', '-')}.{run}.jsonl"
-        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
-        fcntl.flock(self._file, fcntl.LOCK_SH)  # tells the pruning of other processes that it is in use
-        self._size = 0
-        _link_latest(self.path, f"{stream}.latest.jsonl")
+        self._stream = stream
+        self._file = self._open()
         _prune(folder, keep)
+
+    def _open(self) -> int:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(file, fcntl.LOCK_SH)  # tells the pruning of other processes that it is in use
+        self._size = 0
+        _link_latest(self.path, f"{self._stream}.latest.jsonl")
+        return file
 
     def write(self, record: JSONObject) -> None:
         """Keep `record`. When this returns, a killed process no longer loses it.
@@ -55,8 +61,27 @@ class JsonlSink:
 
         Raises `OSError` where there is still no room for a record.
         """
+        if self._is_removed():
+            removed = self._file
+            self._file = self._open()
+            os.close(removed)
         self._append(b" " * _ROOM)
         os.ftruncate(self._file, self._size)
+
+    def look(self) -> None:
+        """Do nothing where a record would find room, and could be found.
+
+        Raises `OSError` where the disk is full, or where somebody has removed the file: writing to it would
+        succeed, and lead nowhere.
+        """
+        if self._is_removed():
+            raise FileNotFoundError(errno.ENOENT, "the file of records was removed", str(self.path))
+        disk = os.fstatvfs(self._file)
+        if disk.f_bavail * disk.f_frsize < _ROOM:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+
+    def _is_removed(self) -> bool:
+        return os.fstat(self._file).st_nlink == 0
 
     def _keep(self, line: bytes) -> None:
         self._append(line)
@@ -91,6 +116,17 @@ class ChainedSink(JsonlSink):
         self._seq = 0
         self._prev = GENESIS if before is None else str(before)
 
+    def mend(self) -> None:
+        """Make ready to write again after a failure; a file that was removed is begun anew, and says so.
+
+        Raises `OSError` where there is still no room for a record.
+        """
+        is_removed = self._is_removed()
+        super().mend()
+        if is_removed and self._seq:
+            self._prev = str(Head(self.path.name, self._seq, self._prev))
+            self._seq = 0
+
     def write(self, record: JSONObject) -> None:
         """Keep `record` as the next of the chain; one that cannot be kept leaves no gap in it.
 
@@ -109,6 +145,9 @@ class MemorySink:
         self.records: list[JSONObject] = []
         self.executions: list[JSONObject] = []
         self.intents: list[JSONObject] = []
+
+    def look(self) -> None:
+        """Do nothing: memory is where it was."""
 
     def mend(self) -> None:
         """Do nothing: memory does not fill up."""

@@ -163,6 +163,11 @@ def test_arguments_go_into_a_json_body() -> None:
     assert (asked.headers["content-type"], asked.headers["content-length"]) == ("application/json", "11")
 
 
+def test_a_body_has_the_content_type_of_its_operation() -> None:
+    _, upstream = result(method="PATCH", path="/orders", request="application/merge-patch+json")
+    assert upstream.asked[0].headers["content-type"] == "application/merge-patch+json"
+
+
 def test_a_post_without_a_body_says_so() -> None:
     _, upstream = result(method="POST", path="/orders", has_body=False)
     headers = upstream.asked[0].headers
@@ -594,6 +599,45 @@ def test_no_denied_url_of_the_corpus_is_ever_dialled(case: dict[str, str]) -> No
     )
     assert refusal(executor, make_tool(case["url"])).reason is Reason.POLICY_VIOLATION
     assert dialled == []
+
+
+@pytest.mark.parametrize(
+    "first", [answer(b"", 503), answer(b"", 302, Location="/moved")], ids=["retry", "redirect"]
+)
+def test_a_name_that_turns_bad_after_something_was_sent_is_a_failure(
+    first: bytes, certificates: Certificates
+) -> None:
+    """Refused means that nothing ran, and here something did."""
+    answers = [["127.0.0.1"], ["169.254.169.254"]]
+
+    class Turning:
+        async def resolve(self, host: str, port: int) -> list[str]:
+            return answers.pop(0)
+
+    async def main() -> None:
+        said = first.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+        async with Upstream(said, tls=certificates.server) as upstream:
+            url = f"https://api.example.com:{upstream.port}"
+            executor = HttpExecutor(
+                [Gateway("orders", url, ca_file=certificates.ca_file)],
+                destinations=Destinations([f"api.example.com:{upstream.port}"], ["127.0.0.0/8"]),
+                environ={},
+                client=HttpClient(Dialler(Turning())),
+            )
+            with pytest.raises(Failed) as caught:
+                await executor.execute(make_tool(url), {"id": "A"}, make_run())
+            assert caught.value.reason is Reason.UPSTREAM_ERROR
+            assert len(upstream.asked) == 1
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+    asyncio.run(main())
+
+
+def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    assert result()[0] == {}
 
 
 def test_policy_comes_before_the_arguments() -> None:

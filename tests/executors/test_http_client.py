@@ -130,6 +130,21 @@ def test_an_idempotent_request_is_sent_again_where_a_kept_connection_was_gone() 
     run(main)
 
 
+def test_what_was_sent_once_is_not_said_to_be_unsent() -> None:
+    """The kept connection is gone after the request, and no other can be made."""
+
+    async def main(client: HttpClient) -> None:
+        async with Upstream(answer(b"1"), closed) as upstream:
+            allowed = listed(upstream)
+            await client.send(request(upstream), allowed)
+            upstream._server.close()
+            with pytest.raises(Broken):
+                await client.send(request(upstream, is_idempotent=True), allowed)
+            assert len(upstream.asked) == 2
+
+    run(main)
+
+
 @pytest.mark.covers("002.execution.retries-only-idempotent")
 def test_a_request_that_is_not_idempotent_is_never_sent_twice() -> None:
     async def main(client: HttpClient) -> None:

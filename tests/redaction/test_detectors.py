@@ -32,6 +32,7 @@ BASIC = base64.b64encode(b"ada:pw").decode()
         pytest.param("sk-proj-" + "a1" * 10, "[redacted]", id="OpenAI"),
         pytest.param("pbk_" + "a1" * 16, "[redacted]", id="Portbook"),
         pytest.param(f"jwt {JWT}", "jwt [redacted]", id="JSON Web Token"),
+        pytest.param(JWT[:30], "[redacted]", id="JSON Web Token cut off"),
         pytest.param(f"x.y.a{JWT}.z", "x.y.a[redacted]", id="JSON Web Token among dots"),
         pytest.param(f"basic  {BASIC}", "basic  [redacted]", id="Basic"),
         pytest.param("BEARER abc123", "BEARER [redacted]", id="Bearer with a digit"),

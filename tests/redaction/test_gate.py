@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from portbook.redaction import Redactor
 from portbook.redaction.gate import LONG_RUN, RUN, Gate
@@ -54,3 +56,17 @@ def test_a_trigger_of_runs_counts_only_in_a_run() -> None:
 )
 def test_ordinary_values_are_spared(body: bytes) -> None:
     assert not Redactor(keys=["ssn"], secrets=["hunter2-hunter2"]).might_touch(body)
+
+
+@given(st.text(min_size=1), st.text(), st.text())
+@settings(max_examples=300)
+def test_a_trigger_of_any_characters_is_found_wherever_it_stands(
+    trigger: str, before: str, after: str
+) -> None:
+    assert Gate.of([trigger, "x"]).opens((before + trigger + after).encode())
+
+
+def test_there_may_be_any_number_of_triggers_of_any_length() -> None:
+    gate = Gate.of([f"{number}{chr(97 + number % 26)}{'xyz' * 700}q" for number in range(1000)])
+    assert gate.opens(b"a 7h" + b"xyz" * 700 + b"q")
+    assert not gate.opens(b"a 7hxyz")

@@ -89,6 +89,13 @@ def test_secrets_that_overlap_are_both_taken_out() -> None:
     assert redacted("abcdef", "abcdef", "abcdefgh") == "[redacted]"
 
 
+def test_of_a_long_secret_what_was_not_cut_off_is_found() -> None:
+    secret = "".join(f"{number:02d}-" for number in range(40))
+    assert redacted(f"a {secret[:50]}… b", secret) == "a [redacted]… b"
+    assert redacted(f"a {secret}b", secret) == "a [redacted]b"
+    assert redacted(f"a {secret[:39]}… b", secret) == f"a {secret[:39]}… b"
+
+
 def test_a_mark_and_what_follows_it_do_not_make_a_secret() -> None:
     found = redacted("abcdefxyz", "abcdef", "ed]xyz")
     assert "ed]xyz" not in found

@@ -88,6 +88,24 @@ def test_reading_makes_no_file(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
+def test_where_there_is_no_file_the_database_library_is_not_loaded(tmp_path: Path) -> None:
+    script = f"""
+import sys
+from pathlib import Path
+from portbook.clock import SystemClock
+from portbook.stores.keys import Keys
+from portbook.stores.sqlite import Store
+from portbook.stores.tickets import Approvals
+
+store = Store(Path({str(tmp_path)!r}) / "portbook.db")
+assert Keys(store, SystemClock()).allowed() == ()
+assert Approvals(store, SystemClock()).tickets() == []
+store.close()
+assert "apsw" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
 def test_a_reader_notices_a_file_that_somebody_else_makes(tmp_path: Path) -> None:
     reader, writer = Store(tmp_path / "portbook.db"), Store(tmp_path / "portbook.db")
     before = reader.version()

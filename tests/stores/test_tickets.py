@@ -74,7 +74,7 @@ def why(refusal: Refused) -> object:
 # -- asking
 
 
-@pytest.mark.covers("002.approval.required")
+@pytest.mark.covers("002.approval.ticket")
 def test_a_call_that_was_not_approved_becomes_a_ticket(approvals: Approvals) -> None:
     async def scenario() -> None:
         refusal = await refusal_of(approvals, ASK)
@@ -590,7 +590,7 @@ def test_a_call_whose_process_is_gone_is_unknown_and_never_runs_again(tmp_path: 
         approval_id = await approved(gone)
         await gone.admit(ASK, approval_id)
         assert state_of(operator, approval_id) is State.RUNNING
-        gone.close()  # its lock is what tells; test_kills kills for it
+        gone.close()  # its lock is what tells; test_store_kills kills for it
         assert state_of(operator, approval_id) is State.UNKNOWN
         assert [ticket.id for ticket in operator.tickets(State.UNKNOWN)] == [approval_id]
         assert operator.tickets(State.RUNNING) == []

@@ -316,7 +316,8 @@ def test_an_optional_body_that_is_not_json_is_left_out(write: Any) -> None:
 
 def test_a_vendors_json_is_json(write: Any) -> None:
     request = {"content": {"text/xml": {}, "application/vnd.x+json; v=1": {"schema": {"type": "array"}}}}
-    assert only(write(document(method="post", requestBody=request))).body == "body"
+    operation = only(write(document(method="post", requestBody=request)))
+    assert (operation.body, operation.request) == ("body", "application/vnd.x+json")
 
 
 def test_what_only_answers_have_is_no_argument_and_the_other_way_round(write: Any) -> None:
@@ -589,6 +590,8 @@ def test_what_stands_beside_a_reference_counts_from_3_1_on(write: Any) -> None:
         json.dumps(document(parameters=[parameter("x", "nowhere")])),
         json.dumps(document(parameters=[parameter("x", "path")])),
         json.dumps(document(path="/{id}")),
+        json.dumps(document(path="orders")),
+        json.dumps(document(path="/a/../b")),
         json.dumps(document(parameters=[parameter("x", "query", schema=5)])),
     ],
 )  # fmt: skip

@@ -38,7 +38,7 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--state", type=click.Choice([*State]), help="Only approvals in this state.")
+@click.option("--state", type=click.Choice([state.value for state in State]), help="Only of this state.")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many, the newest."
 )

@@ -95,6 +95,7 @@ def _as_data(stream: str, verdict: Verdict) -> dict[str, Any]:
         "records": verdict.records,
         "head": None if verdict.head is None else f"{stream}/{verdict.head}",
         "pruned": verdict.is_pruned,
+        "cut": list(verdict.cut),
         "broken": None
         if broken is None
         else {
@@ -114,8 +115,9 @@ def _in_words(stream: str, verdict: Verdict) -> str:
         return f"{stream}: broken: {where}: {number} {escaped(broken.sentence, 512)} ({broken.problem})"
     counts = f"{_count(verdict.records, 'record')} in {_count(verdict.files, 'file')}"
     pruned = "; older files were pruned" if verdict.is_pruned else ""
+    cut = f"; {_count(len(verdict.cut), 'file')} cut by a kill" if verdict.cut else ""
     head = f"; newest {stream}/{escaped(str(verdict.head), 512)}" if verdict.head else ""
-    return f"{stream}: whole: {counts}{pruned}{head}"
+    return f"{stream}: whole: {counts}{pruned}{cut}{head}"
 
 
 def _count(number: int, noun: str) -> str:

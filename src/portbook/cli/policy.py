@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import click
-import orjson
 
 from portbook.callers import ANONYMOUS
 from portbook.canonical import NotJSON, json_bytes
@@ -19,8 +18,10 @@ from portbook.collecting import collect_tools
 from portbook.escaping import escaped
 from portbook.governing import base_urls_of, policy_of
 from portbook.journal import EXECUTION_STREAM
+from portbook.model import JSONObject
 from portbook.policy import Action, Policy, Subject, decide
 from portbook.policy.replaying import Replayed, replay, subject_of
+from portbook.records import records_in, stream_folder
 from portbook.settings import BadSettings
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import slug_of
@@ -196,18 +197,12 @@ def _policy(path: Path) -> Policy:
     return policy_of(settings, base_urls_of(tool.spec for tool in catalog))
 
 
-def _records(log_dir: Path) -> Iterator[dict[str, Any]]:
-    folder = log_dir / "mcp_server" / EXECUTION_STREAM
-    for path in sorted(path for path in folder.glob("*.jsonl") if not path.is_symlink()):
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                try:
-                    record = orjson.loads(line)
-                except orjson.JSONDecodeError:
-                    say(f"warning: {path}:{number}: not JSON; left out")
-                    continue
-                if isinstance(record, dict):
-                    yield cast("dict[str, Any]", record)
+def _records(log_dir: Path) -> Iterator[JSONObject]:
+    def on_bad(file: str, line: int) -> None:
+        say(f"warning: {file}:{line}: not a record; left out")
+
+    for located in records_in(stream_folder(log_dir, EXECUTION_STREAM), on_bad):
+        yield located.record
 
 
 def _change(row: dict[str, Any]) -> str:

@@ -37,7 +37,6 @@ _MAX_WAIT_S: Final = 2.0
 _BACKOFF_S: Final = 0.1
 # Ids that a caller chose: as much of them as common servers log.
 _MAX_ID: Final = 256
-_JSON_LINE: Final = "Content-Type: application/json\r\n"
 _UNSAFE: Final = re.compile(r"[^ -~]+")
 
 
@@ -140,10 +139,11 @@ class HttpExecutor:
         except NoCredential as error:
             raise upstream_failed(str(error)) from None
         session = "" if run.session is None else _cleaned("X-Session-ID", run.session)
+        content_type = f"Content-Type: {operation.request}\r\n" if composed.body else ""
         given = "".join([f"{name}: {value}\r\n" for name, value in composed.headers])
         return (
             f"{self._heads[operation.gateway]}Accept: {operation.response}\r\n"
-            f"{_JSON_LINE if composed.body else ''}"
+            f"{content_type}"
             f"X-Request-ID: {identity.request}\r\n"
             f"X-Trace-ID: {identity.trace}\r\n"
             f"traceparent: {identity.traceparent}\r\n"
@@ -177,12 +177,14 @@ class HttpExecutor:
             left = self._gateways[operation.gateway].retries if retries is None else retries
             left = left if self._max_attempts is None else min(left, self._max_attempts - 1)
         pause_s = _BACKOFF_S
+        failure: Failed | None = None
         while True:
             wait_s: float | None = 0.0
             try:
                 response = await self._follow(request)
             except NotPermitted as error:
-                raise Refused(Reason.POLICY_VIOLATION, note=str(error)) from None
+                # Refused says that nothing ran: true only where nothing was sent before.
+                raise failure or Refused(Reason.POLICY_VIOLATION, note=str(error)) from None
             except (Unreachable, Broken) as error:
                 failure = upstream_failed(str(error), is_retryable=True)
             except (Untrusted, TooLarge) as error:
@@ -208,7 +210,12 @@ class HttpExecutor:
         """
         followed = 0
         while True:
-            response = await self._client.send(request, self._destinations)
+            try:
+                response = await self._client.send(request, self._destinations)
+            except NotPermitted as error:
+                if not followed:
+                    raise
+                raise upstream_failed(str(error)) from None
             if response.status not in REDIRECTS or request.method not in ("GET", "HEAD"):
                 return response
             target = _target_of(response, request.destination)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from portbook.destinations import Destination, Destinations
-from portbook.executors.dialling import Dialler
+from portbook.executors.dialling import Dialler, Unreachable, Untrusted
 from portbook.executors.http_connection import Broken, Connection, Response
+from portbook.executors.resolving import NotPermitted
 
 __all__ = ["HttpClient", "Request"]
 
@@ -20,6 +21,7 @@ __all__ = ["HttpClient", "Request"]
 _MAX_CONNECTIONS: Final = 128
 # When a connection is replaced although it works, so that a name that moved is followed.
 _MAX_AGE_S: Final = 300.0
+_SWEEP_S: Final = 1.0
 
 
 class Request(NamedTuple):
@@ -83,6 +85,7 @@ class HttpClient:
         if pool is None:
             pool = self._pools[key] = _Pool()
         async with pool.gate:
+            broken: Broken | None = None
             kept = self._take(pool, destinations)
             if kept is not None:
                 try:
@@ -90,9 +93,15 @@ class HttpClient:
                 except Broken as error:
                     if error.was_heard or not request.is_idempotent:
                         raise
-            connection = await self._dialler.connect(
-                request.destination, destinations, proxy=request.proxy, ca_file=request.ca_file
-            )
+                    broken = error
+            try:
+                connection = await self._dialler.connect(
+                    request.destination, destinations, proxy=request.proxy, ca_file=request.ca_file
+                )
+            except (NotPermitted, Unreachable, Untrusted):
+                if broken is not None:  # nothing was sent is what these say, and something was
+                    raise broken from None
+                raise
             return await self._exchange(connection, request, pool, destinations)
 
     async def probe(
@@ -129,7 +138,7 @@ class HttpClient:
         if connection.is_usable:
             pool.idle.append(_Kept(connection, destinations))
             if self._sweep is None:
-                self._sweep = connection.loop.call_later(1.0, self._close_idle)
+                self._sweep = connection.loop.call_later(_SWEEP_S, self._close_idle)
         else:
             connection.abort()
         return response
@@ -153,11 +162,13 @@ class HttpClient:
 
     def _close_idle(self) -> None:
         loop = asyncio.get_running_loop()
+        now, is_needed = loop.time(), False
         for pool in self._pools.values():
-            alive = [kept for kept in pool.idle if kept.connection.idle_until > loop.time()]
-            for kept in pool.idle:
-                if kept not in alive:
-                    kept.connection.abort()
-            pool.idle = alive
-        is_needed = any(pool.idle for pool in self._pools.values())
-        self._sweep = loop.call_later(1.0, self._close_idle) if is_needed else None
+            kept, pool.idle = pool.idle, []
+            for one in kept:
+                if one.connection.idle_until > now:
+                    pool.idle.append(one)
+                    is_needed = True
+                else:
+                    one.connection.abort()
+        self._sweep = loop.call_later(_SWEEP_S, self._close_idle) if is_needed else None

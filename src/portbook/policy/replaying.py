@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from portbook.model import JSONObject
 from portbook.policy.deciding import Policy, Subject, decide
+from portbook.policy.rule import Rule
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, slug_of
 
@@ -50,12 +51,19 @@ def replay(policy: Policy, subject: Subject, *, has_arguments: bool) -> Replayed
     """Return what `policy` says of a recorded call."""
     if has_arguments:
         return _said(policy, subject)
-    met = replace(policy, rules=tuple(replace(rule, where=()) for rule in policy.rules))
-    unmet = replace(policy, rules=tuple(rule for rule in policy.rules if not rule.where))
-    most, least = _said(met, subject), _said(unmet, subject)
-    if most == least:
-        return most
-    return Replayed(most.decision if most.decision == least.decision else "unknown", "")
+    # One rule decides in the end, so that it is enough to take each condition for the only one that is met.
+    conditional = [rule for rule in policy.rules if rule.where]
+    possible = {_said(_where_met(policy, met), subject) for met in (None, *conditional)}
+    if len(possible) == 1:
+        return possible.pop()
+    first = next(iter(possible)).decision
+    return Replayed(first if all(each.decision == first for each in possible) else "unknown", "")
+
+
+def _where_met(policy: Policy, met: Rule | None) -> Policy:
+    """Return `policy` as if of all its conditions only those of `met` were met."""
+    rules = tuple(replace(rule, where=()) for rule in policy.rules if not rule.where or rule is met)
+    return replace(policy, rules=rules)
 
 
 def _said(policy: Policy, subject: Subject) -> Replayed:

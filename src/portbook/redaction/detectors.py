@@ -161,5 +161,8 @@ def spans_of_shapes(text: str) -> Iterator[Span]:
 def _web_tokens(text: str) -> Iterator[Span]:
     for match in _DOTTED.finditer(text):
         header = _HEADER.search(match[0])
-        if header is not None and match[0].count(".", header.end()) >= 2:
+        if header is None:
+            continue
+        # The second part of most is an object as well: then one that was cut off behind it is found, too.
+        if match[0].count(".", header.end()) >= 2 or match[0].find(".eyJ", header.end()) >= 0:
             yield match.start() + header.start(), match.end()

@@ -2,14 +2,18 @@
 
 The bytes are folded (ASCII letters to small ones, digits to `0`, separators dropped), and so are the
 triggers. A trigger that is in the bytes is in the folded ones too, so the gate errs on one side only: it may
-open for nothing, and never stays shut where a trigger stands.
+open for nothing, and never stays shut where a trigger stands. All triggers are searched for at once, by the
+engine that matches the patterns of schemas: for 200 bytes in about 1 µs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
+
+from portbook.schema.engine import Validator, compile_schema
 
 __all__ = ["LONG_RUN", "RUN", "Gate", "fold"]
 
@@ -26,8 +30,11 @@ _RUN: Final = b"a" * RUN
 _LONG_RUN: Final = b"a" * LONG_RUN
 _RUNS: Final = bytes(ord("a") if code in _TOKEN else ord(".") for code in range(256))
 
-# A search costs about 0.1 µs, so triggers with a common part are searched for only where that is found.
-_STEMS: Final = ("key", "pass", "+", "=", "\\")
+# Of a long trigger its start is enough; so many of them stay below what one pattern may take.
+_START: Final = 24
+_BATCH: Final = 200
+
+_SYNTAX: Final = frozenset("\\^$.*+?()[]{}|/")
 
 
 def fold(data: bytes) -> str:
@@ -39,9 +46,8 @@ def fold(data: bytes) -> str:
 class Gate:
     """Opens for bytes in which there may be something to take out."""
 
-    stems: tuple[tuple[str, tuple[str, ...]], ...]
-    """Parts that triggers have in common, each with its triggers."""
-    in_runs: tuple[str, ...]
+    triggers: tuple[Validator, ...]
+    in_runs: tuple[Validator, ...]
     """Triggers that count only where there is a run."""
     opens_for_runs: bool
     opens_beyond_ascii: bool
@@ -58,21 +64,13 @@ class Gate:
         is_open: bool = False,
     ) -> Gate:
         """Return the gate of these triggers."""
-        stems: dict[str, list[str]] = {}
-        taken: list[str] = []
-        plain = {fold(trigger.encode()) for trigger in triggers}
-        for trigger in sorted(plain, key=lambda each: (len(each), each)):
-            if not any(shorter in trigger for shorter in taken):
-                taken.append(trigger)
-                stems.setdefault(next((stem for stem in _STEMS if stem in trigger), trigger), []).append(
-                    trigger
-                )
+        plain = sorted({fold(trigger.encode())[:_START] for trigger in triggers})
         return cls(
-            tuple((stem, tuple(below)) for stem, below in stems.items()),
-            tuple(sorted({fold(trigger.encode()) for trigger in in_runs})),
+            tuple(_any_of(plain)),
+            tuple(_any_of(in_runs)),
             opens_for_runs,
             opens_beyond_ascii,
-            is_open or "" in taken,  # of that trigger nothing is left that could be searched for
+            is_open or "" in plain,  # of that trigger nothing is left that could be searched for
         )
 
     def opens(self, data: bytes) -> bool:
@@ -80,14 +78,23 @@ class Gate:
         if self.is_open or (self.opens_beyond_ascii and not data.isascii()):
             return True
         text = fold(data)
-        for stem, triggers in self.stems:
-            if stem in text:
-                for trigger in triggers:
-                    if trigger in text:
-                        return True
+        for triggers in self.triggers:
+            if triggers.allows(text):
+                return True
         if not self.opens_for_runs:
             return False
         runs = data.translate(_RUNS)
         if runs.find(_RUN) < 0:
             return False
-        return runs.find(_LONG_RUN) >= 0 or any(trigger in text for trigger in self.in_runs)
+        return runs.find(_LONG_RUN) >= 0 or any(triggers.allows(text) for triggers in self.in_runs)
+
+
+def _any_of(triggers: Iterable[str]) -> Iterator[Validator]:
+    """Yield patterns that are found in a text in which one of `triggers` stands."""
+    left = iter(triggers)
+    while batch := [_escaped(trigger) for trigger in islice(left, _BATCH)]:
+        yield compile_schema({"pattern": "|".join(batch)}, "")
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{character}" if character in _SYNTAX else character for character in text)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
-__all__ = ["Connection", "Cursor"]
+__all__ = ["MEMORY", "Connection", "Cursor"]
+
+# The path that stands for no file at all: such a store ends with its process.
+MEMORY: Final = ":memory:"
 
 
 class Cursor(Protocol):

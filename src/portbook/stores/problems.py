@@ -1,4 +1,8 @@
-"""What can be wrong with a store, in sentences."""
+"""What can be wrong with a store, in sentences.
+
+The library is not imported here, nor by anything that only stands for a store: where there is no file it is
+not needed, and most starts have none.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,6 @@ import contextlib
 from collections.abc import Generator
 from pathlib import Path
 from typing import Final
-
-import apsw
 
 __all__ = ["StoreError", "problem_of", "told"]
 
@@ -19,25 +21,27 @@ class StoreError(OSError):
 _DAMAGED: Final = "damaged, or no database; restore it from a backup, or move it away to start anew"
 _UNWRITABLE: Final = "cannot be written; check its permissions and those of its folder"
 
-# The first class that fits decides.
-_SENTENCES: Final[tuple[tuple[type[apsw.Error], str], ...]] = (
-    (apsw.BusyError, "held by another process for too long; try again"),
-    (apsw.FullError, "there is no room for it on the disk; make some"),
-    (apsw.ReadOnlyError, _UNWRITABLE),
-    (apsw.PermissionsError, _UNWRITABLE),
-    (apsw.CantOpenError, "cannot be opened; check that its folder exists and can be written"),
-    (apsw.NotADBError, _DAMAGED),
-    (apsw.CorruptError, _DAMAGED),
-    (apsw.IOError, "the disk reports an error; check it, and that it has room"),
-)
+# By the names of the library's errors.
+_SENTENCES: Final = {
+    "BusyError": "held by another process for too long; try again",
+    "FullError": "there is no room for it on the disk; make some",
+    "ReadOnlyError": _UNWRITABLE,
+    "PermissionsError": _UNWRITABLE,
+    "CantOpenError": "cannot be opened; check that its folder exists and can be written",
+    "NotADBError": _DAMAGED,
+    "CorruptError": _DAMAGED,
+    "IOError": "the disk reports an error; check it, and that it has room",
+}
 
 
-def problem_of(path: Path, error: apsw.Error) -> StoreError:
-    """Return what the library's `error` means for whoever runs the store at `path`."""
-    for kind, sentence in _SENTENCES:
-        if isinstance(error, kind):
-            return StoreError(f"{path}: {sentence}")
-    return StoreError(f"{path}: cannot be used: {type(error).__name__}")
+def problem_of(path: Path, error: Exception) -> Exception:
+    """Return what an error of the library means for whoever runs the store at `path`; others as they are."""
+    import apsw
+
+    if not isinstance(error, apsw.Error):
+        return error
+    name = type(error).__name__
+    return StoreError(f"{path}: {_SENTENCES.get(name, f'cannot be used: {name}')}")
 
 
 @contextlib.contextmanager
@@ -45,5 +49,8 @@ def told(path: Path) -> Generator[None]:
     """Turn the library's errors into `StoreError`."""
     try:
         yield
-    except apsw.Error as error:
-        raise problem_of(path, error) from error
+    except Exception as error:
+        problem = problem_of(path, error)
+        if problem is error:
+            raise
+        raise problem from error

@@ -15,9 +15,8 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Final, TypeVar
 
-from portbook.stores.connections import Connection
+from portbook.stores.connections import MEMORY, Connection
 from portbook.stores.problems import StoreError, told
-from portbook.stores.tables import MEMORY, connect
 from portbook.stores.writer import Writer
 
 __all__ = ["Store", "Version"]
@@ -86,7 +85,7 @@ class Store:
         if not self._exists():
             return (0, 0)
         own = 0 if self._writer is None else self._writer.commits
-        return (0, self._query(lambda connection: int(connection.execute("PRAGMA data_version").get)))
+        return (own, self._query(lambda connection: int(connection.execute("PRAGMA data_version").get)))
 
     async def check(self) -> None:
         """Do nothing where the store can be written, or made.
@@ -135,6 +134,8 @@ class Store:
         return Writer(self._connections[-1], contextlib.nullcontext(), self.path)
 
     def _connect(self) -> Connection:
+        from portbook.stores.tables import connect  # which loads the database library
+
         try:
             return connect(self.path, self._draw)
         except StoreError:

@@ -11,13 +11,10 @@ from typing import Final, cast
 
 import apsw
 
-from portbook.stores.connections import Connection
+from portbook.stores.connections import MEMORY, Connection
 from portbook.stores.problems import StoreError
 
-__all__ = ["MEMORY", "connect"]
-
-# The name that stands for no file at all: such a store ends with its process.
-MEMORY: Final = ":memory:"
+__all__ = ["connect"]
 
 # Goes up with every change of the tables.
 _VERSION: Final = 1

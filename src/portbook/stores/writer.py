@@ -15,8 +15,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-import apsw
-
 from portbook.stores.connections import Connection
 from portbook.stores.problems import StoreError, problem_of, told
 
@@ -26,7 +24,6 @@ T = TypeVar("T")
 
 # A transaction should not keep other processes waiting: this many small jobs take a few milliseconds.
 _MAX_BATCH: Final = 256
-
 
 # What a job returned, or what it raised.
 _Ending = tuple[Any, Exception | None]
@@ -119,7 +116,7 @@ class Writer:
             if not connection.in_transaction:
                 raise
             connection.execute("ROLLBACK TO job; RELEASE job")
-            return None, problem_of(self._path, error) if isinstance(error, apsw.Error) else error
+            return None, problem_of(self._path, error)
         connection.execute("RELEASE job")
         return result, None
 

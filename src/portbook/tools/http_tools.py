@@ -259,6 +259,7 @@ def _spec_of(
             body=operation.body,
             has_body=operation.has_body,
             is_idempotent=operation.method in _READING and effect is Effect.READ,
+            request=operation.request,
             response=operation.response,
         ),
     )

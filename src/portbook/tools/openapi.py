@@ -50,6 +50,8 @@ class ImportedOperation(NamedTuple):
     parameters: tuple[Parameter, ...]
     body: str | None
     has_body: bool
+    request: str
+    """The content type of the body."""
     response: str
     input_schema: JSONObject
     output_schema: JSONObject | bool
@@ -60,6 +62,15 @@ class Skipped(NamedTuple):
 
     name: str
     reason: str
+
+
+class _Body(NamedTuple):
+    content_type: str | None = None
+    """None where there is none."""
+    argument: str | None = None
+    """The argument that is all of it, where one is."""
+    is_open: bool = False
+    """Whether it takes members that are not described."""
 
 
 class _NotSupported(Exception):
@@ -131,12 +142,14 @@ class _Reader:
         self._required: list[str] = []
 
     def read(self, name: str, method: str, path: str) -> ImportedOperation:
+        if not path.startswith("/") or not {".", ".."}.isdisjoint(path.split("/")):
+            raise self._node.bad("its path must start with / and have no dot segments")
         parameters = tuple(self._parameters(path))
-        is_open, body, has_body = self._read_body()
+        body = self._read_body()
         schema: dict[str, Any] = {"type": "object", "properties": self._properties}
         if self._required:
             schema["required"] = self._required
-        if not is_open:
+        if not body.is_open:
             schema["additionalProperties"] = False
         nothing: tuple[dict[str, Any], str] = ({"type": "null"}, _JSON)
         output, response = nothing if method == "HEAD" else self._read_responses()
@@ -146,8 +159,9 @@ class _Reader:
             method,
             path,
             parameters,
-            body,
-            has_body,
+            body.argument,
+            body.content_type is not None,
+            body.content_type or _JSON,
             response,
             self._input.with_definitions(schema),
             output,
@@ -215,18 +229,17 @@ class _Reader:
 
     # -- the body
 
-    def _read_body(self) -> tuple[bool, str | None, bool]:
-        """Return whether further arguments are welcome, which one is the whole body, whether there is one."""
+    def _read_body(self) -> _Body:
         body = self._documents.resolved(self._node.at("requestBody"))
         if not isinstance(body.value, dict):
-            return False, None, False
+            return _Body()
         content = body.at("content").members
         is_required = body.at("required").value is True
         media = next((name for name in content if _is_json(name)), None)
         if media is None:
             if is_required:
                 raise _NotSupported("its body is not JSON")
-            return False, None, False
+            return _Body()
         node = content[media].at("schema")
         plain = self._plain(node)
         if plain is not None:
@@ -234,12 +247,14 @@ class _Reader:
             self._properties.update(written.get("properties", {}))
             # Many documents forget to say that a body is required whose members are.
             self._required += written.get("required", [])
-            return written.get("additionalProperties", True) is not False, None, True
+            return _Body(
+                _plain_type(media), None, is_open=written.get("additionalProperties", True) is not False
+            )
         argument = self._unused("body", "argument")
         self._properties[argument] = True if node.value is None else self._input.write(node)
         if is_required:
             self._required.append(argument)
-        return False, argument, True
+        return _Body(_plain_type(media), argument)
 
     def _plain(self, node: Node) -> Node | None:
         """Return the schema of a body whose members can be arguments, or None where they cannot."""
@@ -272,7 +287,7 @@ class _Reader:
                 continue
             if response is not None and _is_json(response) is not _is_json(media):
                 raise _NotSupported("its answers have several content types")
-            response = response or (_JSON if _essence(media) == "*/*" else _essence(media))
+            response = response or _plain_type(media)
             schema = content[media].at("schema")
             if not _is_json(media):
                 schemas.append({"type": "string"})
@@ -290,6 +305,12 @@ class _Reader:
 def _is_json(media: str) -> bool:
     essence = _essence(media)
     return essence in (_JSON, "*/*") or essence.endswith("+json")
+
+
+def _plain_type(media: str) -> str:
+    """Return the content type to name, where a document may leave it open."""
+    essence = _essence(media)
+    return _JSON if essence == "*/*" else essence
 
 
 def _essence(media: str) -> str:

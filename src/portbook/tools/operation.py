@@ -90,6 +90,8 @@ class HttpOperation:
     """How often to send it again, where it is idempotent and policy allows; else the gateway's number."""
     max_response_bytes: int | None = None
     """The largest answer that is read; else the gateway's number."""
+    request: str = "application/json"
+    """The content type of the body."""
     response: str = "application/json"
     """The content type that an answer must have; what is not JSON is returned as text."""
     destination: Destination | None = field(init=False)
@@ -126,6 +128,7 @@ class HttpOperation:
             ],
             "body": self.body,
             "has_body": self.has_body,
+            "request": self.request,
             "response": self.response,
         }
 

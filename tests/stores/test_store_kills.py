@@ -59,7 +59,7 @@ def test_nothing_that_was_acknowledged_is_lost(aftermath: tuple[Path, dict[str, 
         assert {found[approval_id] for approval_id in said[word]} <= expected, word
 
 
-@pytest.mark.covers("002.approval.kills")
+@pytest.mark.covers("002.approval.kills-once")
 def test_no_ticket_ran_twice(aftermath: tuple[Path, dict[str, Counter[str]]]) -> None:
     _, said = aftermath
     assert set(said["ran"].values()) == {1}
