@@ -39,7 +39,7 @@ class Connection:
         )
         self.conversation: Conversation = assembled.boundary.converse(Arrival("test", "test"), self._emit)
 
-    def _emit(self, message: bytes, is_wanted: Callable[[], bool]) -> None:
+    def _emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
         if is_wanted():
             self.emitted.append(message)
 

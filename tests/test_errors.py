@@ -25,7 +25,7 @@ CONTRACT = {
 JSONRPC_WORDS = {-32700: "Parse error", -32600: "Invalid Request", -32601: "Method not found"}
 
 # Those of JSON-RPC and of MCP; a number of our own lies beyond what both reserve, and ends like the status.
-JSONRPC_NUMBERS = {-32700, -32600, -32601, -32602, -32603, -32022}
+JSONRPC_NUMBERS = {-32700, -32600, -32601, -32602, -32603, -32020, -32021, -32022}
 
 # Of `portbook call`: the kind of error tells the exit status, whatever the reason.
 EXITS = {"INTERNAL_ERROR": 1, "INVALID_INPUT": 2, "UNAUTHORIZED": 3, "NOT_FOUND": 4, "INVALID_OUTPUT": 5}
@@ -61,7 +61,7 @@ def test_every_reason_has_one_row_and_every_row_a_reason() -> None:
 @every_reason
 def test_every_column_of_a_row_is_filled(reason: Reason) -> None:
     row = REASONS[reason]
-    columns = {field.name for field in dataclasses.fields(Row)} - {"is_retryable"}
+    columns = {field.name for field in dataclasses.fields(Row)} - {"is_retryable", "jsonrpc_before"}
     empty = {name for name in columns if getattr(row, name) in ("", None, 0)}
     assert empty <= {"detail", "told_to_model_since"}
     assert isinstance(row.stage, Stage)

@@ -9,6 +9,7 @@ import pytest
 
 import portbook
 from portbook.errors import CanonicalError
+from portbook.tools import content, questions
 from portbook.tools.context import Context
 from portbook.tools.registry import SchemaRegistry
 from portbook.tools.toolset import Toolset
@@ -17,7 +18,11 @@ from portbook.version import __version__
 
 def test_the_package_exports_exactly_these_names() -> None:
     exported = {name: getattr(portbook, name) for name in portbook.__all__}
+    contents = ("Audio", "Blob", "Content", "Embedded", "Image", "Message", "ResourceLink", "Text")
+    asked = ("Form", "OpenPage", "Roots", "Sample")
     assert exported == {
+        **{name: getattr(content, name) for name in contents},
+        **{name: getattr(questions, name) for name in asked},
         "CanonicalError": CanonicalError,
         "Context": Context,
         "SchemaRegistry": SchemaRegistry,

@@ -166,7 +166,7 @@ def test_a_tools_exception_is_recorded_by_type_and_place_and_never_by_its_text()
 
 
 def test_what_nobody_foresaw_is_recorded_and_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_self: Catalog, _name: str) -> Tool:
+    def broken(_self: Catalog, _name: str, _kind: str = "tool") -> Tool:
         raise ZeroDivisionError(CANARY)
 
     monkeypatch.setattr(Catalog, "find", broken)

@@ -332,7 +332,7 @@ REASONS: dict[Reason, Row] = {
     Reason.NO_ANSWER: Row(
         Stage.EXECUTE, "The tool asked its caller something, and got no answer that it can use.",
         "INTERNAL_ERROR", "NO_ANSWER", -31424, "No answer", "2024-11-05", 424, 1,
-        "NO_ANSWER",
+        "INTERNAL_ERROR",
     ),
     Reason.BUSY: Row(
         Stage.EXECUTE, "Every worker is taken by a call that does not end. Try again later.",

@@ -45,6 +45,9 @@ class Scripted:
         self.emit = emit
         return self
 
+    def close(self) -> None:
+        pass
+
     def receive(self, frame: Frame) -> Work:
         """Frames that begin with `free` may run at once, each under its name; `cancel <name>` cancels one."""
         name = "" if frame is OVERSIZE else frame.decode()

@@ -494,7 +494,7 @@ def _declares(meta: JSONObject, extension: str) -> bool:
 
 
 def _missing_extension(extension: str) -> Refused:
-    required = {"extensions": {extension: {}}}
+    required: JSONObject = {"extensions": {extension: {}}}
     return Refused(Reason.MISSING_CAPABILITY, details={"requiredCapabilities": required})
 
 

@@ -1,4 +1,4 @@
-"""Messages that the server sends by itself: notifications and requests, checked as what leaves. Pure: no I/O."""
+"""Messages that the server sends by itself, checked as what leaves. Pure: no I/O."""
 
 from __future__ import annotations
 

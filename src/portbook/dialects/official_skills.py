@@ -1,4 +1,4 @@
-"""The skills extension: Agent Skills that clients can list, and the folders their files lie in. Pure: no I/O."""
+"""The skills extension: Agent Skills that clients can list, and their folders. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of the handshake era: live ones in memory, all of them in the store, so that a restart ends none."""
+"""Sessions of the handshake era: live ones in memory, all in the store, so that a restart ends none."""
 
 from __future__ import annotations
 
@@ -81,8 +81,7 @@ class LiveSession:
         """Return a stream for one request."""
         self._count += 1
         revision = self.conversation.session.revision
-        stream = Stream(str(self._count), is_primed=revision is not None and revision.has_icons)
-        return stream
+        return Stream(str(self._count), is_primed=revision is not None and revision.has_icons)
 
     def keep_stream(self, name: str, stream: Stream) -> None:
         """Keep a stream that somebody may come back to."""

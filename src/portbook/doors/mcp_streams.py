@@ -30,7 +30,7 @@ class Stream:
     """The messages of one request, or those of a session that belong to none."""
 
     def __init__(self, name: str | None = None, *, is_primed: bool = False) -> None:
-        """Begin; with a `name`, events have ids; where `is_primed`, it begins with one that has nothing else."""
+        """Begin; with a `name`, events have ids; where `is_primed`, the first is an id and nothing else."""
         self._name = name
         self._is_primed = is_primed and name is not None
         self._messages: list[bytes] = []

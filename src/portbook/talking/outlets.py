@@ -12,7 +12,7 @@ class Emit(Protocol):
     """Sends a message of our own. From any thread."""
 
     def __call__(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
-        """Send `message`, if by then it is still wanted; what is not vital may be dropped where nobody reads."""
+        """Send `message`, if by then it is still wanted; what is not vital may be dropped."""
         ...
 
 

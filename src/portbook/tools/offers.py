@@ -1,11 +1,11 @@
-"""Resources and prompts from functions: what they take, what they return, and what completes their arguments."""
+"""Resources and prompts from functions: what they take and return, and what completes their arguments."""
 
 from __future__ import annotations
 
 import inspect
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from portbook.canonical import json_bytes
 from portbook.errors import Failed, Finding, Reason
@@ -45,8 +45,7 @@ def specs_from_resource(
     Raises `BadTool` where the function's parameters are not the template's names.
     """
     bind, schema = _bound(function)
-    taken = tuple(schema.get("properties", {}))  # pyright: ignore[reportArgumentType]
-    if set(taken) != set(names):
+    if set(cast("JSONObject", schema["properties"])) != set(names):
         raise BadTool(f"{place_of(function)}: its parameters must be the names in {uri!r}")
     mime_type = shown.get("mimeType")
 
