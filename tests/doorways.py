@@ -190,6 +190,46 @@ def _official(revision: str) -> Callable[[Path, str | None], contextlib.Abstract
     return opened
 
 
+def _mcp_headers(revision: str, message: dict[str, Any], key: str | None) -> dict[str, str]:
+    headers = {"content_type": "application/json", "accept": "application/json, text/event-stream"}
+    if key is not None:
+        headers["authorization"] = f"Bearer {key}"
+    if revision not in HANDSHAKES:
+        headers |= {"mcp_protocol_version": revision, "mcp_method": message["method"]}
+        headers |= {"mcp_name": message["params"]["name"]} if "name" in message["params"] else {}
+    return headers
+
+
+def _mcp(revision: str) -> Callable[[Path, str | None], contextlib.AbstractContextManager[Doorway]]:
+    @contextlib.contextmanager
+    def opened(folder: Path, key: str | None) -> Iterator[Doorway]:
+        log_dir = str(folder / "runs" / f"http-{revision}")
+        with http_server("--log-dir", log_dir, cwd=folder, tools=()) as server:
+            session: dict[str, str] = {}
+
+            def post(message: dict[str, Any]) -> Any:
+                headers = {**_mcp_headers(revision, message, key), **session}
+                return server.request("/mcp", json.dumps(message).encode(), **headers)
+
+            if revision in HANDSHAKES:
+                hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": handshake(revision)}
+                greeted = post(hello)
+                if "error" in greeted.json:  # who may not even come in is told so, and can ask nothing
+                    yield lambda asked: _official_verdict(greeted.body)
+                    return
+                session |= {"mcp_session_id": greeted.headers["mcp-session-id"]}
+                post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+            def ask(asked: Asked) -> Verdict:
+                given = params(revision, name=asked.tool, arguments=asked.arguments, _meta=asked.meta)
+                message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": given}
+                return _official_verdict(post(message).body)
+
+            yield ask
+
+    return opened
+
+
 # A door and a dialect, by name. A new one is a row here.
 DOORWAYS: dict[str, Callable[[Path, str | None], contextlib.AbstractContextManager[Doorway]]] = {
     "POST /execute": _rest,
@@ -197,4 +237,5 @@ DOORWAYS: dict[str, Callable[[Path, str | None], contextlib.AbstractContextManag
     "POST /rpc, envelope": _rpc,
     "STDIO, envelope": _stdio_envelope,
     **{f"STDIO, MCP {revision}": _official(revision) for revision in EVERY_REVISION},
+    **{f"POST /mcp, MCP {revision}": _mcp(revision) for revision in EVERY_REVISION},
 }

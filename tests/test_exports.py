@@ -12,6 +12,7 @@ from portbook.errors import CanonicalError
 from portbook.tools import content, questions
 from portbook.tools.context import Context
 from portbook.tools.registry import SchemaRegistry
+from portbook.tools.spec import ToolError
 from portbook.tools.toolset import Toolset
 from portbook.version import __version__
 
@@ -26,6 +27,7 @@ def test_the_package_exports_exactly_these_names() -> None:
         "CanonicalError": CanonicalError,
         "Context": Context,
         "SchemaRegistry": SchemaRegistry,
+        "ToolError": ToolError,
         "Toolset": Toolset,
         "__version__": __version__,
     }

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from portbook.tools.context import Context
     from portbook.tools.questions import Form, OpenPage, Roots, Sample
     from portbook.tools.registry import SchemaRegistry
+    from portbook.tools.spec import ToolError
     from portbook.tools.toolset import Toolset
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Sample",
     "SchemaRegistry",
     "Text",
+    "ToolError",
     "Toolset",
     "__version__",
 ]
@@ -43,6 +45,7 @@ _HOMES = {
     "CanonicalError": "portbook.errors",
     "Context": "portbook.tools.context",
     "SchemaRegistry": "portbook.tools.registry",
+    "ToolError": "portbook.tools.spec",
     "Toolset": "portbook.tools.toolset",
 }
 

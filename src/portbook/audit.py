@@ -19,7 +19,7 @@ from portbook.model import Call, Caller, Context, Done, JSONObject, Outcome
 from portbook.policy import Decision
 from portbook.redaction import Redactor
 from portbook.tools.catalog import Tool
-from portbook.tools.spec import TOOL_PREFIX
+from portbook.tools.spec import identifier_of
 
 __all__ = ["Trail", "envelope_view", "execution_view", "intent_view", "without_secrets"]
 
@@ -87,7 +87,7 @@ def envelope_view(
         "metadata": {
             "schemaVersion": call.contract,
             "deterministic": deterministic,
-            "toolId": None if call.tool is None else TOOL_PREFIX + call.tool,
+            "toolId": None if call.tool is None else identifier_of(call.kind, call.tool),
             "promptId": _safe(context.prompt_id),
         },
         "error": None if done else _error(outcome),
@@ -123,7 +123,7 @@ def _about(call: Call, identity: Identity, trail: Trail, ts: str) -> JSONObject:
         "session_id": _safe(context.session or call.arrival.session),
         "trace_id": identity.trace,
         "request_id": identity.request,
-        "tool_id": None if call.tool is None else TOOL_PREFIX + call.tool,
+        "tool_id": None if call.tool is None else identifier_of(call.kind, call.tool),
         "endpoint": None if operation is None else operation.endpoint,
         "domain": None if operation is None else operation.domain,
         "method": None if operation is None else operation.method,

@@ -66,6 +66,7 @@ def policy_of(settings: Settings, base_urls: Iterable[str]) -> Policy:
         max_calls_per_minute=settings.max_calls_per_minute,
         default=settings.policy_default,
         approval=settings.approval,
+        approver=settings.approver,
         is_redaction_missing=settings.require_redaction and not settings.redaction_enabled,
     )
     try:

@@ -9,6 +9,8 @@ from typing import Final
 
 __all__ = ["covers", "matches", "problem_of"]
 
+# Resources have addresses for names.
+_URI_PATTERN: Final = re.compile(r"(?!mcp\.tool:)[a-z*?][a-z0-9+.*?-]*:[\x21-\x7e]{0,512}", re.ASCII)
 _TOOL_PATTERN: Final = re.compile(r"[a-z0-9_.*?]{1,128}", re.ASCII)
 
 
@@ -29,7 +31,7 @@ def covers(wide: str, narrow: str) -> bool:
 
 def problem_of(pattern: str) -> str | None:
     """Return what is wrong with a pattern of tool names, and what to do about it."""
-    if _TOOL_PATTERN.fullmatch(pattern):
+    if _TOOL_PATTERN.fullmatch(pattern) or _URI_PATTERN.fullmatch(pattern):
         return None
     if "mcp.tool:" in pattern:
         return "leave out the prefix mcp.tool:"

@@ -31,7 +31,8 @@ from portbook.policy import Action, Decision, Subject, decide
 from portbook.ports import Approvals, Executor, Sink
 from portbook.redaction import Redactor
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.spec import Effect
+from portbook.tools.questions import Form
+from portbook.tools.spec import Effect, ToolError
 
 __all__ = ["Crossing", "Pipeline", "place_of"]
 
@@ -40,6 +41,14 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
     "resource": Reason.UNKNOWN_RESOURCE,
     "prompt": Reason.UNKNOWN_PROMPT,
     "completion": Reason.UNKNOWN_PROMPT,
+}
+# What stands in a record for an approval that the client's own user gave.
+_BY_CLIENT: Final = "client"
+_MAX_ERROR: Final = 2000
+_CONSENT_KEY: Final = "portbook_approval"
+_CONSENT: Final[JSONObject] = {
+    "properties": {"approve": {"type": "boolean", "title": "Allow this call"}},
+    "required": ["approve"],
 }
 _OWN_FOLDER = __file__.rsplit("/", 1)[0] + "/"
 
@@ -140,6 +149,10 @@ class Pipeline:
             raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
         if decision.action is Action.ALLOW:
             return await self._perform(call, tool, governance, identity, trail)
+        if decision.approver == "client" and call.approval is None and _can_approve(call):
+            await self._ask_client(call, tool, governance)
+            trail.approval = _BY_CLIENT
+            return await self._perform(call, tool, governance, identity, trail)
         ask = _ask(call, tool, decision, caller, governance)
         trail.approval = ticket = await self._approvals.admit(ask, call.approval, call.wait_ms)
         try:
@@ -152,6 +165,21 @@ class Pipeline:
             raise
         self._approvals.finish(ticket, is_done=True)
         return done
+
+    async def _ask_client(self, call: Call, tool: Tool, governance: Governance) -> None:
+        """Return if the person behind the client says yes.
+
+        Raises `Refused` where they say no, `InputNeeded` where their answer comes with the next round.
+        """
+        assert call.client is not None
+        shown = json_bytes(_shown(call.arguments, governance.redactor)).decode()
+        form = Form(f"Allow {tool.spec.name} to run with {shown}?", _CONSENT)
+        answers = await call.client.ask(
+            {_CONSENT_KEY: form.request()}, lambda _, answer: form.read(answer) is not None
+        )
+        said = form.read(answers[_CONSENT_KEY])
+        if said is None or not said.is_accepted or said.content.get("approve") is not True:
+            raise Refused(Reason.APPROVAL_REFUSED, details={"why": "denied"})
 
     async def _perform(
         self, call: Call, tool: Tool, governance: Governance, identity: Identity, trail: Trail
@@ -208,6 +236,10 @@ class Pipeline:
             return await self._executor.execute(tool, call.arguments, run)
         except Ending:
             raise
+        except ToolError as error:  # the author's own words, for the model
+            text = str(error)[:_MAX_ERROR]
+            told = text if governance.redactor is None else governance.redactor.redact_text(text)
+            raise Failed(Reason.TOOL_FAILED, note=place_of(error), details={"error": told}) from None
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
             raise Failed(Reason.TOOL_FAILED, note=place_of(error)) from None
 
@@ -270,6 +302,11 @@ class Pipeline:
             )
             self._warn(f"records cannot be written, {consequence}: {error}")
         self.is_recording = False
+
+
+def _can_approve(call: Call) -> bool:
+    """Return whether the person behind the client can be asked."""
+    return call.client is not None and "elicitation" in call.client.capabilities
 
 
 def _subject(call: Call, tool: Tool, caller: Caller) -> Subject:

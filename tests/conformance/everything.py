@@ -20,6 +20,7 @@ from portbook import (
     Roots,
     Sample,
     Text,
+    ToolError,
     Toolset,
 )
 
@@ -75,7 +76,7 @@ def test_multiple_content_types() -> list[Content]:
 @toolset.tool(effect="read", inline=True)
 def test_error_handling() -> str:
     """Fail."""
-    raise RuntimeError("This tool intentionally returns an error for testing")
+    raise ToolError("This tool intentionally returns an error for testing")
 
 
 SCHEMA: dict[str, Any] = {

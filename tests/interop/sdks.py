@@ -99,6 +99,12 @@ def typescript_server() -> Modules:
     )
 
 
+def conformance_suite(version: str) -> Modules:
+    """Return the modules of the official conformance suite."""
+    package = "@modelcontextprotocol/conformance"
+    return _modules(f"conformance-{version}", f"{package}@{version}")
+
+
 def _modules(tag: str, *packages: str) -> Modules:
     node = _node()
     folder = ROOT / ".venv" / "interop-node" / tag

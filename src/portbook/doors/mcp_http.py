@@ -11,6 +11,7 @@ import asyncio
 from typing import Final
 
 from portbook.boundary import Boundary
+from portbook.canonical import fingerprint
 from portbook.conversation import Work
 from portbook.doors.asgi import App, Headers, Receive, Scope, Send, is_own_host, plain
 from portbook.doors.mcp_sessions import LiveSession, Sessions
@@ -73,7 +74,7 @@ class _McpDoor:
         if live is None:
             await send_answer(send, await self._boundary.refuse(Reason.UNKNOWN_SESSION, arrival))
             return
-        arrival = arrival._replace(session=arrival.session or name[:16])
+        arrival = arrival._replace(session=arrival.session or fingerprint(name)[:32])  # not the secret itself
         await self._answer_session(live, frame, arrival, accepts, receive, send)
 
     async def get(self, scope: Scope, receive: Receive, send: Send) -> None:

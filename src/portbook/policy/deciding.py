@@ -42,6 +42,8 @@ class Decision(NamedTuple):
     """What would have to be different for another decision."""
     reason: Reason | None = None
     """Why it does not run, where it does not."""
+    approver: Literal["operator", "client"] = "operator"
+    """Who may say yes, where somebody has to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Policy:
     max_calls_per_minute: int | None = None
     default: Literal["allow", "deny"] = "allow"
     approval: Literal["never", "writes", "always"] = "never"
+    approver: Literal["operator", "client"] = "operator"
     is_redaction_missing: bool = False
     """Whether redaction is required and switched off."""
     places: tuple[tuple[str, str], ...] = ()
@@ -153,6 +156,7 @@ def _by_default(policy: Policy, subject: Subject) -> Decision:
             policy.place_of("approval"),
             "a person approves it; a rule that allows it would let it pass without one",
             Reason.APPROVAL_REQUIRED,
+            policy.approver,
         )
     return Decision(Action.ALLOW, "default", policy.place_of("default"), "a rule that denies it or asks")
 
@@ -164,7 +168,12 @@ def _of_rule(rule: Rule) -> Decision:
         return Decision(rule.action, rule.name, rule.place, "a rule that denies it or asks")
     if rule.action is Action.ASK:
         return Decision(
-            rule.action, rule.name, rule.place, f"a person approves it; {other}", Reason.APPROVAL_REQUIRED
+            rule.action,
+            rule.name,
+            rule.place,
+            f"a person approves it; {other}",
+            Reason.APPROVAL_REQUIRED,
+            rule.approver,
         )
     return Decision(rule.action, rule.name, rule.place, other, Reason.POLICY_VIOLATION)
 

@@ -21,10 +21,12 @@ from portbook.tools.spec import Effect
 __all__ = ["BadPolicy", "Limits", "read_policy"]
 
 Path: TypeAlias = tuple[str | int, ...]
+Approver: TypeAlias = Literal["operator", "client"]
 Place: TypeAlias = Callable[[Path], str]
 
 _RULES: Final[Path] = ("policy", "rules")
-_MEMBERS: Final = ("name", "action", "tools", "kinds", "effects", "callers", "sessions", "where")
+_MEMBERS: Final = ("name", "action", "tools", "kinds", "effects", "callers", "sessions", "where", "approver")
+_APPROVERS: Final = ("operator", "client")
 _KINDS: Final = ("tool", "resource", "prompt")
 _METHODS: Final = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
@@ -50,6 +52,7 @@ class Limits:
     max_calls_per_minute: int | None = None
     default: Literal["allow", "deny"] = "allow"
     approval: Literal["never", "writes", "always"] = "never"
+    approver: Literal["operator", "client"] = "operator"
     is_redaction_missing: bool = False
 
 
@@ -61,7 +64,7 @@ def read_policy(
     Raises `BadPolicy` for the first thing that cannot be meant: an unknown key, a bad pattern, a schema that
     does not compile, a rule that can never decide.
     """
-    read = tuple(_rule(number, table, place) for number, table in enumerate(rules))
+    read = tuple(_rule(number, table, place, limits.approver) for number, table in enumerate(rules))
     names: set[str] = set()
     for number, rule in enumerate(read):
         if rule.name in names:
@@ -85,6 +88,7 @@ def read_policy(
         max_calls_per_minute=limits.max_calls_per_minute,
         default=limits.default,
         approval=limits.approval,
+        approver=limits.approver,
         is_redaction_missing=limits.is_redaction_missing,
         places=places,
         digest=_digest(limits, read, base_urls),
@@ -125,7 +129,7 @@ def _methods(limits: Limits) -> frozenset[str] | None:
     return methods
 
 
-def _rule(number: int, table: Mapping[str, Any], place: Place) -> Rule:
+def _rule(number: int, table: Mapping[str, Any], place: Place, approver: Approver) -> Rule:
     here: Path = (*_RULES, number)
     for key in table:
         if key not in _MEMBERS:
@@ -146,7 +150,17 @@ def _rule(number: int, table: Mapping[str, Any], place: Place) -> Rule:
         callers=_patterns(here, table, "callers", _any_text),
         sessions=_patterns(here, table, "sessions", _any_text),
         where=_where((*here, "where"), table.get("where", {})),
+        approver=_approver(here, table, action, approver),
     )
+
+
+def _approver(here: Path, table: Mapping[str, Any], action: Any, default: Approver) -> Approver:
+    given = table.get("approver", default)
+    if given not in _APPROVERS:
+        raise BadPolicy((*here, "approver"), f"must be one of {', '.join(_APPROVERS)}")
+    if "approver" in table and action != Action.ASK:
+        raise BadPolicy((*here, "approver"), "is for rules that ask; drop it, or set action to ask")
+    return given
 
 
 def _patterns(

@@ -13,7 +13,7 @@ from portbook.model import JSONObject
 from portbook.policy.deciding import Policy, Subject, decide
 from portbook.policy.rule import Rule
 from portbook.tools.operation import HttpOperation
-from portbook.tools.spec import Effect, slug_of
+from portbook.tools.spec import Effect, named_by
 
 __all__ = ["Replayed", "replay", "subject_of"]
 
@@ -34,8 +34,11 @@ def subject_of(record: JSONObject) -> Subject | None:
     arguments = record.get("arguments")
     attempt, size = record.get("attempt"), record.get("input_bytes")
     session = record.get("session_id")
+    kind, name = named_by(tool)
+    if kind == "completion":  # judged as what it is for
+        kind = "resource" if "://" in name else "prompt"
     return Subject(
-        name=slug_of(tool),
+        name=name,
         effect=Effect(effect),
         caller=str(record.get("caller") or ""),
         arguments=arguments if isinstance(arguments, dict) else {},
@@ -44,6 +47,7 @@ def subject_of(record: JSONObject) -> Subject | None:
         attempt=attempt if isinstance(attempt, int) else 1,
         session=session if isinstance(session, str) else None,
         operation=_operation(record),
+        kind=kind,
     )
 
 

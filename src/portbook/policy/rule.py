@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 from portbook.canonical import canonical_bytes
 from portbook.model import JSONObject
@@ -40,6 +40,8 @@ class Rule:
     callers: tuple[str, ...] = _EVERYTHING
     sessions: tuple[str, ...] = _EVERYTHING
     where: tuple[Condition, ...] = ()
+    approver: Literal["operator", "client"] = "operator"
+    """Who may say yes, where it asks."""
 
     def is_about(self, kind: str, name: str, effect: str) -> bool:
         """Return whether this rule can ever match a call of that tool, resource or prompt."""
@@ -65,6 +67,7 @@ class Rule:
             "callers": list(self.callers),
             "sessions": list(self.sessions),
             "where": {each.pointer: each.schema for each in self.where},
+            "approver": self.approver,
         }
 
 

@@ -68,6 +68,7 @@ class Settings:
     max_calls_per_minute: int | None
     policy_default: Literal["allow", "deny"]
     approval: Literal["never", "writes", "always"]
+    approver: Literal["operator", "client"]
     require_redaction: bool
     policy_rules: tuple[dict[str, Any], ...]
     approval_expires_s: int

@@ -285,6 +285,15 @@ SETTINGS: Final = (
         choices=("never", "writes", "always"),
     ),
     Setting(
+        "policy.approver",
+        "approver",
+        "choice",
+        "operator",
+        None,
+        "Who may approve: an operator, or the person behind the client, where it can be asked.",
+        choices=("operator", "client"),
+    ),
+    Setting(
         "policy.require_redaction",
         "require_redaction",
         "switch",

@@ -18,8 +18,11 @@ __all__ = [
     "Effect",
     "Switch",
     "TaskUse",
+    "ToolError",
     "ToolSpec",
+    "identifier_of",
     "is_slug",
+    "named_by",
     "require_slug",
     "slug_of",
 ]
@@ -33,6 +36,13 @@ _SLUG = re.compile(r"[a-z0-9_.]{1,128}", re.ASCII)
 
 class BadTool(ValueError):
     """A tool that cannot be served; the message says which one, why, and what to do."""
+
+
+class ToolError(Exception):
+    """What a tool raises to tell the model why it failed: its words reach the caller, redacted.
+
+    Of any other exception the caller learns only that there was one.
+    """
 
 
 class Effect(StrEnum):
@@ -105,7 +115,7 @@ class ToolSpec:
     @property
     def identifier(self) -> str:
         """Return the canonical identifier of the envelope contract."""
-        return TOOL_PREFIX + self.name
+        return identifier_of(self.kind, self.name)
 
     def definition(self) -> JSONObject:
         """Return what the tool is, as far as it can be written down."""
@@ -135,6 +145,20 @@ def require_slug(name: str) -> str:
             "give another with @toolset.tool(name=...)"
         )
     return name
+
+
+def identifier_of(kind: Kind, name: str) -> str:
+    """Return what records call something: its kind and its name."""
+    return f"mcp.{kind}:{name}"
+
+
+def named_by(identifier: str) -> tuple[Kind, str]:
+    """Return the kind and the name that an identifier is made of; without a prefix, it is a tool's name."""
+    for kind in ("tool", "resource", "prompt", "completion"):
+        prefix = f"mcp.{kind}:"
+        if identifier.startswith(prefix):
+            return kind, identifier.removeprefix(prefix)
+    return "tool", identifier
 
 
 def slug_of(identifier: str) -> str:

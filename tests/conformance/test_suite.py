@@ -1,0 +1,80 @@
+"""The official conformance suite passes, whole, and the fixture offers all that its scenarios call."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from portbook.tools.catalog import Catalog
+from portbook.tools.loading import load_toolsets
+
+HERE = Path(__file__).resolve().parent
+
+
+def _suite() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("portbook_conformance_suite", HERE / "suite.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+SUITE = _suite()
+
+TOOLS = {
+    *("test_simple_text", "test_image_content", "test_audio_content", "test_embedded_resource"),
+    *("test_multiple_content_types", "test_error_handling", "test_tool_with_progress"),
+    *("json_schema_2020_12_tool", "test_x_mcp_header", "test_tool_with_logging", "test_sampling"),
+    *("test_elicitation", "test_elicitation_sep1034_defaults", "test_elicitation_sep1330_enums"),
+    *("test_reconnection", "test_missing_capability", "test_streaming_elicitation", "test_logging_tool"),
+    *("test_trigger_tool_change", "test_trigger_prompt_change", "test_tool_with_task", "greet"),
+    *("slow_compute", "failing_job", "protocol_error_job", "confirm_delete", "multi_input"),
+    *(
+        f"test_input_required_result_{name}"
+        for name in (
+            *("elicitation", "sampling", "list_roots", "request_state", "multiple_inputs"),
+            *("multi_round", "tampered_state", "capabilities"),
+        )
+    ),
+}
+RESOURCES = {
+    "test://static-text",
+    "test://static-binary",
+    "test://watched-resource",
+    "test://template/{id}/data",
+}
+PROMPTS = {
+    *("test_simple_prompt", "test_prompt_with_arguments", "test_prompt_with_embedded_resource"),
+    *("test_prompt_with_image", "test_input_required_result_prompt"),
+}
+
+
+@pytest.mark.covers("design.conformance.fixture")
+def test_the_fixture_offers_all_that_scenarios_would_otherwise_pass_without() -> None:
+    [toolset] = load_toolsets(str(SUITE.EVERYTHING))
+    catalog = Catalog(toolset.specs())
+    assert {tool.spec.name for tool in catalog.of("tool")} >= TOOLS
+    assert {tool.spec.name for tool in catalog.of("resource")} >= RESOURCES
+    assert {tool.spec.name for tool in catalog.of("prompt")} >= PROMPTS
+    assert [tool.spec.name for tool in catalog.of("resource") if tool.spec.skill is not None]
+    assert all(tool.spec.description for tool in catalog)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.covers("design.conformance.suite")
+@pytest.mark.parametrize("selection", SUITE.SELECTIONS, ids=lambda selection: selection.name)
+def test_every_scenario_of_the_official_suite_passes(selection: object) -> None:
+    try:
+        [counted] = SUITE.run_all((selection,))
+    except SUITE.sdks.Unavailable as unavailable:
+        if os.environ.get("CI"):
+            pytest.fail(str(unavailable))
+        pytest.skip(str(unavailable))
+    assert counted.problems == []
