@@ -1,0 +1,341 @@
+"""A tool asks its caller, the same way in both eras: on the connection, or in rounds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conversing import META
+from mcp_client import EVERYTHING, Client, capable, run, serving
+
+ALL = {"elicitation": {}, "sampling": {}, "roots": {}}
+SAMPLED = {
+    "role": "assistant",
+    "content": {"type": "text", "text": "Paris"},
+    "model": "m",
+    "stopReason": "endTurn",
+}
+
+# What is asked for, by method, and what a client answers.
+ANSWERS: dict[str, Any] = {
+    "elicitation/create": {"action": "accept", "content": {"name": "Alice", "ok": True, "color": "blue"}},
+    "sampling/createMessage": SAMPLED,
+    "roots/list": {"roots": [{"uri": "file:///work", "name": "work"}]},
+}
+
+# Tools that ask, and what they say in the end.
+ASKING = {
+    "elicitation": "Hello, Alice!",
+    "sampling": "Paris",
+    "list_roots": "file:///work",
+    "request_state": "state-ok: accept",
+    "multiple_inputs": "Paris Alice, 1 roots",
+    "multi_round": "Alice likes blue",
+}
+
+
+async def answered_live(client: Client, tool: str) -> Any:
+    """Call a tool and answer what it asks, on the connection."""
+    exchange = client.ask("tools/call", {"name": tool, "arguments": {}})
+    done: set[str] = set()
+    while True:
+        await exchange.until(lambda: exchange.is_over or bool(_open(exchange.messages, done)))
+        for request in _open(exchange.messages, done):
+            done.add(request["id"])
+            assert (await client.reply(request, ANSWERS[request["method"]])).status == 202
+        if exchange.is_over and not _open(exchange.messages, done):
+            return exchange.messages[-1]["result"]
+
+
+def _open(messages: list[Any], done: set[str]) -> list[Any]:
+    return [m for m in messages if "method" in m and "id" in m and m["id"] not in done]
+
+
+async def answered_in_rounds(client: Client, tool: str, **more: Any) -> Any:
+    """Call a tool and answer what it asks, each time with the next request."""
+    params: dict[str, Any] = {"name": tool, "arguments": {}, **capable(**ALL), **more}
+    result = await client.result("tools/call", params)
+    while result["resultType"] == "input_required":
+        answers = {key: ANSWERS[request["method"]] for key, request in result["inputRequests"].items()}
+        rounds = {"inputResponses": answers, "requestState": result["requestState"]}
+        result = await client.result("tools/call", {**params, **rounds})
+    return result
+
+
+@pytest.mark.covers("design.ask.both-eras")
+@pytest.mark.parametrize("tool", ASKING)
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
+def test_one_tool_asks_in_both_eras(tmp_path: Path, tool: str, revision: str) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open(revision, **ALL)
+            ask = answered_in_rounds if revision == "2026-07-28" else answered_live
+            result = await ask(client, f"test_input_required_result_{tool}")
+            assert result["content"][0]["text"] == ASKING[tool]
+
+    run(main())
+
+
+def test_a_prompt_can_ask_too(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            params = {"name": "test_input_required_result_prompt", **capable(**ALL)}
+            result = await client.result("prompts/get", params)
+            assert result["resultType"] == "input_required"
+            answers = {"user_context": {"action": "accept", "content": {"context": "spring"}}}
+            result = await client.result("prompts/get", {**params, "inputResponses": answers})
+            assert result["messages"][0]["content"]["text"] == "Use this context: spring"
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"result": {"action": "maybe"}},
+        {"result": {"action": "accept", "content": {"name": 5}}},
+        {"result": {"roots": []}},
+        {"error": {"code": -1, "message": "I will not"}},
+    ],
+    ids=json.dumps,
+)
+def test_a_client_that_answers_otherwise_than_it_should_fails_the_call_and_nothing_else(
+    tmp_path: Path, answer: dict[str, Any]
+) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2025-11-25", **ALL)
+            exchange = client.ask("tools/call", {"name": "test_input_required_result_elicitation"})
+            await exchange.until(lambda: bool(exchange.messages))
+            request = exchange.messages[0]
+            assert (await client.send({"jsonrpc": "2.0", "id": request["id"], **answer})).status == 202
+            result = (await exchange.ended()).messages[-1]["result"]
+            assert result["isError"] is True
+            assert result["_meta"]["portbook/refusal"]["reason"] == "NO_ANSWER"
+            assert (await client.ask("ping").ended()).status == 200
+
+    run(main())
+
+
+def test_an_answer_to_what_was_never_asked_is_recorded_and_does_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2025-11-25", **ALL)
+            before = len(client.sink.records)
+            assert (await client.send({"jsonrpc": "2.0", "id": "nobody", "result": {}})).status == 202
+            assert len(client.sink.records) == before + 1
+
+    run(main())
+
+
+@pytest.mark.covers("design.ask.capabilities")
+@pytest.mark.parametrize("tool", ["elicitation", "sampling", "list_roots"])
+def test_a_client_is_asked_nothing_that_it_did_not_say_it_can(tmp_path: Path, tool: str) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            name = f"test_input_required_result_{tool}"
+            await client.open("2025-11-25")
+            result = (await client.ask("tools/call", {"name": name}).ended()).messages
+            assert len(result) == 1
+            assert result[0]["result"]["isError"] is True
+            client.session = None
+            await client.open("2026-07-28")
+            exchange = await client.ask("tools/call", {"name": name}).ended()
+            assert (exchange.status, exchange.json["error"]["code"]) == (400, -32021)
+            needed = {"elicitation": "elicitation", "sampling": "sampling", "list_roots": "roots"}[tool]
+            assert exchange.json["error"]["data"]["requiredCapabilities"] == {needed: {}}
+
+    run(main())
+
+
+# -- the state that is carried from round to round
+
+
+async def first_round(client: Client, tool: str = "test_input_required_result_request_state") -> Any:
+    return await client.result("tools/call", {"name": tool, "arguments": {}, **capable(**ALL)})
+
+
+OK = {"confirm": {"action": "accept", "content": {"ok": True}}}
+
+
+@pytest.mark.covers("design.ask.state")
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state + "x",
+        lambda state: "x" + state,
+        lambda state: state[:-4] + "AAAA",
+        lambda state: state.partition(".")[0] + ".",
+        lambda state: "",
+        lambda state: "é.é",
+        lambda state: "." * 300_000,
+    ],
+)
+def test_a_state_that_was_changed_is_refused_before_anything_runs(tmp_path: Path, change: Any) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            state = (await first_round(client))["requestState"]
+            params = {"name": "test_input_required_result_request_state", "arguments": {}, **capable(**ALL)}
+            error = await client.error(
+                "tools/call", {**params, "inputResponses": OK, "requestState": change(state)}
+            )
+            assert error["code"] == -32602
+            assert client.sink.records[-1]["error"]["executed"] is False
+
+    run(main())
+
+
+def test_a_state_is_good_for_its_own_call_and_caller_alone(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            state = (await first_round(client))["requestState"]
+            other = {"name": "test_input_required_result_tampered_state", "arguments": {}, **capable(**ALL)}
+            given = {"inputResponses": OK, "requestState": state}
+            assert (await client.error("tools/call", {**other, **given}))["code"] == -32602
+            own = {**other, "name": "test_input_required_result_request_state"}
+            client.key = "somebody else's"
+            assert (await client.error("tools/call", {**own, **given}))["code"] == -32602
+            client.key = None
+            assert (await client.result("tools/call", {**own, **given}))["resultType"] == "complete"
+
+    run(main())
+
+
+def test_a_round_can_be_answered_by_another_process(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            state = (await first_round(client))["requestState"]
+        async with serving(tmp_path, EVERYTHING) as other:
+            await other.open("2026-07-28")
+            params = {"name": "test_input_required_result_request_state", "arguments": {}, **capable(**ALL)}
+            given = {"inputResponses": OK, "requestState": state}
+            assert (await other.result("tools/call", {**params, **given}))["resultType"] == "complete"
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ({"wrong": ANSWERS["elicitation/create"]}, "input_required"),
+        ({"user_name": ANSWERS["roots/list"]}, "input_required"),
+        ({"user_name": {"action": "accept", "content": {}}}, "input_required"),
+        ({"user_name": ANSWERS["elicitation/create"], "more": SAMPLED}, "complete"),
+        ({"user_name": {"action": "decline"}}, "complete"),
+    ],
+)
+def test_what_is_not_answered_is_asked_again_and_what_was_not_asked_is_ignored(
+    tmp_path: Path, answers: Any, expected: str
+) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            params = {"name": "test_input_required_result_elicitation", **capable(**ALL)}
+            result = await client.result("tools/call", {**params, "inputResponses": answers})
+            assert result["resultType"] == expected
+
+    run(main())
+
+
+# -- logging
+
+
+@pytest.mark.parametrize(("level", "count"), [("debug", 1), ("info", 1), ("warning", 0), (None, 0)])
+def test_a_log_goes_to_whoever_asked_for_it_with_the_request(
+    tmp_path: Path, level: str | None, count: int
+) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            meta = {} if level is None else {"_meta": {META + "logLevel": level}}
+            exchange = await client.ask("tools/call", {"name": "test_logging_tool", **meta}).ended()
+            logs = [m for m in exchange.messages if m.get("method") == "notifications/message"]
+            assert [log["params"]["data"] for log in logs] == ["Logged once"] * count
+
+    run(main())
+
+
+@pytest.mark.parametrize(("level", "count"), [("debug", 3), ("info", 3), ("error", 0), (None, 3)])
+def test_a_log_goes_to_a_session_that_wants_its_level(tmp_path: Path, level: str | None, count: int) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2025-11-25")
+            if level is not None:
+                assert await client.result("logging/setLevel", {"level": level}) == {}
+            exchange = await client.ask("tools/call", {"name": "test_tool_with_logging"}).ended()
+            assert len(exchange.messages) == count + 1
+
+    run(main())
+
+
+# -- approval where the client is
+
+
+POLICY = """
+[[policy.rules]]
+name = "ask first"
+action = "ask"
+tools = ["test_trigger_tool_change"]
+approver = "client"
+"""
+
+CONSENT = "portbook_approval"
+
+
+@pytest.mark.covers("design.approval.client")
+@pytest.mark.parametrize("approve", [True, False])
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_the_person_behind_the_client_approves_where_policy_lets_them(
+    tmp_path: Path, revision: str, approve: bool
+) -> None:
+    config = tmp_path / "portbook.toml"
+    config.write_text(POLICY)
+    consent = {"action": "accept", "content": {"approve": approve}}
+
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING, config=config) as client:
+            await client.open(revision, elicitation={})
+            params: dict[str, Any] = {"name": "test_trigger_tool_change", "arguments": {}}
+            if revision == "2026-07-28":
+                params |= capable(elicitation={})
+                asked = await client.result("tools/call", params)
+                assert (
+                    "Allow test_trigger_tool_change" in asked["inputRequests"][CONSENT]["params"]["message"]
+                )
+                given = {"inputResponses": {CONSENT: consent}, "requestState": asked["requestState"]}
+                result = await client.result("tools/call", {**params, **given})
+            else:
+                exchange = client.ask("tools/call", params)
+                await exchange.until(lambda: bool(exchange.messages))
+                await client.reply(exchange.messages[0], consent)
+                result = (await exchange.ended()).messages[-1]["result"]
+            assert bool(result.get("isError")) != approve
+            record = client.sink.executions[-1]
+            assert record["approval_id"] == ("client" if approve else None)
+            assert record["decision"] == "ask"
+
+    run(main())
+
+
+def test_a_client_that_cannot_ask_is_told_of_the_operators_approval(tmp_path: Path) -> None:
+    config = tmp_path / "portbook.toml"
+    config.write_text(POLICY)
+
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING, config=config) as client:
+            await client.open("2026-07-28")
+            result = await client.result("tools/call", {"name": "test_trigger_tool_change"})
+            refusal = result["_meta"]["portbook/refusal"]
+            assert refusal["reason"] == "APPROVAL_REQUIRED"
+            ticket = client.served.approvals.ticket(refusal["approval_id"])
+            assert ticket is not None
+            assert ticket.tool == "test_trigger_tool_change"
+
+    run(main())
