@@ -35,6 +35,7 @@ from portbook.talking.states import States
 from portbook.talking.tasks import Tasks
 from portbook.tools.catalog import Catalog
 from portbook.tools.registry import SchemaRegistry
+from portbook.tools.toolset import Toolset
 
 __all__ = ["FETCH_S", "Assembled", "assemble", "official_schemas"]
 
@@ -67,6 +68,7 @@ class Assembled:
     _gateways: tuple[str, ...]
     notices: Notices
     sessions: SessionStore
+    toolsets: tuple[Toolset, ...]
     _tasks: Tasks
 
     @property
@@ -207,6 +209,7 @@ def assemble(
         _gateways=tuple(gateway.name for gateway in collected.gateways),
         notices=notices,
         sessions=SessionStore(store, clock),
+        toolsets=collected.toolsets,
         _tasks=tasks,
     )
 

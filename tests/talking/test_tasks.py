@@ -1,0 +1,195 @@
+"""Calls that go on as tasks: made, watched, answered, cancelled, and nobody else's business."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_client import EVERYTHING, Client, capable, run, serving
+
+TASKS = "io.modelcontextprotocol/tasks"
+KNOWS = capable(elicitation={}, extensions={TASKS: {}})
+
+
+async def begun(client: Client, tool: str, **arguments: Any) -> Any:
+    return await client.result("tools/call", {"name": tool, "arguments": arguments, **KNOWS})
+
+
+async def seen(client: Client, task_id: str, *statuses: str) -> Any:
+    """The task, once it has one of these statuses."""
+    while True:
+        state = await client.result("tasks/get", {"taskId": task_id, **KNOWS})
+        if state["status"] in statuses:
+            return state
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.covers("design.tasks.lifecycle")
+def test_a_slow_call_becomes_a_task_and_its_result_is_fetched_later(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            made = await begun(client, "slow_compute", seconds=0.1, label="x")
+            assert made["resultType"] == "task"
+            assert made["status"] == "working"
+            assert made.keys() == {
+                *("resultType", "taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs")
+            }
+            state = await seen(client, made["taskId"], "completed")
+            assert state["result"]["content"][0]["text"] == "x: computed for 0.1 seconds"
+            assert "requestState" not in state
+            [record] = [r for r in client.sink.records if r["metadata"]["toolId"] == "mcp.tool:slow_compute"]
+            assert record["status"] == "ok"
+
+    run(main())
+
+
+def test_what_ends_without_waiting_is_answered_at_once(tmp_path: Path) -> None:
+    tools = tmp_path / "quick.py"
+    tools.write_text(
+        "from portbook import Toolset\n"
+        "toolset = Toolset('quick')\n"
+        "@toolset.tool(effect='read', task='optional', inline=True)\n"
+        "def quick() -> int:\n    return 1\n"
+    )
+
+    async def main() -> None:
+        async with serving(tmp_path, tools) as client:
+            await client.open("2026-07-28")
+            assert (await begun(client, "quick"))["resultType"] == "complete"
+
+    run(main())
+
+
+def test_a_tool_that_fails_in_a_task_completes_it_with_an_error_for_the_model(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            made = await begun(client, "failing_job")
+            state = await seen(client, made["taskId"], "completed", "failed")
+            assert (state["status"], state["result"]["isError"]) == ("completed", True)
+            made = await begun(client, "protocol_error_job")
+            state = await seen(client, made["taskId"], "completed", "failed")
+            assert (state["status"], state["error"]["code"]) == ("failed", -32603)
+            assert "result" not in state
+
+    run(main())
+
+
+def test_a_task_waits_for_its_answers_and_takes_them_one_by_one(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            made = await begun(client, "multi_input")
+            state = await seen(client, made["taskId"], "input_required")
+            assert sorted(state["inputRequests"]) == ["first", "second"]
+            for key, left in (("first", ["second"]), ("nobody", ["second"])):
+                given = {key: {"action": "accept", "content": {"name": key}}}
+                params = {"taskId": made["taskId"], "inputResponses": given, **KNOWS}
+                assert await client.result("tasks/update", params) == {"resultType": "complete"}
+                state = await seen(client, made["taskId"], "input_required")
+                assert list(state["inputRequests"]) == left
+            given = {"second": {"action": "accept", "content": {"name": "second"}}}
+            params = {"taskId": made["taskId"], "inputResponses": given, **KNOWS}
+            await client.result("tasks/update", params)
+            state = await seen(client, made["taskId"], "completed")
+            assert state["result"]["content"][0]["text"] == "first and second"
+
+    run(main())
+
+
+@pytest.mark.covers("design.tasks.cancel")
+def test_a_cancelled_task_stops_is_recorded_and_stays_cancelled(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            made = await begun(client, "slow_compute", seconds=60, label="x")
+            for _ in range(2):
+                answer = await client.result("tasks/cancel", {"taskId": made["taskId"], **KNOWS})
+                assert answer == {"resultType": "complete"}
+            assert (await seen(client, made["taskId"], "cancelled"))["status"] == "cancelled"
+            while not any(r["metadata"]["toolId"] for r in client.sink.records):
+                await asyncio.sleep(0.01)
+            [record] = [r for r in client.sink.records if r["metadata"]["toolId"]]
+            assert record["error"]["reason"] == "CANCELLED"
+
+    run(main())
+
+
+@pytest.mark.covers("design.tasks.bound")
+def test_a_task_is_known_to_its_caller_alone(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            made = await begun(client, "slow_compute", seconds=60, label="x")
+            client.key = "somebody else's"
+            for method in ("tasks/get", "tasks/cancel", "tasks/update"):
+                params: dict[str, Any] = {"taskId": made["taskId"], **KNOWS}
+                if method == "tasks/update":
+                    params["inputResponses"] = {}
+                assert (await client.error(method, params))["code"] == -32602
+            client.key = None
+            assert (await seen(client, made["taskId"], "working"))["taskId"] == made["taskId"]
+
+    run(main())
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "tasks/update"])
+def test_a_client_that_does_not_know_tasks_has_none(tmp_path: Path, method: str) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            given = {"name": "slow_compute", "arguments": {"seconds": 0, "label": "x"}}
+            assert (await client.result("tools/call", given))["resultType"] == "complete"
+            error = await client.error("tools/call", {"name": "failing_job"})
+            assert error["code"] == -32021
+            assert error["data"]["requiredCapabilities"] == {"extensions": {TASKS: {}}}
+            params = {"taskId": "x", "inputResponses": {}}
+            assert (await client.error(method, params))["code"] == -32021
+
+    run(main())
+
+
+@pytest.mark.parametrize("method", ["tasks/result", "tasks/list"])
+def test_methods_of_older_tasks_are_unknown(tmp_path: Path, method: str) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            assert (await client.error(method, {"taskId": "x", **KNOWS}))["code"] == -32601
+
+    run(main())
+
+
+def test_a_tool_can_ask_first_and_go_on_as_a_task(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            asked = await begun(client, "test_tool_with_task")
+            assert asked["resultType"] == "input_required"
+            params = {
+                "name": "test_tool_with_task",
+                "arguments": {},
+                "inputResponses": {"user_name": {"action": "accept", "content": {"name": "Alice"}}},
+                "requestState": asked["requestState"],
+                **KNOWS,
+            }
+            made = await client.result("tools/call", params)
+            assert made["resultType"] == "task"
+            assert "requestState" not in made
+            state = await seen(client, made["taskId"], "completed")
+            assert state["result"]["content"][0]["text"] == "Computed for Alice"
+
+    run(main())
+
+
+def test_closing_cancels_tasks_and_leaves_their_records(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            await begun(client, "slow_compute", seconds=60, label="x")
+        assert client.sink.records[-1]["error"]["reason"] == "CANCELLED"
+
+    run(main())
