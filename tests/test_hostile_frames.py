@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from conversing import STATELESS_META, Connection, frame_of
 from harness import TESTS
+from mcp_client import run, serving
 
 ROWS = [json.loads(line) for line in (TESTS / "corpora" / "hostile_frames.jsonl").read_text().splitlines()]
 EXAMPLES = json.loads((TESTS / "corpora" / "jsonrpc_spec_examples.json").read_text())
@@ -66,8 +68,56 @@ def test_a_hostile_frame_gets_its_verdict_and_the_next_one_is_served(
     assert connection.request("tools/call", good, id="sentinel")["result"]["content"][0]["text"] == "x"
 
 
+@pytest.mark.covers("design.mcp-http.hostile-frames")
+def test_every_hostile_frame_gets_the_same_verdict_over_http_and_the_next_one_is_served(
+    tmp_path: Path, connection: Connection
+) -> None:
+    (tmp_path / "tools.py").write_text(TOOL)
+    good = {"name": "echo", "arguments": {"text": "x"}, "_meta": STATELESS_META}
+    sentinel = {"jsonrpc": "2.0", "id": "sentinel", "method": "tools/call", "params": good}
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "echo"}
+
+    rows = [row for row in ROWS if "http" in row["doors"]]
+    over_stdio = {row["name"]: connection.send(frame_of(row)) for row in rows}
+
+    async def main() -> None:
+        async with serving(tmp_path, tmp_path / "tools.py") as client:
+            for row in rows:
+                frame = frame_of(row)
+                exchange = await client.send(frame, **_mirrored(frame))
+                answers = exchange.messages
+                assert verdict(row, answers), (row["name"], row["expect"], exchange.body[:500])
+                assert _without_id(answers) == _without_id(over_stdio[row["name"]]), row["name"]
+                assert (await client.send(sentinel, **headers)).json["result"]["content"][0]["text"] == "x"
+
+    run(main())
+
+
+def _mirrored(frame: bytes) -> dict[str, str]:
+    """The headers that a client would send with a frame, as far as it can be read at all."""
+    try:
+        message = json.loads(frame)
+        params = message["params"]
+        said = {"mcp-protocol-version": params["_meta"]["io.modelcontextprotocol/protocolVersion"]}
+        said |= {"mcp-method": message["method"], "mcp-name": params.get("name")}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+    return {name: _spelled(value) for name, value in said.items() if isinstance(value, str)}
+
+
+def _spelled(value: str) -> str:
+    if value.isascii() and value.isprintable() and value == value.strip():
+        return value
+    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
+
+
+def _without_id(answers: list[Any]) -> list[Any]:
+    return [{name: value for name, value in answer.items() if name != "id"} for answer in answers]
+
+
 def test_the_corpus_is_whole() -> None:
     assert len([row for row in ROWS if "stdio" in row["doors"]]) >= 100
+    assert len([row for row in ROWS if "http" in row["doors"]]) >= 100
 
 
 # What the design rules where JSON-RPC's examples and the contracts differ: no batches, and an unknown method

@@ -78,6 +78,7 @@ class NdjsonDoor:
     async def _serve(self, work: Work) -> None:
         if work.cancels is not None:
             self._cancel(work.cancels)
+            await asyncio.sleep(0)  # so that what follows finds it ended
         # Most calls never wait for anything: run until the first wait, and only then let earlier answers go.
         try:
             waiting_for = work.answering.send(None)
