@@ -1,0 +1,166 @@
+"""Resources and prompts as functions declare them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from portbook import Audio, Blob, Content, Embedded, Image, Message, ResourceLink, Text, Toolset
+from portbook.errors import Failed
+from portbook.tools.content import blocks_of
+from portbook.tools.spec import BadTool, ToolSpec
+
+
+def declared(toolset: Toolset, kind: str = "resource") -> ToolSpec:
+    return next(spec for spec in toolset.specs() if spec.kind == kind)
+
+
+def run(spec: ToolSpec, **arguments: Any) -> Any:
+    assert spec.function is not None
+    result = spec.function(arguments)
+    return asyncio.run(result) if spec.is_async else result
+
+
+@pytest.mark.parametrize(
+    ("returned", "parts"),
+    [
+        ("text", [{"text": "text"}]),
+        (b"\x00", [{"blob": "AA=="}]),
+        ({"a": 1}, [{"text": '{"a":1}'}]),
+        (5, [{"text": "5"}]),
+        ([Blob("a", "text/x"), b"b"], [{"mimeType": "text/x", "text": "a"}, {"blob": "Yg=="}]),
+        (Blob("a", uri="other://a"), [{"uri": "other://a", "text": "a"}]),
+    ],
+)
+def test_what_a_resource_returns_becomes_its_parts(returned: Any, parts: Any) -> None:
+    toolset = Toolset("t")
+
+    @toolset.resource("a://b")
+    def read():  # type: ignore[no-untyped-def]
+        return returned
+
+    assert run(declared(toolset)) == parts
+
+
+def test_a_mime_type_is_that_of_every_part_that_has_none_of_its_own() -> None:
+    toolset = Toolset("t")
+
+    @toolset.resource("a://b", mime_type="text/plain")
+    async def read() -> list[Blob]:
+        return [Blob("x"), Blob("y", "text/y")]
+
+    assert [part["mimeType"] for part in run(declared(toolset))] == ["text/plain", "text/y"]
+
+
+@pytest.mark.parametrize(
+    ("returned", "messages"),
+    [
+        ("hi", [{"role": "user", "content": {"type": "text", "text": "hi"}}]),
+        (Message("hi", "assistant"), [{"role": "assistant", "content": {"type": "text", "text": "hi"}}]),
+        ([Text("a"), Message("b")], [{"role": "user", "content": {"type": "text", "text": t}} for t in "ab"]),
+        ([], []),
+    ],
+)
+def test_what_a_prompt_returns_becomes_messages(returned: Any, messages: Any) -> None:
+    toolset = Toolset("t")
+
+    @toolset.prompt
+    def say():  # type: ignore[no-untyped-def]
+        return returned
+
+    assert run(declared(toolset, "prompt")) == messages
+
+
+@pytest.mark.parametrize("returned", [5, {"a": 1}, [object()], [["nested"]]])
+def test_a_prompt_that_returns_something_else_breaks_its_promise(returned: Any) -> None:
+    toolset = Toolset("t")
+
+    @toolset.prompt
+    def say():  # type: ignore[no-untyped-def]
+        return returned
+
+    with pytest.raises(Failed):
+        run(declared(toolset, "prompt"))
+
+
+def _two_uris(toolset: Toolset) -> None:
+    toolset.resource("a://b")(lambda: "x")
+    toolset.resource("a://b")(lambda: "y")
+
+
+def _other_names(toolset: Toolset) -> None:
+    @toolset.resource("a://{x}")
+    def read(y: str) -> str:
+        return y
+
+    toolset.specs()
+
+
+def _a_number(toolset: Toolset) -> None:
+    @toolset.prompt
+    def say(count: int) -> str:
+        return str(count)
+
+    toolset.specs()
+
+
+def _two_prompts(toolset: Toolset) -> None:
+    toolset.prompt(name="x")(lambda: "x")
+    toolset.prompt(name="x")(lambda: "y")
+
+
+def _no_name(toolset: Toolset) -> None:
+    toolset.prompt(name="")(lambda: "x")
+
+
+def _completes_nothing(toolset: Toolset) -> None:
+    @toolset.prompt(complete={"other": ["x"]})
+    def say(argument: str) -> str:
+        return argument
+
+    toolset.specs()
+
+
+def _unknown(toolset: Toolset) -> None:
+    toolset.disable("no_such")
+
+
+@pytest.mark.parametrize(
+    "declare", [_two_uris, _other_names, _a_number, _two_prompts, _no_name, _completes_nothing, _unknown]
+)
+def test_what_cannot_be_meant_is_refused_when_it_is_declared(declare: Callable[[Toolset], None]) -> None:
+    with pytest.raises(BadTool):
+        declare(Toolset("t"))
+
+
+def test_every_form_of_content_is_written_as_mcp_has_it() -> None:
+    content: list[Content | str] = [
+        "a",
+        Image(b"\x00", "image/x"),
+        Audio(b"\x00"),
+        Embedded("a://b", b"\x00", "x/y"),
+        ResourceLink("a://b", "b", "x/y", "words"),
+    ]
+    assert blocks_of(content) == [
+        {"type": "text", "text": "a"},
+        {"type": "image", "data": "AA==", "mimeType": "image/x"},
+        {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},
+        {"type": "resource", "resource": {"uri": "a://b", "mimeType": "x/y", "blob": "AA=="}},
+        {"type": "resource_link", "uri": "a://b", "name": "b", "mimeType": "x/y", "description": "words"},
+    ]
+    assert blocks_of(None) == []
+
+
+def test_watchers_hear_of_changes_once() -> None:
+    toolset = Toolset("t")
+    toolset.tool(name="x")(lambda: 1)
+    heard: list[object] = []
+    toolset.watch(heard.append)
+    toolset.enable("x")
+    toolset.disable("x")
+    toolset.disable("x")
+    toolset.updated("a://b")
+    assert heard == [("tool", None), ("resource", "a://b")]

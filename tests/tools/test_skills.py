@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from portbook.model import JSON
+from portbook.tools.frontmatter import BadFrontmatter, frontmatter_of
+from portbook.tools.skills import specs_from_skills
+from portbook.tools.spec import BadTool
+
+
+@pytest.mark.parametrize(
+    ("lines", "members"),
+    [
+        ("name: a", {"name": "a"}),
+        ("a: one two  three", {"a": "one two  three"}),
+        ("a: \"quoted: yes\"\nb: 'it''s'", {"a": "quoted: yes", "b": "it's"}),
+        ("a: 1\nb: -2.5\nc: true\nd: null\ne: ~", {"a": 1, "b": -2.5, "c": True, "d": None, "e": None}),
+        ("a: [x, y, 1]\nb: []", {"a": ["x", "y", 1], "b": []}),
+        ("a:\n  - x\n  - y", {"a": ["x", "y"]}),
+        ("a:\n  b: c\n  d: 'e'", {"a": {"b": "c", "d": "e"}}),
+        ("# a comment\na: b\n\nc: d", {"a": "b", "c": "d"}),
+        ("a:", {"a": None}),
+        ("allowed-tools: x", {"allowed-tools": "x"}),
+    ],
+)
+def test_the_head_of_a_file_is_read(lines: str, members: dict[str, JSON]) -> None:
+    assert frontmatter_of(f"---\n{lines}\n---\nbody: not read\n") == members
+    assert frontmatter_of(f"---\n{lines}\n---\n".replace("\n", "\r\n")) == members
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "a: b\na: c",
+        "a: >\n  folded",
+        "a: |\n  literal",
+        "a: &anchor b",
+        "a: *alias",
+        "a: !tag b",
+        "a: {b: c}",
+        "a: b: c",
+        "a: b # comment",
+        "a: b\n  c: d",
+        "a:\n  b:\n    c: d",
+        "a:\n  - x\n  b: c",
+        "no colon",
+        'a: "open',
+        "a: 'open",
+        "a: - b",
+    ],
+)
+def test_what_goes_beyond_that_is_refused_with_its_line(lines: str) -> None:
+    with pytest.raises(BadFrontmatter, match="line "):
+        frontmatter_of(f"---\n{lines}\n---\n")
+
+
+@pytest.mark.parametrize("text", ["", "# Title", "---\nname: a\n", "x\n---\nname: a\n---\n"])
+def test_a_file_without_a_head_is_refused(text: str) -> None:
+    with pytest.raises(BadFrontmatter):
+        frontmatter_of(text)
+
+
+def a_skill(
+    folder: Path, name: str = "a-skill", head: str = "name: a-skill\ndescription: It does things."
+) -> Path:
+    skill = folder / name
+    skill.mkdir()
+    (skill / "SKILL.md").write_text(f"---\n{head}\n---\nHello.\n")
+    return skill
+
+
+def test_every_file_of_a_skill_is_a_resource_but_hidden_ones(tmp_path: Path) -> None:
+    skill = a_skill(tmp_path)
+    (skill / "data.bin").write_bytes(b"\xff\x00")
+    (skill / ".hidden").write_text("x")
+    (tmp_path / "no-skill").mkdir()
+    specs = {spec.name: spec for spec in specs_from_skills(tmp_path)}
+    assert sorted(specs) == ["skill://a-skill/SKILL.md", "skill://a-skill/data.bin"]
+    assert specs["skill://a-skill/SKILL.md"].shown["name"] == "a-skill"
+    assert specs["skill://a-skill/data.bin"].skill is None
+    function = specs["skill://a-skill/data.bin"].function
+    assert function is not None
+    assert function({}) == [{"mimeType": "application/octet-stream", "blob": "/wA="}]
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("a-skill", "description: x"),
+        ("a-skill", "name: a-skill"),
+        ("a-skill", "name: another\ndescription: x"),
+        ("A-Skill", "name: A-Skill\ndescription: x"),
+        ("a--skill", "name: a--skill\ndescription: x"),
+        ("a-skill", "name: a-skill\ndescription: ''"),
+    ],
+)
+def test_a_skill_that_breaks_the_rules_is_refused(tmp_path: Path, name: str, head: str) -> None:
+    a_skill(tmp_path, name, head)
+    with pytest.raises(BadTool, match=r"SKILL\.md"):
+        specs_from_skills(tmp_path)
+
+
+def test_a_skill_has_bounds_and_names_that_fit_into_an_address(tmp_path: Path) -> None:
+    skill = a_skill(tmp_path)
+    (skill / "a b.txt").write_text("x")
+    with pytest.raises(BadTool, match="names of files"):
+        specs_from_skills(tmp_path)
+    (skill / "a b.txt").unlink()
+    for number in range(512):
+        (skill / f"{number}.txt").write_text("x")
+    with pytest.raises(BadTool, match="at most 512"):
+        specs_from_skills(tmp_path)
+    with pytest.raises(BadTool, match="no such folder"):
+        specs_from_skills(tmp_path / "nowhere")
