@@ -153,7 +153,7 @@ def _double(value: float) -> str:
     mantissa, _, exponent = repr(abs(value)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     leading = (whole + fraction).lstrip("0")
-    # The value is 0.digits times ten to the power of `point`. Python finds the shortest digits, as ECMAScript.
+    # The value is 0.digits times ten to the power of `point`. Both languages find the shortest digits.
     point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(leading))
     digits = leading.rstrip("0")
     if len(digits) <= point <= 21:

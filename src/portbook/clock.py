@@ -12,7 +12,7 @@ import time
 import uuid
 from typing import NamedTuple, Protocol
 
-__all__ = ["Clock", "ContentIds", "Identity", "Ids", "RandomIds", "SystemClock"]
+__all__ = ["Clock", "ContentIds", "Identity", "Ids", "RandomIds", "SystemClock", "run_id"]
 
 
 class Clock(Protocol):
@@ -122,3 +122,8 @@ class ContentIds:
             uuid.uuid5(_NAMESPACE, f"trace:{digest}").hex,
             uuid.uuid5(_NAMESPACE, f"span:{digest}").hex,
         )
+
+
+def run_id(content: bytes) -> str:
+    """Return the name in provenance of the run that this content tells of: the same content has the same."""
+    return str(uuid.uuid5(_NAMESPACE, f"run:{hashlib.sha256(content).hexdigest()}"))

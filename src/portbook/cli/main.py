@@ -20,6 +20,9 @@ _VERBS: Final = {
     "call": "Run one call through the boundary and print its result.",
     "tools": "List the tools that would be served.",
     "schema": "Show the official MCP schemas in force, or check one that would replace them.",
+    "wrap": "Run a program and print what it printed in an envelope.",
+    "envelope": "Check whether an envelope holds what it says.",
+    "signing": "Make a key that signs envelopes, or show the public half of one.",
 }
 
 
