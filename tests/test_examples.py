@@ -1,4 +1,4 @@
-"""Every example that serves tools answers over STDIO what its README shows; test_readme follows the others."""
+"""Every example that serves tools answers what its README shows; test_readme follows the others."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from portbook.envelope.controls import Controls
 from portbook.envelope.enclosing import Failure, enclose
 from portbook.envelope.inspection import inspect_envelope
 from portbook.envelope.problems import Problem
-from portbook.envelope.wrapping import failure, unwrap, wrap
+from portbook.envelope.wrapping import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
 from portbook.errors import CanonicalError
 from portbook.provenance.record import Subject
 from portbook.provenance.signing import PublicKey, SigningKey
@@ -29,11 +29,13 @@ def test_the_package_exports_exactly_these_names() -> None:
         "Context": Context,
         "Controls": Controls,
         "Failure": Failure,
+        "NotAnEnvelope": NotAnEnvelope,
         "Problem": Problem,
         "PublicKey": PublicKey,
         "SchemaRegistry": SchemaRegistry,
         "SigningKey": SigningKey,
         "Subject": Subject,
+        "ToolFailed": ToolFailed,
         "Toolset": Toolset,
         "__version__": __version__,
         "enclose": enclose,

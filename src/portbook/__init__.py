@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from portbook.envelope.enclosing import Failure, enclose
     from portbook.envelope.inspection import inspect_envelope
     from portbook.envelope.problems import Problem
-    from portbook.envelope.wrapping import failure, unwrap, wrap
+    from portbook.envelope.wrapping import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
     from portbook.errors import CanonicalError
     from portbook.provenance.record import Subject
     from portbook.provenance.signing import PublicKey, SigningKey
@@ -24,11 +24,13 @@ __all__ = [
     "Context",
     "Controls",
     "Failure",
+    "NotAnEnvelope",
     "Problem",
     "PublicKey",
     "SchemaRegistry",
     "SigningKey",
     "Subject",
+    "ToolFailed",
     "Toolset",
     "__version__",
     "enclose",
@@ -43,11 +45,13 @@ _HOMES = {
     "Context": "portbook.tools.context",
     "Controls": "portbook.envelope.controls",
     "Failure": "portbook.envelope.enclosing",
+    "NotAnEnvelope": "portbook.envelope.wrapping",
     "Problem": "portbook.envelope.problems",
     "PublicKey": "portbook.provenance.signing",
     "SchemaRegistry": "portbook.tools.registry",
     "SigningKey": "portbook.provenance.signing",
     "Subject": "portbook.provenance.record",
+    "ToolFailed": "portbook.envelope.wrapping",
     "Toolset": "portbook.tools.toolset",
     "enclose": "portbook.envelope.enclosing",
     "failure": "portbook.envelope.wrapping",

@@ -81,6 +81,12 @@ def test_digests_without_a_record_to_put_them_in_are_warned_of() -> None:
     assert "has no effect without capture_provenance" in warning.message
 
 
+def test_controls_made_by_hand_are_held_to_the_same_lengths() -> None:
+    for parent in ("", "x" * 201):
+        with pytest.raises(ValueError, match="parents: must have 1 to 200 characters"):
+            Controls(parents=(parent,))
+
+
 def test_what_was_sent_is_never_repeated() -> None:
     controls = read_controls(
         {"capture_provenance": "canary", "provenance_mode": "canary", "parents": "canary"}

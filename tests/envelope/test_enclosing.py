@@ -12,7 +12,17 @@ from envelope_samples import KEY, SUBJECT, json_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portbook import Controls, Failure, Problem, SchemaRegistry, Subject, enclose, inspect_envelope, unwrap
+from portbook import (
+    Controls,
+    Failure,
+    Problem,
+    SchemaRegistry,
+    Subject,
+    enclose,
+    failure,
+    inspect_envelope,
+    unwrap,
+)
 from portbook.canonical import canonical_bytes, digest, json_bytes
 from portbook.envelope.controls import Mode, read_controls
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
@@ -68,6 +78,12 @@ def test_an_envelope_is_returned_as_it_is_whatever_was_asked(asked: Controls) ->
         before = json_bytes(envelope)
         assert enclose(envelope, asked, SUBJECT, KEY) is envelope
         assert json_bytes(envelope) == before
+
+
+def test_an_output_that_is_an_envelope_is_not_nested_by_a_failure_either() -> None:
+    envelope = {"schema_version": "mcp.envelope.v0.1", "result": None}
+    assert enclose(Failure((Problem("C", "m"),), envelope), FULL, SUBJECT) is envelope
+    assert failure(exit_code=1, partial=envelope) is envelope
 
 
 def test_the_members_come_in_one_order() -> None:
@@ -214,6 +230,32 @@ def test_evidence_whose_anchor_leads_nowhere_is_left_out_with_a_warning() -> Non
     [warning] = partly["warnings"]  # type: ignore[misc,union-attr]
     assert isinstance(warning, dict)
     assert warning["code"] == "ADAPTER.EVIDENCE.UNRESOLVED"
+
+
+def test_evidence_of_errors_is_kept_where_it_leads_to_something_and_where_there_is_a_record() -> None:
+    good, bad = Evidence("x", "artifact:arguments#json:/query"), Evidence("x", "artifact:gone")
+    broken = Failure((Problem("C", "m", evidence=(good, bad)),))
+    envelope: Any = enclose(broken, PROVENANCE, SUBJECT)
+    assert [item["source"] for item in envelope["errors"][0]["evidence"]] == [good.source]
+    assert [warning["code"] for warning in envelope["warnings"]] == ["ADAPTER.EVIDENCE.UNRESOLVED"]
+    assert inspect_envelope(envelope).is_sound
+    assert inspect_envelope(enclose(broken, Controls(), SUBJECT)).is_sound
+
+
+@pytest.mark.covers("003.provenance.no-network")
+def test_nothing_is_fetched_or_opened_to_make_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: Any, **__: Any) -> Any:
+        raise AssertionError("somebody went to look")
+
+    for name in ("socket.socket", "socket.getaddrinfo", "builtins.open", "os.open", "subprocess.Popen"):
+        monkeypatch.setattr(name, forbidden)
+    named = (
+        Artifact("a", "text/plain", "http://127.0.0.1:9/a"),
+        Artifact("b", "text/plain", "file:///etc/passwd"),
+    )
+    envelope = enclose({"ok": True}, FULL, replace(SUBJECT, artifacts=named), KEY)
+    monkeypatch.undo()
+    assert ["digest" in item for item in record(envelope)["inputs"][1:3]] == [False, False]
 
 
 @pytest.mark.covers("003.provenance.reliable")

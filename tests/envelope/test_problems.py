@@ -124,6 +124,16 @@ def test_an_endings_code_names_its_stage(reason: Reason, code: str) -> None:
     assert ending_problem(Failed(reason)).code == code
 
 
+def test_what_an_ending_tells_beside_its_reason_is_told_where_it_is_a_scalar() -> None:
+    told = {"approval_id": "a-1", "retryable": True, "supported": ["x"], "reason": "not mine"}
+    problem = ending_problem(Refused(Reason.BUSY, details=told))
+    assert problem.details["approval_id"] == "a-1"
+    assert problem.details["reason"] == "BUSY"
+    assert problem.details.keys() == {"approval_id", "reason", "canonical_code", "executed"}
+    assert problem.retryable is True
+    require_valid(problem)
+
+
 def test_wrong_arguments_are_pointed_at_where_they_are() -> None:
     findings = (
         Finding("/limit", "above the maximum 100", "maximum", ""),

@@ -107,6 +107,20 @@ def test_every_part_of_a_value_has_an_anchor_that_leads_to_it(value: Any) -> Non
         assert resolves(anchor, value)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"field": "", "source": "x"}, "field: must have 1 to 200 characters"),
+        ({"field": "x", "source": "x" * 1001}, "source: must have 1 to 1000 characters"),
+        ({"field": "x", "source": "x", "method": ""}, "method: must have 1 to 200 characters"),
+        ({"field": "x", "source": "x", "note": "x" * 401}, "note: must have 0 to 400 characters"),
+    ],
+)
+def test_evidence_that_no_schema_allows_is_refused(given: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Evidence(**given)
+
+
 def test_evidence_is_written_with_what_is_known_of_it() -> None:
     assert Evidence("f", "artifact:a").to_json() == {
         "schema_version": "evidence.v0.1",

@@ -79,6 +79,21 @@ def test_media_types_of_json_are_told_from_others(media_type: str, verdict: bool
     assert is_json(media_type) is verdict
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("", "x"), "artifact_id: must have 1 to 1000 characters"),
+        (("a" * 1001, "x"), "artifact_id: must have 1 to 1000 characters"),
+        (("a", ""), "media_type: must have 1 to 200 characters"),
+        (("a", "x", ""), "locator: must have 1 to 4000 characters"),
+        (("a", "x", None, None, None, {"role": "x" * 201}), "labels: must have 0 to 200 characters"),
+    ],
+)
+def test_an_artifact_that_no_schema_allows_is_refused(given: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Artifact(*given)
+
+
 def test_an_integer_that_would_be_rounded_has_no_digest() -> None:
     with pytest.raises(NotJSON):
         artifact_of("a", {"id": 2**53 + 1}, is_digested=True)

@@ -92,6 +92,13 @@ def command(
             arguments=[_text(word) for word in program],
             artifacts=tuple(files),
         )
+        controls = Controls(
+            provenance is not None,
+            digests,
+            provenance or "minimal",
+            parents,
+            deterministic=not times,
+        )
     except (OSError, BadKey) as error:
         raise stop_with(error) from None
     except ValueError as error:
@@ -105,15 +112,8 @@ def command(
     if is_envelope(outcome):
         out.buffer.write(ran.output)  # not even its spaces change
     else:
-        controls = Controls(
-            provenance is not None,
-            digests,
-            provenance or "minimal",
-            parents,
-            deterministic=not times,
-            warnings=warnings,
-        )
-        envelope = enclose(outcome, controls, replace(subject, occasion=occasion), signer)
+        asked, known = replace(controls, warnings=warnings), replace(subject, occasion=occasion)
+        envelope = enclose(outcome, asked, known, signer)
         click.echo(_shown(json_bytes(envelope), out), out)
     out.flush()
     raise click.exceptions.Exit(ran.status if ran.status >= 0 else 128 - ran.status)

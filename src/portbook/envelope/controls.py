@@ -16,6 +16,7 @@ from typing import Final, Literal, cast
 
 from portbook.envelope.problems import BAD_CONTROL, Problem
 from portbook.model import JSON, JSONObject
+from portbook.provenance.lengths import require_length
 
 __all__ = ["CONTROLS", "Controls", "Default", "Mode", "read_controls", "take_meta"]
 
@@ -46,6 +47,11 @@ class Controls:
     """What was asked for and cannot be used."""
     is_wanted: bool = True
     """Whether the result goes into an envelope at all."""
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for what no schema allows."""
+        for parent in self.parents:
+            require_length("parents", parent, _MAX_RUN_ID)
 
 
 def read_controls(meta: JSON, default: Default = "off") -> Controls:

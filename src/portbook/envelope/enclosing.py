@@ -12,7 +12,7 @@ whichever door the call came.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -50,20 +50,26 @@ def enclose(
     Without a subject nothing is known of the run, and no provenance is attached. Where there is a signer, a
     record is attached signed or not at all.
     """
-    if is_envelope(outcome):
-        return cast("JSONObject", outcome)
-    warnings = [*controls.warnings, *_oversize(outcome, controls)]
+    if is_envelope(result := _result(outcome)):
+        return cast("JSONObject", result)
+    errors = _errors(outcome, subject)
+    warnings = (*controls.warnings, *_oversize(result, controls))
     if controls.capture_provenance and subject is not None:
         try:
-            return _with_record(outcome, warnings, controls, subject, signer)
+            return _with_record(outcome, errors, warnings, controls, subject, signer)
         except NotJSON as error:
-            warnings.append(Problem(NO_PROVENANCE, f"There is no provenance, for no digest: {error}."))
-    return _envelope(outcome, _errors(outcome), warnings, None, _meta(controls, subject))
+            omitted = Problem(NO_PROVENANCE, f"There is no provenance, for no digest: {error}.")
+            warnings = (*warnings, omitted)
+    # Anchors lead into a record; where there is none, they lead nowhere.
+    nowhere = _finder(None, None, set())
+    errors, warnings = _supported(errors, nowhere), _supported(warnings, nowhere)
+    return _envelope(result, errors, warnings, None, _meta(controls, subject))
 
 
 def _with_record(
     outcome: JSON | Failure | Ending,
-    warned: Sequence[Problem],
+    errors: tuple[Problem, ...],
+    warnings: tuple[Problem, ...],
     controls: Controls,
     subject: Subject,
     signer: Signer | None,
@@ -72,16 +78,17 @@ def _with_record(
 
     Raises `NotJSON` where RFC 8785 has no form for what is to be digested or signed.
     """
-    errors, warnings = _errors(outcome, subject.arguments), list(warned)
-    is_digested = controls.capture_artifacts
+    result, is_digested = _result(outcome), controls.capture_artifacts
     inputs = inputs_of(subject, is_digested=is_digested, is_full=controls.provenance_mode == "full")
-    outputs = (output_of(_result(outcome), is_digested=is_digested),) if _has_output(outcome) else ()
-    evidence = _resolved(
-        subject, _result(outcome), {artifact.artifact_id for artifact in (*inputs, *outputs)}
-    )
-    if len(evidence) < len(subject.evidence):
-        warnings.append(Problem(UNRESOLVED, "Evidence whose anchors lead nowhere was left out."))
-    anchored = [*evidence, *(item for problem in (*errors, *warnings) for item in problem.evidence)]
+    has_output = result is not None or not isinstance(outcome, Failure | Ending)
+    outputs = (output_of(result, is_digested=is_digested),) if has_output else ()
+    given = _evidence(subject.evidence, errors, warnings)
+    leads = _finder(subject.arguments, result, {item.artifact_id for item in (*inputs, *outputs)})
+    evidence = tuple(filter(leads, subject.evidence))
+    errors, warnings = _supported(errors, leads), _supported(warnings, leads)
+    anchored = _evidence(evidence, errors, warnings)
+    if len(anchored) < len(given):
+        warnings = (*warnings, Problem(UNRESOLVED, "Evidence whose anchors lead nowhere was left out."))
     record = build_record(
         subject,
         inputs=inputs,
@@ -99,10 +106,10 @@ def _with_record(
             *(methods.BUILD_RECORD, methods.DIGEST_RECORD, methods.WRAP, methods.ATTACH_RECORD),
             *([methods.CREATE_SIGNATURE] if signer else ()),
         ],
-        content=[_result(outcome), [problem.to_json() for problem in (*errors, *warnings)]],
+        content=[result, [problem.to_json() for problem in (*errors, *warnings)]],
         is_deterministic=controls.deterministic,
     )
-    envelope = _envelope(outcome, errors, warnings, record, _meta(controls, subject))
+    envelope = _envelope(result, errors, warnings, record, _meta(controls, subject))
     if signer is not None:
         signature: JSONObject = {
             "alg": ALGORITHM,
@@ -114,13 +121,13 @@ def _with_record(
 
 
 def _envelope(
-    outcome: JSON | Failure | Ending,
+    result: JSON,
     errors: Sequence[Problem],
     warnings: Sequence[Problem],
     record: JSONObject | None,
     meta: JSONObject,
 ) -> JSONObject:
-    envelope: JSONObject = {"schema_version": ENVELOPE, "result": _result(outcome)}
+    envelope: JSONObject = {"schema_version": ENVELOPE, "result": result}
     if errors:
         envelope["errors"] = [problem.to_json() for problem in errors]
     if warnings:
@@ -137,19 +144,16 @@ def _result(outcome: JSON | Failure | Ending) -> JSON:
     return None if isinstance(outcome, Ending) else outcome
 
 
-def _has_output(outcome: JSON | Failure | Ending) -> bool:
-    return not isinstance(outcome, Failure | Ending) or _result(outcome) is not None
-
-
-def _errors(outcome: JSON | Failure | Ending, arguments: JSON = None) -> tuple[Problem, ...]:
+def _errors(outcome: JSON | Failure | Ending, subject: Subject | None) -> tuple[Problem, ...]:
     if isinstance(outcome, Failure):
         return outcome.problems
+    arguments = None if subject is None else subject.arguments
     return (ending_problem(outcome, arguments),) if isinstance(outcome, Ending) else ()
 
 
-def _oversize(outcome: JSON | Failure | Ending, controls: Controls) -> Iterable[Problem]:
+def _oversize(result: JSON, controls: Controls) -> Iterable[Problem]:
     limit = controls.max_output_bytes
-    if limit is not None and len(json_bytes(_result(outcome))) > limit:
+    if limit is not None and len(json_bytes(result)) > limit:
         message = "The result is larger than preferences/max_output_bytes; it is whole."
         yield Problem(OVERSIZE, message, {"max_output_bytes": limit})
 
@@ -168,17 +172,27 @@ def _meta(controls: Controls, subject: Subject | None) -> JSONObject:
     return {"adapter": subject.adapter, **meta} if meta else {}
 
 
-def _resolved(subject: Subject, result: JSON, known: set[str]) -> list[Evidence]:
-    """Return the evidence whose anchors lead to something, as far as can be seen from here."""
-    at_hand: dict[str, JSON] = {ARGUMENTS: subject.arguments, RESULT: result}
-    found: list[Evidence] = []
-    for item in subject.evidence:
+def _evidence(own: Sequence[Evidence], *sides: Sequence[Problem]) -> list[Evidence]:
+    """Return all evidence: the record's own, and that of errors and warnings."""
+    return [*own, *(item for side in sides for problem in side for item in problem.evidence)]
+
+
+def _supported(problems: Sequence[Problem], leads: Callable[[Evidence], bool]) -> tuple[Problem, ...]:
+    """Return `problems` with the evidence that leads to something, and no other."""
+    return tuple(replace(item, evidence=tuple(filter(leads, item.evidence))) for item in problems)
+
+
+def _finder(arguments: JSON, result: JSON, known: set[str]) -> Callable[[Evidence], bool]:
+    """Return what tells whether evidence leads to something, as far as can be seen from here."""
+    at_hand = {ARGUMENTS: arguments, RESULT: result}
+
+    def leads(item: Evidence) -> bool:
         anchor = parse_anchor(item.source)
         if anchor is None or anchor.artifact_id not in known:
-            continue
-        if anchor.artifact_id not in at_hand or resolves(anchor, at_hand[anchor.artifact_id]):
-            found.append(item)
-    return found
+            return False
+        return anchor.artifact_id not in at_hand or resolves(anchor, at_hand[anchor.artifact_id])
+
+    return leads
 
 
 def _done(artifacts: Sequence[Artifact], evidence: Sequence[Evidence]) -> Iterable[str]:

@@ -13,7 +13,14 @@ from typing import Any, Final, TypeAlias, cast
 
 from portbook.errors import Ending, Failed, Reason, Stage
 from portbook.model import JSON, JSONObject
-from portbook.provenance.anchors import Evidence, anchor_at, parse_anchor, resolves
+from portbook.provenance.anchors import (
+    MAX_NOTE,
+    MAX_SOURCE,
+    Evidence,
+    anchor_at,
+    parse_anchor,
+    resolves,
+)
 from portbook.provenance.record import ARGUMENTS
 
 __all__ = [
@@ -50,8 +57,6 @@ _MAX_STDERR: Final = 2000
 
 # More of a tool's own errors, or of the anchors of one, make no answer that anybody would read.
 _MAX_ENTRIES: Final = 20
-
-_MAX_SOURCE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ def exception_problem(error: BaseException) -> Problem:
 
 
 def ending_problem(ending: Ending, arguments: JSON = None) -> Problem:
-    """Return what to say of a call that ended without a result.
+    """Return what to say of a call that ended without a result; of its `details`, those that are scalars.
 
     Where it is the arguments that are wrong, and they are given, the evidence says which of them.
     """
@@ -113,7 +118,10 @@ def ending_problem(ending: Ending, arguments: JSON = None) -> Problem:
     area = "EXECUTION" if row.stage is Stage.EXECUTE else row.stage.upper()
     is_tools_own = ending.reason is Reason.TOOL_FAILED
     code = EXECUTION_FAILED if is_tools_own else f"ADAPTER.{area}.{ending.reason}"
-    details = {
+    told = _scalars(ending.details)
+    retryable = told.pop("retryable", None)
+    details: dict[str, Scalar] = {
+        **told,
         "reason": ending.reason.value,
         "canonical_code": row.canonical,
         "executed": isinstance(ending, Failed),
@@ -123,9 +131,10 @@ def ending_problem(ending: Ending, arguments: JSON = None) -> Problem:
         for finding in ending.findings[:_MAX_ENTRIES]:
             source = anchor_at(ARGUMENTS, finding.pointer)
             anchor = parse_anchor(source)
-            if anchor is not None and len(source) <= _MAX_SOURCE and resolves(anchor, arguments):
-                evidence.append(Evidence("/errors/0", source, note=finding.message[:400]))
-    return Problem(code, row.sentence, details, evidence=tuple(evidence))
+            if anchor is not None and len(source) <= MAX_SOURCE and resolves(anchor, arguments):
+                evidence.append(Evidence("/errors/0", source, note=finding.message[:MAX_NOTE]))
+    may_help = retryable if isinstance(retryable, bool) else None
+    return Problem(code, row.sentence, details, may_help, tuple(evidence))
 
 
 def own_problems(output: JSON) -> tuple[Problem, ...]:
@@ -151,9 +160,13 @@ def _own(entry: Any) -> Problem | None:
     if not isinstance(code, str) or not code or not isinstance(message, str) or not message:
         return None
     details, retryable = given.get("details"), given.get("retryable")
-    kept = {
+    kept = _scalars(cast("dict[str, Any]", details)) if isinstance(details, dict) else {}
+    return Problem(code, message, kept, retryable if isinstance(retryable, bool) else None)
+
+
+def _scalars(details: Mapping[str, object]) -> dict[str, Scalar]:
+    return {
         name: value
-        for name, value in (cast("dict[str, Any]", details) if isinstance(details, dict) else {}).items()
+        for name, value in details.items()
         if value is None or isinstance(value, str | int | float | bool)
     }
-    return Problem(code, message, kept, retryable if isinstance(retryable, bool) else None)

@@ -60,6 +60,8 @@ def failure(
 ) -> JSONObject:
     """Return the envelope of a tool that failed, by what was seen of that, with the output there was before.
 
+    Where that output is an envelope, it is returned as it is.
+
     Raises `ValueError` where nothing was seen: no exit code, no exception, no standard error.
     """
     if exit_code is not None:
@@ -70,6 +72,8 @@ def failure(
         problem = stderr_problem(stderr)
     else:
         raise ValueError("a failure needs an exit_code, an error or stderr")
+    if is_envelope(partial):
+        return cast("JSONObject", partial)
     return {"schema_version": ENVELOPE, "result": partial, "errors": [problem.to_json()], "provenance": None}
 
 

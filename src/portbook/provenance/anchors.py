@@ -12,10 +12,24 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from portbook.model import JSON, JSONObject
+from portbook.provenance.lengths import require_length
 
-__all__ = ["EVIDENCE", "Anchor", "Evidence", "anchor_at", "parse_anchor", "resolves"]
+__all__ = [
+    "EVIDENCE",
+    "MAX_NOTE",
+    "MAX_SOURCE",
+    "Anchor",
+    "Evidence",
+    "anchor_at",
+    "parse_anchor",
+    "resolves",
+]
 
 EVIDENCE: Final = "evidence.v0.1"
+
+# The lengths that its schema allows.
+MAX_SOURCE: Final = 1000
+MAX_NOTE: Final = 400
 
 _ANCHOR: Final = re.compile(
     r"artifact:(?P<artifact>[^#]+)"
@@ -35,6 +49,13 @@ class Evidence:
     """An anchor."""
     method: str | None = None
     note: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for what no schema allows."""
+        require_length("field", self.field, 200)
+        require_length("source", self.source, MAX_SOURCE)
+        require_length("method", self.method, 200)
+        require_length("note", self.note, MAX_NOTE, 0)
 
     def to_json(self) -> JSONObject:
         """Return it as the evidence schema has it."""

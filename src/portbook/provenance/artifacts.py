@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 from portbook.canonical import jcs_bytes
 from portbook.model import JSON, JSONObject
+from portbook.provenance.lengths import require_length
 
 __all__ = [
     "ARTIFACT",
@@ -60,6 +61,14 @@ class Artifact:
     size_bytes: int | None = None
     digest: Digest | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for what no schema allows."""
+        require_length("artifact_id", self.artifact_id, 1000)
+        require_length("media_type", self.media_type, 200)
+        require_length("locator", self.locator, 4000)
+        for label in self.labels.values():
+            require_length("labels", label, 200, 0)
 
     @property
     def is_claimed(self) -> bool:

@@ -8,6 +8,7 @@ left out for determinism; the run's id is made of content.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -18,6 +19,7 @@ from portbook.model import JSON, JSONObject
 from portbook.provenance import methods
 from portbook.provenance.anchors import Evidence
 from portbook.provenance.artifacts import JSON_TYPE, SCHEMA_TYPE, Artifact, Digest, artifact_of, digest_of
+from portbook.provenance.lengths import require_length
 
 __all__ = ["ARGUMENTS", "RECORD", "RESULT", "Occasion", "Subject", "build_record", "inputs_of", "output_of"]
 
@@ -26,6 +28,15 @@ RECORD: Final = "prov.record.v0.1"
 # The names of the two artifacts that every call has, in anchors too.
 ARGUMENTS: Final = "arguments"
 RESULT: Final = "result"
+
+_DIGESTS: Final = (
+    "definition_digest",
+    "input_schema_digest",
+    "output_schema_digest",
+    "policy_digest",
+    "rule_digest",
+)
+_SHA256: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +78,14 @@ class Subject:
 
     def __post_init__(self) -> None:
         """Raise `ValueError` for what no record may hold."""
-        for name, longest in (("tool", 200), ("version", 100), ("adapter", 100)):
-            if not 0 < len(getattr(self, name)) <= longest:
-                raise ValueError(f"{name}: must have 1 to {longest} characters")
+        require_length("tool", self.tool, 200)
+        require_length("version", self.version, 100)
+        require_length("adapter", self.adapter, 100)
+        require_length("request_id", self.request_id, 200, 0)
+        for name in _DIGESTS:
+            value = getattr(self, name)
+            if value is not None and _SHA256.fullmatch(value) is None:
+                raise ValueError(f"{name}: must be 64 lower-case hexadecimal digits")
         for method in self.methods:
             if flaw := methods.flaw_of(method):
                 raise ValueError(f"methods: {method[:60]!r} {flaw}")
