@@ -29,9 +29,10 @@ __all__ = ["NotJSON", "canonical_bytes", "digest", "fingerprint", "jcs_bytes", "
 _STRICT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 _SORTED = _STRICT | orjson.OPT_SORT_KEYS
 
-# Where our canonical form may differ from RFC 8785's: a key with a character beyond the basic plane, a float,
-# an integer of 16 digits. A string that looks like one costs time, never the right bytes.
-_MAY_DIFFER: Final = re.compile(rb"[\xf0-\xf4]|(?:^|[:\[,])-?(?:[0-9]{16}|[0-9]+[.eE])")
+# Where our canonical form may differ from RFC 8785's: a float or an integer of 16 digits, and a key with a
+# character beyond the basic plane. A string that looks like one costs time, never the right bytes.
+_NUMBER: Final = re.compile(rb"[:\[,]-?(?:[0-9]{16}|[0-9]+[.eE])")
+_BEYOND: Final = re.compile(rb"[\xf0-\xf4]")
 
 # Up to here every integer is a double.
 _EXACT: Final = 2**53
@@ -84,7 +85,7 @@ def jcs_bytes(value: Any) -> bytes:
     Raises `NotJSON` where JSON has no such value, or where one of its integers would be rounded.
     """
     encoded = canonical_bytes(value)
-    if _MAY_DIFFER.search(encoded) is None:
+    if not _may_differ(encoded):
         return encoded
     written: list[str] = []
     _write_jcs(json.loads(encoded), written)  # read back, every part is of one of JSON's own types
@@ -97,6 +98,14 @@ def digest(value: Any) -> str:
     Raises `NotJSON` where that form has no such value.
     """
     return hashlib.sha256(jcs_bytes(value)).hexdigest()
+
+
+def _may_differ(encoded: bytes) -> bool:
+    return (
+        encoded[:1] in b"-0123456789"
+        or _NUMBER.search(encoded) is not None
+        or (not encoded.isascii() and _BEYOND.search(encoded) is not None)
+    )
 
 
 def _write_jcs(value: Any, written: list[str]) -> None:

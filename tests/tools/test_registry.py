@@ -207,7 +207,8 @@ def test_a_root_may_have_contracts_of_its_own(root: Path) -> None:
 
 def test_contracts_of_a_root_refer_to_each_other_and_to_portbooks_own_by_either_name(root: Path) -> None:
     (root / "order.json").write_text(
-        '{"$id": "order.v1", "properties": {"from": {"$ref": "place.json"}, "why": {"$ref": "evidence.v0.1"}}}'
+        '{"$id": "order.v1",'
+        ' "properties": {"from": {"$ref": "place.json"}, "why": {"$ref": "evidence.v0.1"}}}'
     )
     (root / "place.json").write_text('{"$id": "place.v1", "type": "string"}')
     registry = SchemaRegistry(root)
