@@ -1,6 +1,6 @@
 """Whether an envelope holds what it says: what its schema cannot tell.
 
-A ladder, in which each rung needs the one before it:
+A ladder, which ends at the first rung where that does not hold; all the others are looked at:
 
 1. It is what the schema of envelopes allows.
 2. It is not an envelope in an envelope.
