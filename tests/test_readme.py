@@ -176,7 +176,7 @@ def test_a_page_shows_what_happens(page: Path, terminal: Terminal) -> None:
 def test_the_readme_shows_a_toolset_and_both_doors() -> None:
     taken = list(steps(ROOT / "README.md"))
     lines = [step.line for step in taken if isinstance(step, Command)]
-    assert [step.name for step in taken if isinstance(step, File)] == ["my_tools.py"]
+    assert [step.name for step in taken if isinstance(step, File)] == ["my_tools.py", "portbook.toml"]
     assert any("serve --stdio my_tools.py" in line for line in lines)
     assert any("serve --http my_tools.py" in line for line in lines)
     assert any(line.startswith("curl ") for line in lines)

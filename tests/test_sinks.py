@@ -272,9 +272,13 @@ def test_records_are_appended_even_if_the_file_was_cut(sinks: Sinks) -> None:
     assert parsed(sink) == [RECORD]
 
 
-def test_the_memory_sink_keeps_records_in_order() -> None:
+def test_the_memory_sink_keeps_both_views_and_intents_in_order() -> None:
     sink = MemorySink()
-    sink.write({"a": 1})
-    sink.write({"a": 2})
+    sink.mend()
+    for number in (1, 2):
+        sink.intend({"intent": number})
+        sink.write({"envelope": number}, {"execution": number})
     sink.close()
-    assert sink.records == [{"a": 1}, {"a": 2}]
+    assert sink.records == [{"envelope": 1}, {"envelope": 2}]
+    assert sink.executions == [{"execution": 1}, {"execution": 2}]
+    assert sink.intents == [{"intent": 1}, {"intent": 2}]

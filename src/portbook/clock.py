@@ -49,6 +49,10 @@ class SystemClock:
         return time.perf_counter()
 
 
+_TRACE_DIGITS = 32
+_HEX = frozenset("0123456789abcdef")
+
+
 class Identity(NamedTuple):
     """The names of one call: UUIDs, the trace and the span without dashes."""
 
@@ -58,8 +62,14 @@ class Identity(NamedTuple):
 
     @property
     def traceparent(self) -> str:
-        """Return the W3C header of this call, in which a span has half a UUID's length."""
-        return f"00-{self.trace}-{self.span[:16]}-01"
+        """Return the W3C header of this call, in which a span has half a UUID's length.
+
+        A trace that its sender named in another form has a number made of that name.
+        """
+        trace = self.trace.replace("-", "").lower()
+        if len(trace) != _TRACE_DIGITS or not _HEX.issuperset(trace) or trace == "0" * _TRACE_DIGITS:
+            trace = hashlib.sha256(self.trace.encode()).hexdigest()[:_TRACE_DIGITS]
+        return f"00-{trace}-{self.span[:16]}-01"
 
 
 class Ids(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from portbook.clock import Identity
@@ -20,6 +20,7 @@ __all__ = [
     "JSONObject",
     "Outcome",
     "Report",
+    "Run",
     "trace_of",
 ]
 
@@ -38,6 +39,8 @@ class Arrival(NamedTuple):
     key: str | None = None
     """The credential as presented, unchecked."""
     traceparent: str | None = None
+    session: str | None = None
+    """The session that the transport names, where the call itself names none."""
 
 
 class Context(NamedTuple):
@@ -48,12 +51,16 @@ class Context(NamedTuple):
     step_id: int | str = 1
     attempt: int = 1
     prompt_id: str | None = None
+    session: str | None = None
+    correlation: str | None = None
 
 
 class Caller(NamedTuple):
-    """Whose key it was, as far as we know."""
+    """Whose key it was, as far as we know, and what that key is for."""
 
     name: str
+    tools: tuple[str, ...] = ("*",)
+    """Patterns of the tools that it may see; of all others it learns nothing."""
 
 
 class Call(NamedTuple):
@@ -75,12 +82,29 @@ class Call(NamedTuple):
     """Set where the message could not be read: such a call is recorded and refused."""
     contract: str = "1.0.0"
     """The version of the contract that the message was checked against."""
-    handler: Callable[[], JSON] | None = None
+    handler: Callable[[Caller], JSON] | None = None
     """Set where the question is about the boundary itself: nothing is resolved, this answers."""
+    act: Callable[[], Awaitable[JSON]] | None = None
+    """Set where an operator decides on something: it needs the operator's key, and this does it."""
     seal: Callable[[Any, bytes], bytes] | None = None
     """Puts a checked result (and its bytes) into the wire contract's form, or finds that it does not fit."""
     report: Report | None = None
     """Tells the caller of progress, where it asked for that."""
+    approval: str | None = None
+    """The ticket that this call redeems, where a person had to approve it."""
+    wait_ms: int = 0
+    """How long to wait for a person's decision before answering that one is needed."""
+
+
+class Run(NamedTuple):
+    """What an executor is told of the call that it runs, beside the tool and its arguments."""
+
+    timeout_ms: int
+    """What is left to it; a deadline is kept by the executor."""
+    identity: Identity
+    session: str | None = None
+    correlation: str | None = None
+    report: Report | None = None
 
 
 class Done(NamedTuple):
@@ -110,6 +134,8 @@ class Answer(NamedTuple):
     """Nobody waits for it: doors without a status stay silent."""
     identity: Identity | None = None
     """The call's names in the record."""
+    retry_after_s: int | None = None
+    """When to try again, where that is known."""
 
 
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?", re.ASCII)

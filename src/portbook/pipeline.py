@@ -1,10 +1,13 @@
 """The path of a call, stage by stage. Start reading here.
 
-    read ▶ authenticate ▶ resolve ▶ check arguments ▶ execute ▶ check result ▶ record
+    read ▶ authenticate ▶ resolve ▶ decide ▶ check arguments ▶ approve ▶ execute
+                                                                            │
+                          record ◀ seal ◀ redact ◀ check result ◀───────────┘
 
 A stage takes what the one before it made, or raises `Refused` (nothing ran) or `Failed` (it ran, or may
-have). The order is a promise: a caller without a key learns nothing of the tools, nothing runs on arguments
-that its schema does not allow, and no answer leaves before its record is written.
+have). The order is a promise: a caller without a key learns nothing of the tools, and one that may not call
+a tool nothing of its schema; nobody is asked to approve a call that could not run; nothing with effects runs
+before the intent is written down; no secret leaves, and no answer before its record is kept.
 
 The pipeline knows no wire contract, no transport and no clock but the one it is handed.
 """
@@ -12,17 +15,23 @@ The pipeline knows no wire contract, no transport and no clock but the one it is
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from traceback import walk_tb
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from portbook.audit import envelope_view
-from portbook.callers import Callers
+from portbook.approvals import Ask
+from portbook.audit import Trail, envelope_view, execution_view, intent_view, without_secrets
 from portbook.canonical import NotJSON, canonical_bytes, json_bytes
 from portbook.clock import Clock, Identity, Ids
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
-from portbook.model import Call, Done, Outcome
-from portbook.ports import Executor, Sink
+from portbook.governance import Governance
+from portbook.model import Call, Caller, Done, JSONObject, Outcome, Run
+from portbook.patterns import matches
+from portbook.policy import Action, Decision, Subject, decide
+from portbook.ports import Approvals, Executor, Sink
+from portbook.redaction import Redactor
 from portbook.tools.catalog import Catalog, Tool
+from portbook.tools.spec import Effect
 
 __all__ = ["Crossing", "Pipeline", "place_of"]
 
@@ -30,10 +39,13 @@ _OWN_FOLDER = __file__.rsplit("/", 1)[0] + "/"
 
 
 class Crossing(NamedTuple):
-    """A call that crossed the boundary: how it ended, and its names in the record."""
+    """A call that crossed the boundary: how it ended, its names in the record, and what was done to it."""
 
     outcome: Outcome
     identity: Identity
+    duration_ms: float
+    is_redacted: bool = False
+    approval: str | None = None
 
 
 class Pipeline:
@@ -43,70 +55,159 @@ class Pipeline:
         self,
         *,
         catalog: Catalog,
-        callers: Callers,
+        governance: Governance,
         executor: Executor,
+        approvals: Approvals,
         sink: Sink,
         clock: Clock,
         ids: Ids,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._catalog = catalog
-        self._callers = callers
+        self._governance = governance
         self._executor = executor
+        self._approvals = approvals
         self._sink = sink
         self._clock = clock
         self._ids = ids
         self._warn = warn
-        self._is_recording = True
+        self.is_recording = True
+        """Whether the last record could be kept."""
+
+    def govern(self, governance: Governance) -> None:
+        """Put other rules into force, for calls that begin from now on."""
+        self._governance = governance
 
     async def run(self, call: Call) -> Crossing:
         """Bring `call` to its end, whatever that is, and record it."""
         started = self._clock.tick()
         identity = self._name(call)
+        governance = self._governance
+        trail = Trail()
         outcome: Outcome | None = None
         try:
-            outcome = await self._cross(call)
+            outcome = await self._cross(call, governance, identity, trail)
         except Ending as ending:
-            outcome = _as_outcome(ending)
+            outcome = _as_outcome(ending, governance.redactor)
         except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded, then answered
-            outcome = Failed(Reason.INTERNAL, note=place_of(error))
+            outcome = _cut_short(Reason.INTERNAL, trail, place_of(error))
         finally:  # a cancelled call leaves through here, and is recorded like any other
-            outcome = self._record(call, outcome or Failed(Reason.CANCELLED), identity, started)
-        return Crossing(outcome, identity)
+            duration_ms = round((self._clock.tick() - started) * 1000, 3)
+            outcome = self._record(
+                call, outcome or _cut_short(Reason.CANCELLED, trail), identity, governance, trail, duration_ms
+            )
+        return Crossing(outcome, identity, duration_ms, trail.is_redacted, trail.approval)
 
-    async def _cross(self, call: Call) -> Done:
+    @property
+    def governance(self) -> Governance:
+        """Return the rules in force."""
+        return self._governance
+
+    def visible_to(self, caller: Caller) -> list[Tool]:
+        """Return the tools that the caller may know of, ordered by name."""
+        return [tool for tool in self._catalog if matches(caller.tools, tool.spec.name)]
+
+    async def _cross(self, call: Call, governance: Governance, identity: Identity, trail: Trail) -> Done:
         if call.flaw is not None:
             raise call.flaw
-        if not self._is_recording:
-            self._require_sink()
-        self._callers.identify(call.arrival.key)
+        self._require_sink(governance)
+        if call.act is not None:
+            trail.caller = governance.callers.identify_operator(call.arrival.key)
+            trail.has_begun = True
+            result = await call.act()
+            trail.approval = call.approval  # only now: what is not there is not named in a record
+            return _sealed(call, result, trail)
+        trail.caller = caller = governance.callers.identify(call.arrival.key)
         if call.handler is not None:
-            return _sealed(call, call.handler())
-        tool = self._resolve(call)
+            return _sealed(call, call.handler(caller), trail)
+        trail.tool = tool = self._resolve(call, caller)
+        trail.decision = decision = decide(governance.policy, _subject(call, tool, caller))
+        self._heed(decision, caller, governance)
         if not tool.input.allows(call.arguments):
             raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
-        return _sealed(call, await self._execute(tool, call), tool)
-
-    async def _execute(self, tool: Tool, call: Call) -> Any:
+        if decision.action is Action.ALLOW:
+            return await self._perform(call, tool, governance, identity, trail)
+        ask = _ask(call, tool, decision, caller, governance)
+        trail.approval = ticket = await self._approvals.admit(ask, call.approval, call.wait_ms)
         try:
-            return await self._executor.execute(tool, call.arguments, call.report)
+            done = await self._perform(call, tool, governance, identity, trail)
+        except Refused:  # it never ran: what was approved may still be done
+            self._approvals.give_back(ticket)
+            raise
+        except BaseException:
+            self._approvals.finish(ticket, is_done=False)
+            raise
+        self._approvals.finish(ticket, is_done=True)
+        return done
+
+    async def _perform(
+        self, call: Call, tool: Tool, governance: Governance, identity: Identity, trail: Trail
+    ) -> Done:
+        if tool.spec.effect is not Effect.READ:
+            self._intend(call, governance, identity, trail)
+        trail.has_begun = True
+        result = await self._execute(tool, call, identity, governance)
+        return _sealed(call, result, trail, tool, governance.redactor)
+
+    def _resolve(self, call: Call, caller: Caller) -> Tool:
+        tool = (
+            None
+            if call.tool is None or not matches(caller.tools, call.tool)
+            else self._catalog.find(call.tool)
+        )
+        if tool is None:  # one that the caller may not see is as unknown as one that is not there
+            raise Refused(Reason.UNKNOWN_TOOL)
+        return tool
+
+    def _heed(self, decision: Decision, caller: Caller, governance: Governance) -> None:
+        """Let a call pass that policy does not deny, if its caller has not made too many of them."""
+        if decision.action is Action.DENY:
+            assert decision.reason is not None
+            raise Refused(decision.reason, details={"rule": decision.rule})
+        seconds = governance.rates.take(caller.name, self._clock.tick())
+        if seconds is not None:
+            raise Refused(Reason.RATE_LIMITED, details={"retry_after_s": seconds})
+
+    def _intend(self, call: Call, governance: Governance, identity: Identity, trail: Trail) -> None:
+        try:
+            noted = call if governance.redactor is None else without_secrets(call, trail, governance.redactor)
+            self._sink.intend(intent_view(noted, identity, trail, ts=self._clock.now()))
+        except Exception as error:  # noqa: BLE001 - whatever keeps it from being written down keeps it from running
+            self._note_failure(error, governance)
+            if governance.on_audit_failure == "refuse":
+                raise Refused(Reason.NOT_RECORDED, note=place_of(error)) from None
+
+    async def _execute(self, tool: Tool, call: Call, identity: Identity, governance: Governance) -> Any:
+        cap = governance.policy.max_execution_timeout_ms
+        timeout_ms = tool.spec.timeout_ms or governance.timeout_ms
+        context = call.context
+        run = Run(
+            timeout_ms if cap is None else min(timeout_ms, cap),
+            identity,
+            context.session or call.arrival.session,
+            context.correlation,
+            call.report,
+        )
+        try:
+            return await self._executor.execute(tool, call.arguments, run)
         except Ending:
             raise
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
             raise Failed(Reason.TOOL_FAILED, note=place_of(error)) from None
 
-    def _require_sink(self) -> None:
+    def _require_sink(self, governance: Governance) -> None:
         """Refuse to run anything while records cannot be written."""
+        try:
+            if self.is_recording:
+                self._sink.look()
+                return
+        except OSError as error:
+            self._note_failure(error, governance)
         try:
             self._sink.mend()
         except OSError as error:
-            raise Refused(Reason.NOT_RECORDED, note=place_of(error)) from None
-
-    def _resolve(self, call: Call) -> Tool:
-        tool = self._catalog.find(call.tool) if call.tool is not None else None
-        if tool is None:
-            raise Refused(Reason.UNKNOWN_TOOL)
-        return tool
+            if governance.on_audit_failure == "refuse":
+                raise Refused(Reason.NOT_RECORDED, note=place_of(error)) from None
 
     def _name(self, call: Call) -> Identity:
         canonical = b""
@@ -116,46 +217,120 @@ class Pipeline:
         identity = self._ids.name(canonical)
         return identity if call.trace is None else identity._replace(trace=call.trace)
 
-    def _record(self, call: Call, outcome: Outcome, identity: Identity, started: float) -> Outcome:
-        duration_ms = round((self._clock.tick() - started) * 1000, 3)
-        record = envelope_view(
-            call,
-            outcome,
-            identity,
-            ts=self._clock.now(),
-            duration_ms=duration_ms,
-            deterministic=self._ids.deterministic,
+    def _record(
+        self,
+        call: Call,
+        outcome: Outcome,
+        identity: Identity,
+        governance: Governance,
+        trail: Trail,
+        duration_ms: float,
+    ) -> Outcome:
+        ts = self._clock.now()
+        if governance.redactor is not None:
+            call = without_secrets(call, trail, governance.redactor)
+        envelope = envelope_view(
+            call, outcome, identity, ts=ts, duration_ms=duration_ms, deterministic=self._ids.deterministic
         )
+        execution = execution_view(call, outcome, identity, trail, ts=ts, latency_ms=duration_ms)
+        if governance.records_arguments and trail.tool is not None:
+            execution["arguments"] = _shown(call.arguments, governance.redactor)
         try:
-            self._sink.write(record)
+            self._sink.write(envelope, execution)
         except Exception as error:  # noqa: BLE001 - a record that cannot be kept is an ending like any other
-            if self._is_recording:
-                self._warn(f"records cannot be written, calls are refused until they can: {error}")
-            self._is_recording = False
-            if isinstance(outcome, Refused):
-                return outcome  # nothing ran, and that is all it says
+            self._note_failure(error, governance)
+            if isinstance(outcome, Refused) or governance.on_audit_failure == "warn":
+                return outcome  # nothing ran, and that is all it says; or an operator would rather go on
             return Failed(Reason.NOT_RECORDED, note=place_of(error))  # nothing is acknowledged without it
-        self._is_recording = True
+        self.is_recording = True
         return outcome
 
+    def _note_failure(self, error: Exception, governance: Governance) -> None:
+        if self.is_recording:
+            consequence = (
+                "calls are refused until they can"
+                if governance.on_audit_failure == "refuse"
+                else "calls go on"
+            )
+            self._warn(f"records cannot be written, {consequence}: {error}")
+        self.is_recording = False
 
-def _sealed(call: Call, result: Any, tool: Tool | None = None) -> Done:
-    """Check a result by its tool's schema, then let the wire contract put it into its form."""
+
+def _subject(call: Call, tool: Tool, caller: Caller) -> Subject:
+    spec, context = tool.spec, call.context
+    return Subject(
+        spec.name,
+        spec.effect,
+        caller.name,
+        call.arguments,
+        spec.input_schema,
+        call.input_bytes,
+        context.attempt,
+        context.session or call.arrival.session,
+        spec.operation,
+    )
+
+
+def _ask(call: Call, tool: Tool, decision: Decision, caller: Caller, governance: Governance) -> Ask:
+    redactor, session = governance.redactor, call.context.session or call.arrival.session
+    if redactor is not None and session is not None:
+        session = redactor.redact_text(session)
+    return Ask(
+        tool=tool.spec.name,
+        arguments=call.arguments,
+        shown=_shown(call.arguments, redactor),
+        tool_digest=tool.digest,
+        policy_digest=governance.policy.digest,
+        caller=caller.name,
+        session=session,
+        rule=decision.rule,
+        place=decision.place,
+    )
+
+
+def _shown(arguments: JSONObject, redactor: Redactor | None) -> JSONObject:
+    return arguments if redactor is None else cast("JSONObject", redactor.redact(arguments)[0])
+
+
+def _sealed(
+    call: Call, result: Any, trail: Trail, tool: Tool | None = None, redactor: Redactor | None = None
+) -> Done:
+    """Check a result by its tool's schema, redact it, then let the wire contract put it into its form."""
     try:
         body = json_bytes(result)
     except NotJSON as error:
         raise Failed(Reason.BAD_RESULT, (Finding("", str(error), "json", ""),)) from None
-    if tool is not None and not tool.output.allows(result):
-        raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
+    if tool is not None:
+        if not tool.output.allows(result):
+            raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
+        if redactor is not None and redactor.might_touch(body):
+            result, trail.is_redacted = redactor.redact(result)
+            if trail.is_redacted:
+                body = json_bytes(result)
+                if not tool.output.allows(result):  # better withheld than broken, or leaked
+                    raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
     return Done(body, None if call.seal is None else call.seal(result, body))
 
 
-def _as_outcome(ending: Ending) -> Outcome:
+def _as_outcome(ending: Ending, redactor: Redactor | None) -> Outcome:
     # An exception kept as a value would keep every frame it passed through alive.
     ending.__traceback__ = None
     ending.__context__ = None
     assert isinstance(ending, Refused | Failed)
+    if redactor is not None and ending.findings:  # they hold no values, but names of members that were sent
+        ending.findings = tuple(
+            replace(
+                finding,
+                pointer=redactor.redact_text(finding.pointer),
+                message=redactor.redact_text(finding.message),
+            )
+            for finding in ending.findings
+        )
     return ending
+
+
+def _cut_short(reason: Reason, trail: Trail, note: str | None = None) -> Outcome:
+    return Failed(reason, note=note) if trail.has_begun else Refused(reason, note=note)
 
 
 def place_of(error: BaseException) -> str:

@@ -11,7 +11,7 @@ from portbook import PublicKey, SigningKey
 
 
 def test_a_new_key_is_readable_by_its_owner_alone_and_its_public_half_lies_beside_it(tmp_path: Path) -> None:
-    made = run("signing", "mine.pem", cwd=tmp_path)
+    made = run("keys", "signing", "mine.pem", cwd=tmp_path)
     assert (made.code, made.err) == (
         0,
         "portbook: wrote mine.pem, which is secret, and mine.pem.pub, which is not\n",
@@ -26,16 +26,16 @@ def test_a_new_key_is_readable_by_its_owner_alone_and_its_public_half_lies_besid
 
 
 def test_a_key_that_is_there_is_shown_and_never_replaced(tmp_path: Path) -> None:
-    first = run("signing", cwd=tmp_path)
+    first = run("keys", "signing", cwd=tmp_path)
     before = (tmp_path / "signing.pem").read_bytes()
-    second = run("signing", cwd=tmp_path)
+    second = run("keys", "signing", cwd=tmp_path)
     assert (second.code, second.out, second.err) == (0, first.out, "")
     assert (tmp_path / "signing.pem").read_bytes() == before
 
 
 def test_a_file_that_is_no_key_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.pem").write_text("notes")
-    finished = run("signing", "notes.pem", cwd=tmp_path)
+    finished = run("keys", "signing", "notes.pem", cwd=tmp_path)
     assert (finished.code, finished.out) == (2, b"")
     assert finished.err == (
         "portbook: error: notes.pem: expected one PEM block, BEGIN PRIVATE KEY, and nothing else\n"
@@ -44,7 +44,7 @@ def test_a_file_that_is_no_key_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
-    finished = run("signing", "no/such/key.pem", cwd=tmp_path)
+    finished = run("keys", "signing", "no/such/key.pem", cwd=tmp_path)
     assert (finished.code, finished.err) == (
         2,
         "portbook: error: no/such/key.pem: No such file or directory\n",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from portbook.canonical import json_bytes
+from portbook.dialects.meta import NO_CONTROLS, Controls, controls_of
 from portbook.errors import CanonicalError, Finding, Reason, Refused
 from portbook.model import JSON, Arrival, Call, Context, Done, JSONObject, Outcome, trace_of
 from portbook.schema.engine import Validator
@@ -44,17 +45,20 @@ class Envelope:
         params = message.get("params")
         if not isinstance(params, dict):
             params = {}
-        method, given = message.get("method"), params.get("input")
+        method, given, meta = message.get("method"), params.get("input"), params.get("_meta")
+        controls = controls_of(meta) if isinstance(meta, dict) else NO_CONTROLS
         return Call(  # by position: names would cost as much as all of the above
             arrival,
             method if isinstance(method, str) and len(method) <= 128 else None,
             _slug(params.get("tool")),
             given if isinstance(given, dict) else {},
             len(json_bytes(given)) if "input" in params else 0,
-            _context(params["context"]) if "context" in params else _NO_CONTEXT,
-            _trace(params.get("_meta"), arrival),
+            _context(params.get("context"), controls),
+            _trace(meta, arrival),
             {"method": method, "params": params},
             flaw,
+            approval=controls.approval,
+            wait_ms=controls.wait_ms,
         )
 
     def write(self, outcome: Outcome, identifier: Id) -> tuple[bytes, int]:
@@ -68,6 +72,7 @@ class Envelope:
         # The caller can mend its own message; where a tool broke its promise, only the record says how.
         if row.canonical == "INVALID_INPUT":
             error["data"]["violations"] = violations(outcome)
+        error["data"].update(outcome.details)
         return error_frame(identifier.token, error), row.http
 
     def _flaw(self, message: JSONObject, identifier: Id) -> Refused | None:
@@ -92,16 +97,19 @@ def _bad_envelope(pointer: str, message: str) -> Refused:
     return Refused(Reason.BAD_ENVELOPE, (Finding(pointer, message, "envelope", ""),))
 
 
-def _context(given: JSON) -> Context:
+def _context(given: JSON, controls: Controls) -> Context:
     """Return what the caller says of itself; a broken envelope's record has what of it is usable."""
-    if not isinstance(given, dict):
-        return Context()
+    if given is None and controls is NO_CONTROLS:
+        return _NO_CONTEXT
+    context = given if isinstance(given, dict) else {}
     return Context(
-        agent_id=_label(given.get("agentId")),
-        task_id=_label(given.get("taskId")),
-        step_id=_step(given.get("stepId")),
-        attempt=_number(given.get("attempt")) or 1,
-        prompt_id=_label(given.get("promptId")),
+        agent_id=_label(context.get("agentId")),
+        task_id=_label(context.get("taskId")),
+        step_id=_step(context.get("stepId", controls.step)),
+        attempt=_number(context.get("attempt", controls.attempt)) or 1,
+        prompt_id=_label(context.get("promptId")),
+        session=controls.session,
+        correlation=controls.correlation,
     )
 
 

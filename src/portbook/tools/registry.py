@@ -26,6 +26,7 @@ __all__ = ["BadBundle", "Bundle", "SchemaRegistry", "ToolIO"]
 
 _ENVELOPE: Final = "envelope.schema.json"
 _TOOL_IO: Final = "tool_io.schema.json"
+_EXECUTE: Final = "execute.schema.json"
 
 
 class BadBundle(ValueError):
@@ -97,6 +98,13 @@ class SchemaRegistry:
         Raises `BadBundle` where the schema cannot be read or compiled.
         """
         return self._contract(_ENVELOPE)
+
+    def load_execute(self) -> Validator:
+        """Return the validator of a body of `POST /execute`.
+
+        Raises `BadBundle` where the schema cannot be read or compiled.
+        """
+        return self._contract(_EXECUTE)
 
     def load_tool_io(self, tool_id: str) -> ToolIO:
         """Return the validators of one tool, named with or without `mcp.tool:`.

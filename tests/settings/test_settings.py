@@ -52,7 +52,7 @@ def line(key: str, value: str) -> str:
 
 
 def test_the_table_of_settings_and_the_values_name_each_other() -> None:
-    fields = {field.name for field in dataclasses.fields(Settings)} - {"config"}
+    fields = {field.name for field in dataclasses.fields(Settings)} - {"config", "places"}
     assert sorted(setting.field for setting in SETTINGS) == sorted(fields)
     assert len(BY_KEY) == len(SETTINGS)
     variables = [setting.env for setting in SETTINGS if setting.env]
@@ -71,6 +71,10 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "server.port": 8765,
         "audit.log_dir": Path("runs"),
         "audit.keep": 50,
+        "audit.on_failure": "refuse",
+        "audit.stderr": False,
+        "audit.arguments": False,
+        "store.path": Path("portbook.db"),
         "python.toolsets": (),
         "execution.timeout_ms": 30_000,
         "execution.workers": 16,
@@ -82,6 +86,26 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "validation.outgoing": "enforce",
         "keys.required": None,
         "keys.allow": (),
+        "policy.allowed_domains": None,
+        "policy.allowed_networks": (),
+        "policy.allowed_methods": None,
+        "policy.max_payload_bytes": None,
+        "policy.max_execution_timeout_ms": None,
+        "policy.max_attempts": None,
+        "policy.max_calls_per_minute": None,
+        "policy.default": "allow",
+        "policy.approval": "never",
+        "policy.require_redaction": False,
+        "policy.rules": (),
+        "approvals.expires_s": 3600,
+        "redaction.enabled": True,
+        "redaction.keys": (),
+        "redaction.pointers": (),
+        "redaction.patterns": (),
+        "redaction.secrets": (),
+        "redaction.detectors": True,
+        "redaction.mode": "replace",
+        "http": {},
     }
     assert settings.config is None
 
@@ -104,6 +128,10 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         ),
         case(
             "schemas", "schemas.root", '"/file"', "/env", Path("/flag"),
+            (Path("/file"), Path("/env"), Path("/flag")),
+        ),
+        case(
+            "store", "store.path", '"/file"', "/env", Path("/flag"),
             (Path("/file"), Path("/env"), Path("/flag")),
         ),
     ],
@@ -137,6 +165,11 @@ def test_every_setting_with_a_variable_is_in_the_table_above() -> None:
         case("ids.deterministic", "ids.deterministic", "true", True, False),
         case("keys.required", "keys.required", "true", True, False),
         case("python.toolsets", "python.toolsets", '["a.b", "c"]', ("a.b", "c"), ("d",)),
+        case("audit.on_failure", "audit.on_failure", '"warn"', "warn", "refuse"),
+        case("policy.allowed_domains", "policy.allowed_domains", "[]", (), ("a",)),
+        case("policy.max_attempts", "policy.max_attempts", "3", 3, 4),
+        case("policy.approval", "policy.approval", '"writes"', "writes", "always"),
+        case("redaction.mode", "redaction.mode", '"hash"', "hash", "remove"),
     ],
 )
 def test_a_setting_without_a_variable_comes_from_file_or_flag(
@@ -154,52 +187,70 @@ def test_variables_of_others_are_not_looked_at(tmp_path: Path) -> None:
     assert load(tmp_path, None, {"HOST": "x", "PORT": "y", "PORTBOOK_NOTHING": "z"}) == load(tmp_path)
 
 
+@pytest.mark.covers("002.settings.line")
 @pytest.mark.parametrize(
-    ("text", "named", "hint"),
+    ("text", "at", "named", "hint"),
     [
-        case("a key", "[server]\nprot = 1", "server.prot", "did you mean server.port?"),
-        case("a section", "[sever]\nport = 1", "sever", "did you mean server?"),
-        case("an empty section", "[sever]", "sever", "did you mean server?"),
-        case("an array of tables", '[[keys.alow]]\nname = "a"', "keys.alow", "did you mean keys.allow?"),
-        case("a plural", "[key]\nrequired = true", "key", "did you mean keys?"),
+        case("a key", "[server]\nprot = 1", 2, "server.prot", "did you mean server.port?"),
+        case("a key further down", "\n# x\n[server]\nport = 1\n\nprot = 1", 6, "server.prot", "server.port?"),
+        case("a section", "[sever]\nport = 1", 1, "sever", "did you mean server?"),
+        case("an empty section", "[sever]", 1, "sever", "did you mean server?"),
+        case("an array of tables", '\n[[keys.alow]]\nname = "a"', 2, "keys.alow", "did you mean keys.allow?"),
+        case("a section of a section", "\n\n[sever.sub]\nport = 1", 3, "sever", "did you mean server?"),
+        case("a plural", "[key]\nrequired = true", 1, "key", "did you mean keys?"),
+        case(
+            "a limit",
+            "[policy]\nmax_attempt = 1",
+            2,
+            "policy.max_attempt",
+            "did you mean policy.max_attempts?",
+        ),
         case(
             "a dash",
             "[execution]\ntimeout-ms = 1",
+            2,
             "execution.timeout-ms",
             "did you mean execution.timeout_ms?",
         ),
-        case("another case", "[Server]\nport = 1", "Server", "did you mean server?"),
-        case("nothing near", "[server]\nxyzzy = 1", "server.xyzzy", "docs/reference/settings.md lists"),
-        case("nothing near, without a section", "xyzzy = 1", "xyzzy", "docs/reference/settings.md lists"),
-        case("a key without a section", "port = 1", "port", "did you mean server.port?"),
+        case("another case", "[Server]\nport = 1", 1, "Server", "did you mean server?"),
+        case("nothing near", "[server]\nxyzzy = 1", 2, "server.xyzzy", "docs/reference/settings.md lists"),
+        case("nothing near, without a section", "xyzzy = 1", 1, "xyzzy", "docs/reference/settings.md lists"),
+        case("a key without a section", "port = 1", 1, "port", "did you mean server.port?"),
         case(
             "a setting without a section",
             "schema_override_url = 'x'",
+            1,
             "schema_override_url",
             "schema_override_uri?",
         ),
         case(
             "such a setting in a section",
             "[server]\nschema_override_uri = 'x'",
+            2,
             "server.schema_override_uri",
             "did you mean schema_override_uri?",
         ),
-        case("the wrong section", "[server]\nlog_dir = 'x'", "server.log_dir", "did you mean audit.log_dir?"),
+        case(
+            "the wrong section", "[server]\nlog_dir = 'x'", 2, "server.log_dir", "did you mean audit.log_dir?"
+        ),
     ],
 )
-def test_an_unknown_setting_stops_the_start_with_a_suggestion(
-    text: str, named: str, hint: str, tmp_path: Path
+def test_an_unknown_setting_stops_the_start_with_its_line_and_a_suggestion(
+    text: str, at: int, named: str, hint: str, tmp_path: Path
 ) -> None:
     said = complaint(tmp_path, text)
-    assert said.startswith(f"{tmp_path / CONFIG_NAME}: unknown setting '{named}'; ")
+    assert said.startswith(f"{tmp_path / CONFIG_NAME}:{at}: unknown setting '{named}'; ")
     assert hint in said
 
 
-@pytest.mark.parametrize("text", ["server = 1", "server = []", "[[server]]\nport = 1", 'server = "x"'])
-def test_a_section_that_is_no_table_is_told_how_to_be_one(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [("server = 1", 1), ("\nserver = []", 2), ("[[server]]\nport = 1", 1), ('# x\nserver = "x"', 2)],
+)
+def test_a_section_that_is_no_table_is_told_how_to_be_one(text: str, at: int, tmp_path: Path) -> None:
     assert (
         complaint(tmp_path, text)
-        == f"{tmp_path / CONFIG_NAME}: server must be a table; start it with [server]"
+        == f"{tmp_path / CONFIG_NAME}:{at}: server must be a table; start it with [server]"
     )
 
 
@@ -210,7 +261,14 @@ WRONG = {
     "whole": ["true", "1.5", "1.0", '"1"', "[1]", "-1", "nan", "99999999999"],
     "switch": ["1", "0", '"true"', "[]"],
     "texts": ['"x"', "[1]", '["x", 1]', "1", '[["x"]]'],
+    "choice": ["1", "true", '""', '"never ever"', '["enforce"]'],
+    "tables": ['"x"', "1", "[1]", '["x"]', "{ name = 'x' }"],
+    "table": ['"x"', "1", "[]", "[1]"],
 }
+
+
+def test_every_kind_of_setting_has_values_of_the_wrong_type() -> None:
+    assert {setting.kind for setting in SETTINGS} == {*WRONG, "keys"}
 
 
 @pytest.mark.parametrize(
@@ -224,10 +282,10 @@ WRONG = {
 def test_a_value_of_the_wrong_type_is_refused_with_file_key_and_what_it_must_be(
     setting: Setting, value: str, tmp_path: Path
 ) -> None:
-    said = complaint(tmp_path, line(setting.key, value))
-    assert re.fullmatch(
-        rf"{re.escape(str(tmp_path / CONFIG_NAME))}: {re.escape(setting.key)} must be [a-z].+", said
-    )
+    text = line(setting.key, value)
+    where = f"{tmp_path / CONFIG_NAME}:{text.count(chr(10))}"
+    said = complaint(tmp_path, text)
+    assert re.fullmatch(rf"{re.escape(where)}: {re.escape(setting.key)} must be [a-z].+", said)
 
 
 @pytest.mark.parametrize("setting", [row for row in SETTINGS if row.kind == "whole"], ids=lambda row: row.key)
@@ -248,7 +306,8 @@ def test_a_variable_that_is_no_whole_number_is_named_in_the_refusal(text: str, t
 
 
 @pytest.mark.parametrize(
-    "variable", ["PORTBOOK_HOST", "PORTBOOK_LOG_DIR", "PORTBOOK_DOCS", "PORTBOOK_SCHEMA_ROOT"]
+    "variable",
+    ["PORTBOOK_HOST", "PORTBOOK_LOG_DIR", "PORTBOOK_DOCS", "PORTBOOK_SCHEMA_ROOT", "PORTBOOK_STORE"],
 )
 def test_an_empty_variable_is_not_the_same_as_none(variable: str, tmp_path: Path) -> None:
     assert complaint(tmp_path, None, {variable: ""}).startswith(f"${variable}: ")
@@ -305,6 +364,8 @@ def test_the_file_is_the_named_one_then_the_variables_then_the_folders(tmp_path:
         case("docs", '[docs]\nfolder = "../docs"', "docs.folder", "{folder}/../docs"),
         case("schemas", '[schemas]\nroot = "."', "schemas.root", "{folder}"),
         case("an absolute path", '[audit]\nlog_dir = "/var/log"', "audit.log_dir", "/var/log"),
+        case("the store", '[store]\npath = "a/b.db"', "store.path", "{folder}/a/b.db"),
+        case("the store, unnamed, lies beside the file", "", "store.path", "{folder}/portbook.db"),
     ],
 )
 def test_a_relative_path_in_the_file_starts_where_the_file_stands(
@@ -352,15 +413,22 @@ KEY = f'name = "ada"\nsha256 = "{DIGEST}"\n'
             (AllowedKey("ada", DIGEST), AllowedKey("bob", "A" * 64)),
         ),
         case("none", "[keys]\nallow = []", ()),
+        case(
+            "for some tools",
+            f'[[keys.allow]]\n{KEY}tools = ["orders.*", "look"]',
+            (AllowedKey("ada", DIGEST, ("orders.*", "look")),),
+        ),
+        case("for none", f"[[keys.allow]]\n{KEY}tools = []", (AllowedKey("ada", DIGEST, ()),)),
     ],
 )
-def test_allowed_keys_are_a_name_and_a_digest_each(
+def test_allowed_keys_are_a_name_a_digest_and_the_tools_that_they_are_for(
     text: str, expected: tuple[AllowedKey, ...], tmp_path: Path
 ) -> None:
     assert load(tmp_path, text).allowed_keys == expected
 
 
-SHAPE = "each [[keys.allow]] has a name and a sha256, and nothing else"
+SHAPE = "each [[keys.allow]] has a name, a sha256 and, if you like, tools"
+PATTERNS = "tools must be a list of patterns"
 DIGITS = "sha256 must be 64 hexadecimal digits (sha256 of the key)"
 
 
@@ -381,11 +449,14 @@ DIGITS = "sha256 must be 64 hexadecimal digits (sha256 of the key)"
         case("the key itself", '[[keys.allow]]\nname = "ada"\nsha256 = "the key itself"', DIGITS),
         case("digits of others", f'[[keys.allow]]\nname = "ada"\nsha256 = "{"٣" * 64}"', DIGITS),
         case("a line break after it", f'[[keys.allow]]\nname = "ada"\nsha256 = "{DIGEST}\\n"', DIGITS),
+        case("tools that are no list", f'[[keys.allow]]\n{KEY}tools = "*"', PATTERNS),
+        case("a number as a pattern", f"[[keys.allow]]\n{KEY}tools = [1]", PATTERNS),
+        case("a bad pattern", f'[[keys.allow]]\n{KEY}tools = ["Look"]', "write 'look'"),
     ],
 )  # fmt: skip
 def test_an_allowed_key_of_another_shape_is_refused(text: str, said: str, tmp_path: Path) -> None:
     found = complaint(tmp_path, text)
-    assert found.startswith(f"{tmp_path / CONFIG_NAME}: ")
+    assert re.match(rf"{re.escape(str(tmp_path / CONFIG_NAME))}:[12]: ", found)
     assert found.endswith(said)
     assert "the key itself" not in found
 
@@ -408,3 +479,61 @@ def test_a_path_of_an_override_in_the_file_starts_in_the_files_folder(tmp_path: 
     assert settings.schema_override_uri == str(tmp_path / "mcp/schema.json")
     settings = load(tmp_path, line("schema_override_uri", '"file:///mcp/schema.json"'))
     assert settings.schema_override_uri == "file:///mcp/schema.json"
+
+
+RULES = """\
+[policy]
+approval = "writes"
+
+[[policy.rules]]
+name = "a"
+
+[[policy.rules]]
+name = "b"
+action = 5
+
+[http.orders.tools.get]
+method = "GET"
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "place", "said"),
+    [
+        case("a setting", ("policy", "approval"), 2, "policy.approval"),
+        case("a rule", ("policy", "rules", 1), 7, "policy.rules[1]"),
+        case("a member of a rule", ("policy", "rules", 1, "action"), 9, "policy.rules[1].action"),
+        case(
+            "a member that is missing: its rule",
+            ("policy", "rules", 0, "action"),
+            4,
+            "policy.rules[0].action",
+        ),
+        case("a list: its first table", ("policy", "rules"), 4, "policy.rules"),
+        case("a section without a head: what is in it", ("http", "orders"), 11, "http.orders"),
+        case("a section that is missing: the file", ("server", "port"), 1, "server.port"),
+    ],
+)
+def test_settings_know_the_file_and_line_of_their_keys(
+    path: tuple[str | int, ...], place: int, said: str, tmp_path: Path
+) -> None:
+    settings = load(tmp_path, RULES)
+    assert settings.place_of(*path) == f"{CONFIG_NAME}:{place}"
+    complained = settings.complain(path, "is wrong")
+    assert isinstance(complained, BadSettings)
+    assert str(complained) == f"{tmp_path / CONFIG_NAME}:{place}: {said} is wrong"
+
+
+def test_without_a_file_every_setting_is_a_default(tmp_path: Path) -> None:
+    assert load(tmp_path).place_of("policy", "approval") == "default"
+
+
+def test_what_a_file_names_is_looked_for_beside_it(tmp_path: Path) -> None:
+    assert load(tmp_path).folder == Path()
+    assert load(tmp_path, "").folder == tmp_path
+
+
+def test_rules_and_apis_are_tables_as_they_stand_in_the_file(tmp_path: Path) -> None:
+    settings = load(tmp_path, RULES)
+    assert settings.policy_rules == ({"name": "a"}, {"name": "b", "action": 5})
+    assert settings.http_tables == {"orders": {"tools": {"get": {"method": "GET"}}}}
