@@ -136,7 +136,11 @@ def _properties(schema: Any) -> Iterator[str]:
 
 
 def test_every_property_of_the_contract_schemas_is_documented() -> None:
-    pages = {"envelope.schema.json": "envelope.md", "tool_io.schema.json": "contract-schemas.md"}
+    pages = {
+        "envelope.schema.json": "envelope.md",
+        "execute.schema.json": "rest.md",
+        "tool_io.schema.json": "contract-schemas.md",
+    }
     for path in sorted((ROOT / "codex/specs/schemas").glob("*.json")):
         page = pages.get(path.name, "result-envelope.md")
         document = json.loads(path.read_text("utf-8"))

@@ -33,6 +33,8 @@ _UNSAID: Final = Context()
 class Trail:
     """What a call has met so far on its way; the one value of the path that is written to as it goes."""
 
+    started: float = 0.0
+    """When it began, by the clock's ticks."""
     caller: Caller | None = None
     tool: Tool | None = None
     decision: Decision | None = None

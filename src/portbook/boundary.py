@@ -68,7 +68,7 @@ class Boundary:
             except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
                 call = unread(message, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
             crossing = await self._pipeline.run(call)
-            body, status = self._envelope.write(crossing.outcome, identifier)
+            body, status = self._envelope.write(crossing.outcome, identifier, call.method)
             return _reply(crossing, body, status, is_notification=not identifier.is_present)
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return await self._refuse(message, identifier, arrival, refusal)

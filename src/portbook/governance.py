@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from portbook.callers import Callers
+from portbook.envelope.calls import Enclosing
 from portbook.policy import Policy
 from portbook.rates import Rates
 from portbook.redaction import Redactor
@@ -24,6 +25,8 @@ class Governance:
     """Takes secrets out; None where redaction is switched off."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """The values that it was told are secret when it was made."""
+    enclosing: Enclosing = field(default_factory=Enclosing)
+    """Puts results into envelopes, where somebody asks for that."""
     on_audit_failure: Literal["refuse", "warn"] = "refuse"
     records_arguments: bool = False
     """Whether execution records hold the arguments, redacted."""

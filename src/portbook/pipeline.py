@@ -2,7 +2,7 @@
 
     read ▶ authenticate ▶ resolve ▶ decide ▶ check arguments ▶ approve ▶ execute
                                                                             │
-                          record ◀ seal ◀ redact ◀ check result ◀───────────┘
+                record ◀ seal ◀ enclose ◀ redact ◀ check result ◀───────────┘
 
 A stage takes what the one before it made, or raises `Refused` (nothing ran) or `Failed` (it ran, or may
 have). The order is a promise: a caller without a key learns nothing of the tools, and one that may not call
@@ -23,12 +23,14 @@ from portbook.approvals import Ask
 from portbook.audit import Trail, envelope_view, execution_view, intent_view, without_secrets
 from portbook.canonical import NotJSON, canonical_bytes, json_bytes
 from portbook.clock import Clock, Identity, Ids
+from portbook.envelope.calls import Known
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.governance import Governance
-from portbook.model import Call, Caller, Done, JSONObject, Outcome, Run
+from portbook.model import JSON, Call, Caller, Done, JSONObject, Outcome, Run
 from portbook.patterns import matches
 from portbook.policy import Action, Decision, Subject, decide
 from portbook.ports import Approvals, Executor, Sink
+from portbook.provenance.record import Occasion
 from portbook.redaction import Redactor
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import Effect
@@ -80,19 +82,21 @@ class Pipeline:
 
     async def run(self, call: Call) -> Crossing:
         """Bring `call` to its end, whatever that is, and record it."""
-        started = self._clock.tick()
+        trail = Trail(self._clock.tick())
         identity = self._name(call)
         governance = self._governance
-        trail = Trail()
         outcome: Outcome | None = None
         try:
             outcome = await self._cross(call, governance, identity, trail)
         except Ending as ending:
             outcome = _as_outcome(ending, governance.redactor)
+            if isinstance(outcome, Failed):
+                envelope = self._enclosed(call, outcome, governance, identity, trail)
+                outcome.envelope = envelope
         except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded, then answered
             outcome = _cut_short(Reason.INTERNAL, trail, place_of(error))
         finally:  # a cancelled call leaves through here, and is recorded like any other
-            duration_ms = round((self._clock.tick() - started) * 1000, 3)
+            duration_ms = self._duration_ms(trail)
             outcome = self._record(
                 call, outcome or _cut_short(Reason.CANCELLED, trail), identity, governance, trail, duration_ms
             )
@@ -116,10 +120,11 @@ class Pipeline:
             trail.has_begun = True
             result = await call.act()
             trail.approval = call.approval  # only now: what is not there is not named in a record
-            return _sealed(call, result, trail)
+            return _sealed(call, result, _bytes_of(result))
         trail.caller = caller = governance.callers.identify(call.arrival.key)
         if call.handler is not None:
-            return _sealed(call, call.handler(caller), trail)
+            result = call.handler(caller)
+            return _sealed(call, result, _bytes_of(result))
         trail.tool = tool = self._resolve(call, caller)
         trail.decision = decision = decide(governance.policy, _subject(call, tool, caller))
         self._heed(decision, caller, governance)
@@ -147,7 +152,23 @@ class Pipeline:
             self._intend(call, governance, identity, trail)
         trail.has_begun = True
         result = await self._execute(tool, call, identity, governance)
-        return _sealed(call, result, trail, tool, governance.redactor)
+        result, body = _checked(result, trail, tool, governance.redactor)
+        return _sealed(call, result, body, self._enclosed(call, result, governance, identity, trail))
+
+    def _enclosed(
+        self, call: Call, outcome: JSON | Failed, governance: Governance, identity: Identity, trail: Trail
+    ) -> JSONObject | None:
+        """Return the envelope of an outcome, where its caller or the operator wants one."""
+        controls = governance.enclosing.controls_of(call.wish)
+        if controls is None or not controls.is_wanted or trail.tool is None or trail.decision is None:
+            return None
+        policy, rule = governance.policy, trail.decision.rule
+        occasion = Occasion(identity.request, self._clock.now(), self._duration_ms(trail))
+        known = Known(trail.tool, call.arguments, policy.digest, rule, policy.digest_of_rule(rule), occasion)
+        return governance.enclosing.enclose(outcome, controls, call.wish, known)
+
+    def _duration_ms(self, trail: Trail) -> float:
+        return round((self._clock.tick() - trail.started) * 1000, 3)
 
     def _resolve(self, call: Call, caller: Caller) -> Tool:
         tool = (
@@ -292,24 +313,31 @@ def _shown(arguments: JSONObject, redactor: Redactor | None) -> JSONObject:
     return arguments if redactor is None else cast("JSONObject", redactor.redact(arguments)[0])
 
 
-def _sealed(
-    call: Call, result: Any, trail: Trail, tool: Tool | None = None, redactor: Redactor | None = None
-) -> Done:
-    """Check a result by its tool's schema, redact it, then let the wire contract put it into its form."""
+def _bytes_of(result: Any) -> bytes:
     try:
-        body = json_bytes(result)
+        return json_bytes(result)
     except NotJSON as error:
         raise Failed(Reason.BAD_RESULT, (Finding("", str(error), "json", ""),)) from None
-    if tool is not None:
-        if not tool.output.allows(result):
-            raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
-        if redactor is not None and redactor.might_touch(body):
-            result, trail.is_redacted = redactor.redact(result)
-            if trail.is_redacted:
-                body = json_bytes(result)
-                if not tool.output.allows(result):  # better withheld than broken, or leaked
-                    raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
-    return Done(body, None if call.seal is None else call.seal(result, body))
+
+
+def _checked(result: Any, trail: Trail, tool: Tool, redactor: Redactor | None) -> tuple[JSON, bytes]:
+    """Check a result by its tool's schema and take secrets out of it; return it, and its bytes."""
+    body = _bytes_of(result)
+    if not tool.output.allows(result):
+        raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
+    if redactor is not None and redactor.might_touch(body):
+        result, trail.is_redacted = redactor.redact(result)
+        if trail.is_redacted:
+            body = json_bytes(result)
+            if not tool.output.allows(result):  # better withheld than broken, or leaked
+                raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
+    return result, body
+
+
+def _sealed(call: Call, result: JSON, body: bytes, envelope: JSONObject | None = None) -> Done:
+    """Let the wire contract put a result into its form."""
+    sealed = None if call.seal is None else call.seal(result, body, envelope)
+    return Done(body, sealed, None if envelope is None else json_bytes(envelope))
 
 
 def _as_outcome(ending: Ending, redactor: Redactor | None) -> Outcome:

@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 
 from portbook.cli.options import claim_stdout, say, stop_with
+from portbook.governing import load_signing_key
 from portbook.provenance.signing import BadKey, SigningKey
 
-__all__ = ["command", "load_signing_key"]
+__all__ = ["command"]
 
 
 @click.command("signing")
@@ -38,19 +39,6 @@ def command(path: Path, *, as_json: bool) -> None:
         click.echo(json.dumps(shown, separators=(",", ":")), out)
     else:
         click.echo(f"{key.key_id}\n{public}", out, nl=False)
-
-
-def load_signing_key(path: Path) -> SigningKey:
-    """Return the key in a file.
-
-    Raises `OSError` where it cannot be read, `BadKey` where it holds none.
-    """
-    try:
-        return SigningKey.from_pem(path.read_text("ascii"))
-    except UnicodeDecodeError:
-        raise BadKey(f"{path}: not a PEM file") from None
-    except BadKey as error:
-        raise BadKey(f"{path}: {error}") from None
 
 
 def _make(path: Path) -> SigningKey:

@@ -19,7 +19,6 @@ import click
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.cli.options import claim_stdout, stop_with
-from portbook.cli.signing import load_signing_key
 from portbook.clock import SystemClock
 from portbook.envelope.controls import Controls, Mode
 from portbook.envelope.enclosing import enclose
@@ -27,6 +26,7 @@ from portbook.envelope.problems import EXECUTION_FAILED, Problem
 from portbook.envelope.programs import Form, Ran, outcome_of
 from portbook.envelope.wrapping import is_envelope
 from portbook.errors import Refused
+from portbook.governing import load_signing_key
 from portbook.provenance.artifacts import JSON_TYPE, TEXT_TYPE, Artifact, artifact_of
 from portbook.provenance.record import Occasion, Subject
 from portbook.provenance.signing import BadKey

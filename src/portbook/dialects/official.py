@@ -19,7 +19,19 @@ from portbook.canonical import json_bytes
 from portbook.dialects.meta import controls_of
 from portbook.dialects.official_tools import ToolListing, page_of, tool_result
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
-from portbook.model import JSON, Arrival, Call, Caller, Context, Done, JSONObject, Outcome, Report, trace_of
+from portbook.model import (
+    JSON,
+    Arrival,
+    Call,
+    Caller,
+    Context,
+    Done,
+    JSONObject,
+    Outcome,
+    Report,
+    Wish,
+    trace_of,
+)
 from portbook.patterns import matches
 from portbook.protocol.conform import RESULT, SchemaValidator
 from portbook.protocol.methods import Sender, method_of
@@ -38,6 +50,8 @@ from portbook.wire.jsonrpc import (
 
 __all__ = ["META_REVISION", "Exchange", "Mode", "Official"]
 
+# Where a call's result envelope rides.
+META_ENVELOPE: Final = "portbook/envelope"
 META_REVISION: Final = "io.modelcontextprotocol/protocolVersion"
 _META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
 _SERVER: Final[JSONObject] = {"name": "portbook", "version": __version__}
@@ -165,9 +179,18 @@ class Official:
             report=self._reporter(meta.get("progressToken"), revision, emit),
             approval=controls.approval,
             wait_ms=controls.wait_ms,
+            wish=Wish(cast("JSON", meta)) if method == "tools/call" else None,
         )
 
-    def _seal(self, method: str, tool: str | None, revision: Revision, result: Any, body: bytes) -> bytes:
+    def _seal(
+        self,
+        method: str,
+        tool: str | None,
+        revision: Revision,
+        result: Any,
+        body: bytes,
+        envelope: JSONObject | None,
+    ) -> bytes:
         """Return a result as this revision has it, checked as what leaves.
 
         Raises `Failed` where the official schema does not allow it.
@@ -176,6 +199,8 @@ class Official:
             found = self._catalog.find(tool or "")
             assert found is not None
             result = tool_result(found, result, body, revision)
+            if envelope is not None:  # beside the result, so that it still satisfies the tool's outputSchema
+                result["_meta"] = {META_ENVELOPE: envelope}
             body = json_bytes(result)
         if self._outgoing != "off" and (
             findings := self._validator.findings(method + RESULT, result, revision.name)
@@ -325,6 +350,8 @@ def _told_to_model(ending: Ending, revision: Revision) -> JSONObject:
         "isError": True,
         "_meta": {"portbook/refusal": refusal},
     }
+    if ending.envelope is not None:
+        cast("JSONObject", result["_meta"])[META_ENVELOPE] = cast("JSON", ending.envelope)
     return {**result, "resultType": "complete"} if revision.has_result_type else result
 
 
