@@ -91,9 +91,7 @@ def one_life(world: World, chance: random.Random, life: int) -> None:
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    redeemed = list(world.asked.items())[
-        -APPROVED:
-    ]  # those of the life before
+    redeemed = list(world.asked.items())[-APPROVED:]  # those of the life before
     frames = [frame(f"{life}-{at}") for at in range(CALLS)]
     frames += [frame(number, ticket) for number, ticket in redeemed] * 2
     frames += [frame(f"asked-{life}-{at}") for at in range(APPROVED)]
