@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, cast
 from portbook.approvals import Ask
 from portbook.audit import Trail, envelope_view, execution_view, intent_view, without_secrets
 from portbook.canonical import NotJSON, canonical_bytes, json_bytes
-from portbook.clock import Clock, Identity, Ids
+from portbook.clock import Clock, Identity, Ids, is_trace_id
 from portbook.envelope.calls import Known
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.governance import Governance
@@ -236,7 +236,14 @@ class Pipeline:
             content = call.content
             canonical = content if isinstance(content, bytes) else canonical_bytes(content)
         identity = self._ids.name(canonical)
-        return identity if call.trace is None else identity._replace(trace=call.trace)
+        trace = call.trace
+        return identity if trace is None or self._is_secret(trace) else identity._replace(trace=trace)
+
+    def _is_secret(self, trace: str) -> bool:
+        """Return whether what a sender names its trace is nothing to write down."""
+        redactor = self._governance.redactor
+        # A trace as W3C has it is a random number, and now and then looks like something else.
+        return redactor is not None and not is_trace_id(trace) and redactor.redact_text(trace) != trace
 
     def _record(
         self,
