@@ -14,8 +14,9 @@ from portbook.dialects.envelope import METHOD, Envelope
 from portbook.dialects.official import Official
 from portbook.dialects.rest import Rest
 from portbook.errors import Ending, Reason, Refused
+from portbook.faults import place_of
 from portbook.model import JSON, Answer, Arrival, Done, JSONObject
-from portbook.pipeline import Crossing, Pipeline, place_of
+from portbook.pipeline import Crossing, Pipeline
 from portbook.policy import Policy
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import TOOL_PREFIX, slug_of
