@@ -33,8 +33,6 @@ _UNSAID: Final = Context()
 class Trail:
     """What a call has met so far on its way; the one value of the path that is written to as it goes."""
 
-    started: float = 0.0
-    """When it began, by the clock's ticks."""
     caller: Caller | None = None
     tool: Tool | None = None
     decision: Decision | None = None
@@ -42,6 +40,8 @@ class Trail:
     is_redacted: bool = False
     has_begun: bool = False
     """Whether something was set going that may have had effects."""
+    started: float = 0.0
+    """When it began, by the clock's ticks."""
 
 
 def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:

@@ -93,7 +93,7 @@ class Pipeline:
 
     async def run(self, call: Call) -> Crossing:
         """Bring `call` to its end, whatever that is, and record it."""
-        trail = Trail(self._clock.tick())
+        trail = Trail(started=self._clock.tick())
         passage = Passage(call, self._governance, self._name(call), trail)
         outcome: Outcome | None = None
         try:
