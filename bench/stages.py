@@ -23,6 +23,7 @@ from portbook.callers import Callers
 from portbook.canonical import json_bytes
 from portbook.clock import RandomIds, SystemClock
 from portbook.dialects.envelope import Envelope
+from portbook.envelope.request import REQUEST
 from portbook.executors.python import PythonExecutor
 from portbook.journal import Journal
 from portbook.model import Arrival, Done, JSONObject, Run
@@ -93,7 +94,8 @@ class _Path:
         )
         self._assembled = assemble(settings, is_exposed=False)
         self._arrival = Arrival("stdio", "stdio")
-        self._envelope = Envelope(SchemaRegistry().load_envelope())
+        registry = SchemaRegistry()
+        self._envelope = Envelope(registry.load_envelope(), registry.load(REQUEST))
         self._callers, self._policy, self._redactor = Callers(), Policy(), Redactor()
         self._executor = PythonExecutor(workers=1)
         self._clock, self._ids = SystemClock(), RandomIds()

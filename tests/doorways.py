@@ -27,10 +27,16 @@ class Asked:
     attempt: int = 1
     approval: str | None = None
     wait_ms: int = 0
+    controls: dict[str, Any] = field(default_factory=dict)
+    """What is asked of an envelope around the result."""
 
     @property
     def meta(self) -> dict[str, Any]:
-        meta: dict[str, Any] = {"portbook/session_id": self.session, "portbook/attempt": self.attempt}
+        meta: dict[str, Any] = {
+            "portbook/session_id": self.session,
+            "portbook/attempt": self.attempt,
+            **self.controls,
+        }
         if self.approval is not None:
             meta["portbook/approval_id"] = self.approval
         if self.wait_ms:
@@ -46,6 +52,8 @@ class Verdict:
     details: dict[str, Any] = field(default_factory=dict, compare=False)
     result: Any = field(default=None, compare=False)
     raw: bytes = field(default=b"", compare=False, repr=False)
+    envelope: Any = field(default=None, compare=False)
+    """The result envelope, where one came."""
 
 
 class Doorway(Protocol):
@@ -56,10 +64,10 @@ def _rest_verdict(body: bytes) -> Verdict:
     answer = json.loads(body)
     assert answer.keys() == {"status", "result", "error", "metadata"}
     if answer["status"] == "success":
-        return Verdict("OK", answer["metadata"], answer["result"], body)
+        return Verdict("OK", answer["metadata"], answer["result"], body, answer["result"])
     error = answer["error"]
     assert error.keys() == {"code", "message", "details", "retryable", "policy_violation"}
-    return Verdict(error["details"]["reason"], error["details"], raw=body)
+    return Verdict(error["details"]["reason"], error["details"], raw=body, envelope=answer["result"])
 
 
 def _execute_body(asked: Asked) -> dict[str, Any]:
@@ -68,6 +76,8 @@ def _execute_body(asked: Asked) -> dict[str, Any]:
         body["approval_id"] = asked.approval
     if asked.wait_ms:
         body["wait_ms"] = asked.wait_ms
+    if asked.controls:
+        body["_meta"] = asked.controls
     return body
 
 
@@ -108,10 +118,11 @@ _CANONICAL = {"NOT_FOUND": "UNKNOWN_TOOL", "UNAUTHORIZED": "UNAUTHORIZED", "INVA
 def _envelope_verdict(body: bytes) -> Verdict:
     answer = json.loads(body)
     if "result" in answer:
-        return Verdict("OK", {}, answer["result"], body)
+        return Verdict("OK", {}, answer["result"], body, answer["result"])
     data = answer["error"]["data"]
     code = data["canonical_code"]
-    return Verdict(data.get("reason") or _CANONICAL.get(code, code), data, raw=body)
+    reason = data.get("reason") or _CANONICAL.get(code, code)
+    return Verdict(reason, data, raw=body, envelope=data.get("envelope"))
 
 
 @contextlib.contextmanager
@@ -162,10 +173,12 @@ def _official_verdict(body: bytes) -> Verdict:
         data = answer["error"]["data"]
         return Verdict(data["reason"], data, raw=body)
     result = answer["result"]
+    meta = result.get("_meta", {})
+    envelope = meta.get("portbook/envelope")
     if result.get("isError"):
-        refusal = result["_meta"]["portbook/refusal"]
-        return Verdict(refusal["reason"], refusal, raw=body)
-    return Verdict("OK", {}, json.loads(result["content"][0]["text"]), body)
+        refusal = meta["portbook/refusal"]
+        return Verdict(refusal["reason"], refusal, raw=body, envelope=envelope)
+    return Verdict("OK", {}, json.loads(result["content"][0]["text"]), body, envelope)
 
 
 def _official(revision: str) -> Callable[[Path, str | None], contextlib.AbstractContextManager[Doorway]]:
@@ -239,3 +252,29 @@ DOORWAYS: dict[str, Callable[[Path, str | None], contextlib.AbstractContextManag
     **{f"STDIO, MCP {revision}": _official(revision) for revision in EVERY_REVISION},
     **{f"POST /mcp, MCP {revision}": _mcp(revision) for revision in EVERY_REVISION},
 }
+
+
+def _request(asked: Asked) -> dict[str, Any]:
+    request = {
+        "schema_version": "mcp.request.v0.1",
+        "tool": {"name": asked.tool},
+        "params": {**asked.arguments, "_meta": asked.meta},
+        "artifacts": [],
+    }
+    return {"jsonrpc": "2.0", "id": 1, "method": "mcp.request", "params": request}
+
+
+@contextlib.contextmanager
+def _rpc_request(folder: Path, key: str | None) -> Iterator[Doorway]:
+    with http_server("--log-dir", str(folder / "runs" / "request"), cwd=folder, tools=()) as server:
+        yield lambda asked: _envelope_verdict(_post(server, "/rpc", _request(asked), key))
+
+
+@contextlib.contextmanager
+def _stdio_request(folder: Path, key: str | None) -> Iterator[Doorway]:
+    with _stdio(folder, key, "request") as exchange:
+        yield lambda asked: _envelope_verdict(exchange(_request(asked)))
+
+
+# Those whose answer is always an envelope.
+ENVELOPE_DOORWAYS = {**DOORWAYS, "POST /rpc, request": _rpc_request, "STDIO, request": _stdio_request}

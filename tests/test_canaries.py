@@ -94,6 +94,7 @@ def send_everywhere(server: HttpServer, folder: Path) -> Iterator[bytes]:
         yield execute("ask", {"value": 1, value: 1})
         yield execute("echo", {"value": 1}, session_id=value[:256], correlation_id=value[:256])
         yield execute(value[:200], {})
+        yield execute("echo", {"value": 1}, trace_id=value[:128])
         yield execute("api.post", {"note": value})
         yield server.rpc(
             json.dumps({"jsonrpc": "2.0", "id": 1, "method": value[:100], "params": {"x": value}}).encode()

@@ -136,8 +136,14 @@ def _properties(schema: Any) -> Iterator[str]:
 
 
 def test_every_property_of_the_contract_schemas_is_documented() -> None:
-    for schema, page in (("envelope", "envelope.md"), ("tool_io", "contract-schemas.md")):
-        document = json.loads((ROOT / f"codex/specs/schemas/{schema}.schema.json").read_text("utf-8"))
+    pages = {
+        "envelope.schema.json": "envelope.md",
+        "execute.schema.json": "rest.md",
+        "tool_io.schema.json": "contract-schemas.md",
+    }
+    for path in sorted((ROOT / "codex/specs/schemas").glob("*.json")):
+        page = pages.get(path.name, "result-envelope.md")
+        document = json.loads(path.read_text("utf-8"))
         names = set(_properties(document))
         assert names
         assert {name for name in names if not re.search(rf"`(\w+\.)*{re.escape(name)}`", read(page))} == set()

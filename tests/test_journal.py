@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -111,6 +113,39 @@ def test_execution_records_go_to_standard_error_where_that_was_asked_for(
     said = capsys.readouterr()
     assert said.out == ""
     assert [json.loads(line) for line in said.err.splitlines()] == ([EXECUTION] if to_stderr else [])
+
+
+def test_a_record_is_kept_even_if_nobody_reads_standard_error_any_more(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", buffering=1) as broken:
+        monkeypatch.setattr("sys.stderr", broken)
+        kept.open(to_stderr=True).write(ENVELOPE, EXECUTION)
+        with pytest.raises(BrokenPipeError):
+            broken.flush()
+        with contextlib.suppress(BrokenPipeError):
+            broken.close()
+    assert [without_chain(record) for record in kept.lines("execution")] == [EXECUTION]
+
+
+def test_files_that_were_removed_are_noticed_within_a_second_and_made_anew(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("portbook.journal.time.monotonic", lambda: now)
+    journal = kept.open()
+    journal.write(ENVELOPE, EXECUTION)
+    shutil.rmtree(kept.log_dir)
+    journal.look()  # it has just been looked at
+    now = 1.5
+    with pytest.raises(OSError, match="removed"):
+        journal.look()
+    journal.mend()
+    journal.look()
+    journal.write(ENVELOPE, EXECUTION)
+    assert len(kept.lines("execution")) == len(kept.lines("envelope_validation")) == 1
 
 
 class FullDisk:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 from portbook.version import __version__
 
 if TYPE_CHECKING:
+    from portbook.envelope.controls import Controls
+    from portbook.envelope.enclosing import Failure, enclose
+    from portbook.envelope.inspection import inspect_envelope
+    from portbook.envelope.problems import Problem
+    from portbook.envelope.wrapping import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
     from portbook.errors import CanonicalError
+    from portbook.provenance.record import Subject
+    from portbook.provenance.signing import PublicKey, SigningKey
     from portbook.tools.content import Audio, Blob, Content, Embedded, Image, Message, ResourceLink, Text
     from portbook.tools.context import Context
     from portbook.tools.questions import Form, OpenPage, Roots, Sample
@@ -21,19 +28,32 @@ __all__ = [
     "CanonicalError",
     "Content",
     "Context",
+    "Controls",
     "Embedded",
+    "Failure",
     "Form",
     "Image",
     "Message",
+    "NotAnEnvelope",
     "OpenPage",
+    "Problem",
+    "PublicKey",
     "ResourceLink",
     "Roots",
     "Sample",
     "SchemaRegistry",
+    "SigningKey",
+    "Subject",
     "Text",
     "ToolError",
+    "ToolFailed",
     "Toolset",
     "__version__",
+    "enclose",
+    "failure",
+    "inspect_envelope",
+    "unwrap",
+    "wrap",
 ]
 
 _HOMES = {
@@ -44,9 +64,22 @@ _HOMES = {
     **dict.fromkeys(("Form", "OpenPage", "Roots", "Sample"), "portbook.tools.questions"),
     "CanonicalError": "portbook.errors",
     "Context": "portbook.tools.context",
+    "Controls": "portbook.envelope.controls",
+    "Failure": "portbook.envelope.enclosing",
+    "NotAnEnvelope": "portbook.envelope.wrapping",
+    "Problem": "portbook.envelope.problems",
+    "PublicKey": "portbook.provenance.signing",
     "SchemaRegistry": "portbook.tools.registry",
     "ToolError": "portbook.tools.spec",
+    "SigningKey": "portbook.provenance.signing",
+    "Subject": "portbook.provenance.record",
+    "ToolFailed": "portbook.envelope.wrapping",
     "Toolset": "portbook.tools.toolset",
+    "enclose": "portbook.envelope.enclosing",
+    "failure": "portbook.envelope.wrapping",
+    "inspect_envelope": "portbook.envelope.inspection",
+    "unwrap": "portbook.envelope.wrapping",
+    "wrap": "portbook.envelope.wrapping",
 }
 
 

@@ -13,15 +13,17 @@ from portbook.collecting import Collected, collect_tools
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.official import Official
 from portbook.dialects.rest import Rest
+from portbook.envelope.request import REQUEST
 from portbook.executors.choosing import Executors
 from portbook.executors.python import PythonExecutor
 from portbook.fetching import CannotFetch, fetch, without_secrets
 from portbook.governance import Governance
-from portbook.governing import governance_of
+from portbook.governing import governance_of, load_signing_key
 from portbook.journal import Journal
 from portbook.pipeline import Pipeline
 from portbook.ports import Sink
 from portbook.protocol.conform import SchemaValidator
+from portbook.provenance.signing import BadKey, Signer
 from portbook.schema.override import MAX_BYTES, BadOverride, check_override
 from portbook.schema.store import SchemaStore
 from portbook.settings import Settings
@@ -90,6 +92,7 @@ class Assembled:
             stored=self._keys.allowed,
             secrets=known,
             hash_key=_hash_key(settings, self._store),
+            signer=_signer(settings),
         )
         _permit(self.executor, governance)
         self._pipeline.govern(governance)
@@ -148,6 +151,7 @@ def assemble(
         stored=keys.allowed,
         secrets=() if executor.http is None else executor.http.secrets(),
         hash_key=_hash_key(settings, store),
+        signer=_signer(settings),
     )
     if governance.callers.is_key_required and not settings.allowed_keys and not keys.allowed():
         warnings.append("a key is required and there is none: make one with `portbook keys create`")
@@ -186,14 +190,9 @@ def assemble(
         outgoing=settings.outgoing_validation,
         warn=warn,
     )
-    boundary = Boundary(
-        pipeline,
-        Envelope(registry.load_envelope()),
-        official,
-        Rest(registry.load_execute()),
-        tasks,
-        notices,
-    )
+    envelope = Envelope(registry.load_envelope(), registry.load(REQUEST))
+    rest = Rest(registry.load_execute())
+    boundary = Boundary(pipeline, envelope, official, rest, tasks, notices)
     return Assembled(
         boundary=boundary,
         catalog=collected.catalog,
@@ -266,6 +265,15 @@ def _learn_secrets(pipeline: Pipeline, executor: Executors) -> None:
     if governance.redactor is not None and executor.http is not None:
         known = (*governance.secrets, *executor.http.secrets())
         pipeline.govern(replace(governance, redactor=governance.redactor.with_secrets(known)))
+
+
+def _signer(settings: Settings) -> Signer | None:
+    if settings.signing_key is None:
+        return None
+    try:
+        return load_signing_key(settings.signing_key)
+    except BadKey as error:
+        raise settings.complain(("envelope", "signing_key"), f"cannot be used: {error}") from None
 
 
 def _hash_key(settings: Settings, store: Store) -> bytes:

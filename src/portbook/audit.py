@@ -40,6 +40,8 @@ class Trail:
     is_redacted: bool = False
     has_begun: bool = False
     """Whether something was set going that may have had effects."""
+    started: float = 0.0
+    """When it began, by the clock's ticks."""
 
 
 def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:

@@ -14,8 +14,9 @@ from portbook.dialects.envelope import METHOD, Envelope
 from portbook.dialects.official import Official
 from portbook.dialects.rest import Rest
 from portbook.errors import Ending, Reason, Refused
+from portbook.faults import place_of
 from portbook.model import JSON, Answer, Arrival, Done, JSONObject
-from portbook.pipeline import Crossing, Pipeline, place_of
+from portbook.pipeline import Crossing, Pipeline
 from portbook.policy import Policy
 from portbook.protocol.session import Session
 from portbook.talking.notices import Notices
@@ -79,7 +80,7 @@ class Boundary:
             except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
                 call = unread(message, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
             crossing = await self._pipeline.run(call)
-            body, status = self._envelope.write(crossing.outcome, identifier)
+            body, status = self._envelope.write(crossing.outcome, identifier, call.method)
             return _reply(crossing, body, status, is_notification=not identifier.is_present)
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return await self._refuse(message, identifier, arrival, refusal)

@@ -23,8 +23,9 @@ from portbook.dialects.envelope import Envelope
 from portbook.dialects.official import Exchange, Official
 from portbook.dialects.official_tasks import created
 from portbook.errors import Ending, Finding, Reason, Refused
+from portbook.faults import place_of
 from portbook.model import JSON, Answer, Arrival, Call, Client, Context, Done, JSONObject, trace_of
-from portbook.pipeline import Crossing, Pipeline, place_of
+from portbook.pipeline import Crossing, Pipeline
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
 from portbook.talking.asking import Asking

@@ -398,6 +398,8 @@ class Ending(Exception):
         """What a contract wants told beside the findings."""
         self.is_retryable = self.row.is_retryable if is_retryable is None else is_retryable
         """Whether the same call may end better another time."""
+        self.envelope: Mapping[str, object] | None = None
+        """What happened as a result envelope, where one was asked for and the tool may have run."""
 
     @property
     def row(self) -> Row:

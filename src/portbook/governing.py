@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 from portbook.callers import AllowedKey, Callers
+from portbook.envelope.calls import Enclosing
 from portbook.governance import Governance
 from portbook.policy import BadPolicy, Limits, Policy, read_policy
+from portbook.provenance.signing import BadKey, Signer, SigningKey
 from portbook.rates import Rates
 from portbook.redaction import BadRedaction, Redactor
 from portbook.settings import Settings
 from portbook.tools.spec import ToolSpec
 
-__all__ = ["OPERATOR_KEY", "base_urls_of", "governance_of", "policy_of", "redactor_of"]
+__all__ = ["OPERATOR_KEY", "base_urls_of", "governance_of", "load_signing_key", "policy_of", "redactor_of"]
 
 # The variable with the key of whoever decides on approvals.
 OPERATOR_KEY = "PORTBOOK_OPERATOR_KEY"
@@ -27,6 +30,7 @@ def governance_of(
     stored: Callable[[], tuple[AllowedKey, ...]] = tuple,
     secrets: Iterable[str] = (),
     hash_key: bytes = b"",
+    signer: Signer | None = None,
 ) -> Governance:
     """Return the rules that `settings` describe for these tools; `secrets` are values known to be secret.
 
@@ -45,6 +49,7 @@ def governance_of(
         rates=Rates(settings.max_calls_per_minute),
         redactor=redactor_of(settings, known, hash_key),
         secrets=tuple(known),
+        enclosing=Enclosing(settings.envelope_default, signer),
         on_audit_failure=settings.on_audit_failure,
         records_arguments=settings.audit_arguments,
         timeout_ms=settings.timeout_ms,
@@ -101,3 +106,16 @@ def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> 
 def base_urls_of(specs: Iterable[ToolSpec]) -> list[str]:
     """Return the base URLs that tools declare."""
     return [spec.operation.base_url for spec in specs if spec.operation is not None]
+
+
+def load_signing_key(path: Path) -> SigningKey:
+    """Return the key in a file.
+
+    Raises `OSError` where it cannot be read, `BadKey` where it holds none.
+    """
+    try:
+        return SigningKey.from_pem(path.read_text("ascii"))
+    except UnicodeDecodeError:
+        raise BadKey(f"{path}: not a PEM file") from None
+    except BadKey as error:
+        raise BadKey(f"{path}: {error}") from None

@@ -7,6 +7,7 @@ first of them: a boundary whose tools only read has none.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -82,7 +83,8 @@ class Journal:
         self._envelope.write(envelope)
         if self._to_stderr:
             line = orjson.dumps(execution, option=orjson.OPT_APPEND_NEWLINE)
-            sys.stderr.write(line.decode())
+            with contextlib.suppress(OSError):  # nobody reads this copy any more: the record itself is kept
+                sys.stderr.write(line.decode())
 
     def close(self) -> None:
         """Close the files. Nothing is held back that would have to be flushed."""

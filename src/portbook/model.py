@@ -24,6 +24,7 @@ __all__ = [
     "Outcome",
     "Report",
     "Run",
+    "Wish",
     "trace_of",
 ]
 
@@ -119,6 +120,19 @@ class Caller(NamedTuple):
     """Patterns of the tools that it may see; of all others it learns nothing."""
 
 
+class Wish(NamedTuple):
+    """What a caller asks of an envelope around its result, in its own words."""
+
+    meta: JSON = None
+    """The `_meta` beside its call."""
+    preferences: JSONObject = {}  # noqa: RUF012 - nobody writes to it
+    artifacts: tuple[JSON, ...] = ()
+    """References to what else went into the call."""
+    request_id: str | None = None
+    is_required: bool = False
+    """Whether the contract's answer is an envelope, whatever is asked for."""
+
+
 class Call(NamedTuple):
     """One thing asked of the boundary, in no wire contract's words."""
 
@@ -142,8 +156,9 @@ class Call(NamedTuple):
     """Set where the question is about the boundary itself: nothing is resolved, this answers."""
     act: Callable[[], Awaitable[JSON]] | None = None
     """Set where an operator decides on something: it needs the operator's key, and this does it."""
-    seal: Callable[[Any, bytes], bytes] | None = None
-    """Puts a checked result (and its bytes) into the wire contract's form, or finds that it does not fit."""
+    seal: Callable[[Any, bytes, JSONObject | None], bytes] | None = None
+    """Puts a checked result (its bytes, its envelope) into the wire contract's form, or finds that it does
+    not fit."""
     report: Report | None = None
     """Tells the caller of progress, where it asked for that."""
     approval: str | None = None
@@ -158,6 +173,8 @@ class Call(NamedTuple):
     """Puts what a tool needs to know into the wire contract's form."""
     began: Callable[[], None] | None = None
     """Told when everything was checked and the call is about to run."""
+    wish: Wish | None = None
+    """What is asked of an envelope around the result; None where nothing can be asked."""
 
 
 class Run(NamedTuple):
@@ -179,13 +196,17 @@ class Done(NamedTuple):
     """The result as JSON, serialised once."""
     sealed: bytes | None = None
     """The result in the wire contract's form, where that is another."""
+    envelope: bytes | None = None
+    """The result in its envelope, where one was asked for."""
     is_asking: bool = False
     """Whether it is not over: its caller has to answer first, and makes the call again."""
 
     @property
     def wire(self) -> bytes:
         """Return the result as it goes out."""
-        return self.body if self.sealed is None else self.sealed
+        if self.sealed is not None:
+            return self.sealed
+        return self.body if self.envelope is None else self.envelope
 
 
 Outcome: TypeAlias = "Done | Refused | Failed"

@@ -2,7 +2,7 @@
 
     read ▶ authenticate ▶ resolve ▶ decide ▶ check arguments ▶ approve ▶ execute
                                                                             │
-                          record ◀ seal ◀ redact ◀ check result ◀───────────┘
+                record ◀ seal ◀ enclose ◀ redact ◀ check result ◀───────────┘
 
 A stage takes what the one before it made, or raises `Refused` (nothing ran) or `Failed` (it ran, or may
 have). The order is a promise: a caller without a key learns nothing of the tools, and one that may not call
@@ -14,27 +14,31 @@ The pipeline knows no wire contract, no transport and no clock but the one it is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from traceback import walk_tb
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from portbook.approvals import Ask
-from portbook.audit import Trail, envelope_view, execution_view, intent_view, without_secrets
+from portbook.audit import Trail
 from portbook.canonical import NotJSON, canonical_bytes, json_bytes
-from portbook.clock import Clock, Identity, Ids
+from portbook.clock import Clock, Identity, Ids, is_trace_id
+from portbook.envelope.calls import Known
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
+from portbook.faults import place_of
 from portbook.governance import Governance
-from portbook.model import Call, Caller, Done, InputNeeded, JSONObject, Kind, Outcome, Run
+from portbook.model import JSON, Call, Caller, Done, InputNeeded, JSONObject, Kind, Outcome, Run
+from portbook.passage import Passage
 from portbook.patterns import matches
 from portbook.policy import Action, Decision, Subject, decide
 from portbook.ports import Approvals, Executor, Sink
+from portbook.provenance.record import Occasion
+from portbook.recording import Recorder
 from portbook.redaction import Redactor
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.questions import Form
 from portbook.tools.spec import Effect, ToolError
 
-__all__ = ["Crossing", "Pipeline", "place_of"]
+__all__ = ["Crossing", "Pipeline"]
 
 _UNKNOWN: Final[dict[Kind, Reason]] = {
     "tool": Reason.UNKNOWN_TOOL,
@@ -42,15 +46,17 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
     "prompt": Reason.UNKNOWN_PROMPT,
     "completion": Reason.UNKNOWN_PROMPT,
 }
-# What stands in a record for an approval that the client's own user gave.
-_BY_CLIENT: Final = "client"
+
+# What a tool that fails may say about it, in characters.
 _MAX_ERROR: Final = 2000
+
+# What stands in a record for an approval that the client's own user gave, and what they are asked.
+_BY_CLIENT: Final = "client"
 _CONSENT_KEY: Final = "portbook_approval"
 _CONSENT: Final[JSONObject] = {
     "properties": {"approve": {"type": "boolean", "title": "Allow this call"}},
     "required": ["approve"],
 }
-_OWN_FOLDER = __file__.rsplit("/", 1)[0] + "/"
 
 
 class Crossing(NamedTuple):
@@ -82,43 +88,23 @@ class Pipeline:
         self._governance = governance
         self._executor = executor
         self._approvals = approvals
-        self._sink = sink
         self._clock = clock
         self._ids = ids
-        self._warn = warn
-        self.is_recording = True
-        """Whether the last record could be kept."""
-
-    def govern(self, governance: Governance) -> None:
-        """Put other rules into force, for calls that begin from now on."""
-        self._governance = governance
-
-    async def run(self, call: Call) -> Crossing:
-        """Bring `call` to its end, whatever that is, and record it."""
-        started = self._clock.tick()
-        identity = self._name(call)
-        governance = self._governance
-        trail = Trail()
-        outcome: Outcome | None = None
-        try:
-            outcome = await self._cross(call, governance, identity, trail)
-        except Ending as ending:
-            outcome = _as_outcome(ending, governance.redactor)
-        except InputNeeded as needed:
-            outcome = _paused(call, needed)
-        except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded, then answered
-            outcome = _cut_short(Reason.INTERNAL, trail, place_of(error))
-        finally:  # a cancelled call leaves through here, and is recorded like any other
-            duration_ms = round((self._clock.tick() - started) * 1000, 3)
-            outcome = self._record(
-                call, outcome or _cut_short(Reason.CANCELLED, trail), identity, governance, trail, duration_ms
-            )
-        return Crossing(outcome, identity, duration_ms, trail.is_redacted, trail.approval)
+        self._recorder = Recorder(sink, clock, warn, deterministic=ids.deterministic)
 
     @property
     def governance(self) -> Governance:
         """Return the rules in force."""
         return self._governance
+
+    @property
+    def is_recording(self) -> bool:
+        """Return whether the last record could be kept."""
+        return self._recorder.is_recording
+
+    def govern(self, governance: Governance) -> None:
+        """Put other rules into force, for calls that begin from now on."""
+        self._governance = governance
 
     def visible_to(self, caller: Caller) -> list[Tool]:
         """Return the tools that the caller may know of, ordered by name."""
@@ -129,34 +115,53 @@ class Pipeline:
         found = self._catalog.locate(uri)
         return found is not None and matches(caller.tools, found[0])
 
-    async def _cross(self, call: Call, governance: Governance, identity: Identity, trail: Trail) -> Done:
+    async def run(self, call: Call) -> Crossing:
+        """Bring `call` to its end, whatever that is, and record it."""
+        trail = Trail(started=self._clock.tick())
+        passage = Passage(call, self._governance, self._name(call), trail)
+        outcome: Outcome | None = None
+        try:
+            outcome = await self._cross(passage)
+        except Ending as ending:
+            outcome = _as_outcome(ending, passage.governance.redactor)
+            if isinstance(outcome, Failed):
+                outcome.envelope = self._enclosed(passage, outcome)
+        except InputNeeded as needed:
+            outcome = _paused(call, needed)
+        except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded, then answered
+            outcome = _cut_short(Reason.INTERNAL, trail, place_of(error))
+        finally:  # a cancelled call leaves through here, and is recorded like any other
+            duration_ms = self._duration_ms(trail)
+            outcome = outcome or _cut_short(Reason.CANCELLED, trail)
+            outcome = self._recorder.record(passage, outcome, duration_ms)
+        return Crossing(outcome, passage.identity, duration_ms, trail.is_redacted, trail.approval)
+
+    async def _cross(self, passage: Passage) -> Done:
+        call, governance, trail = passage.call, passage.governance, passage.trail
         if call.flaw is not None:
             raise call.flaw
-        self._require_sink(governance)
+        self._recorder.require(governance)
         if call.act is not None:
-            trail.caller = governance.callers.identify_operator(call.arrival.key)
-            trail.has_begun = True
-            result = await call.act()
-            trail.approval = call.approval  # only now: what is not there is not named in a record
-            return _sealed(call, result, trail)
+            return await self._operate(passage, call.act)
         trail.caller = caller = governance.callers.identify(call.arrival.key)
         if call.handler is not None:
-            return _sealed(call, call.handler(caller), trail)
+            result = call.handler(caller)
+            return _sealed(call, result, _bytes_of(result))
         trail.tool = tool = self._resolve(call, caller)
-        trail.decision = decision = decide(governance.policy, _subject(call, tool, caller))
+        trail.decision = decision = decide(governance.policy, _subject(passage, tool, caller))
         self._heed(decision, caller, governance)
         if not tool.input.allows(call.arguments):
             raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
         if decision.action is Action.ALLOW:
-            return await self._perform(call, tool, governance, identity, trail)
+            return await self._perform(passage, tool)
         if decision.approver == "client" and call.approval is None and _can_approve(call):
-            await self._ask_client(call, tool, governance)
+            await self._ask_client(passage, tool)
             trail.approval = _BY_CLIENT
-            return await self._perform(call, tool, governance, identity, trail)
-        ask = _ask(call, tool, decision, caller, governance)
+            return await self._perform(passage, tool)
+        ask = _ask(passage, tool, decision, caller)
         trail.approval = ticket = await self._approvals.admit(ask, call.approval, call.wait_ms)
         try:
-            done = await self._perform(call, tool, governance, identity, trail)
+            done = await self._perform(passage, tool)
         except (Refused, InputNeeded):  # it never ran, or will run anew: what was approved may still be done
             self._approvals.give_back(ticket)
             raise
@@ -166,13 +171,23 @@ class Pipeline:
         self._approvals.finish(ticket, is_done=True)
         return done
 
-    async def _ask_client(self, call: Call, tool: Tool, governance: Governance) -> None:
+    async def _operate(self, passage: Passage, act: Callable[[], Awaitable[JSON]]) -> Done:
+        """Do what an operator asks for."""
+        call, trail = passage.call, passage.trail
+        trail.caller = passage.governance.callers.identify_operator(call.arrival.key)
+        trail.has_begun = True
+        result = await act()
+        trail.approval = call.approval  # only now: what is not there is not named in a record
+        return _sealed(call, result, _bytes_of(result))
+
+    async def _ask_client(self, passage: Passage, tool: Tool) -> None:
         """Return if the person behind the client says yes.
 
         Raises `Refused` where they say no, `InputNeeded` where their answer comes with the next round.
         """
+        call = passage.call
         assert call.client is not None
-        shown = json_bytes(_shown(call.arguments, governance.redactor)).decode()
+        shown = json_bytes(passage.governance.shown(call.arguments)).decode()
         form = Form(f"Allow {tool.spec.name} to run with {shown}?", _CONSENT)
         answers = await call.client.ask(
             {_CONSENT_KEY: form.request()}, lambda _, answer: form.read(answer) is not None
@@ -181,23 +196,20 @@ class Pipeline:
         if said is None or not said.is_accepted or said.content.get("approve") is not True:
             raise Refused(Reason.APPROVAL_REFUSED, details={"why": "denied"})
 
-    async def _perform(
-        self, call: Call, tool: Tool, governance: Governance, identity: Identity, trail: Trail
-    ) -> Done:
-        if call.began is not None:
-            call.began()
+    async def _perform(self, passage: Passage, tool: Tool) -> Done:
+        """Run a tool that may run, and make its result fit to leave."""
+        if passage.call.began is not None:
+            passage.call.began()
         if tool.spec.effect is not Effect.READ:
-            self._intend(call, governance, identity, trail)
-        trail.has_begun = True
-        result = await self._execute(tool, call, identity, governance)
-        return _sealed(call, result, trail, tool, governance.redactor)
+            self._recorder.intend(passage)
+        passage.trail.has_begun = True
+        result = await self._execute(passage, tool)
+        result, body = _checked(result, tool, passage)
+        return _sealed(passage.call, result, body, self._enclosed(passage, result))
 
     def _resolve(self, call: Call, caller: Caller) -> Tool:
-        tool = (
-            None
-            if call.tool is None or not matches(caller.tools, call.tool)
-            else self._catalog.find(call.tool, call.kind)
-        )
+        is_visible = call.tool is not None and matches(caller.tools, call.tool)
+        tool = self._catalog.find(call.tool, call.kind) if is_visible and call.tool is not None else None
         if tool is None:  # one that the caller may not see is as unknown as one that is not there
             raise Refused(_UNKNOWN[call.kind])
         return tool
@@ -211,24 +223,15 @@ class Pipeline:
         if seconds is not None:
             raise Refused(Reason.RATE_LIMITED, details={"retry_after_s": seconds})
 
-    def _intend(self, call: Call, governance: Governance, identity: Identity, trail: Trail) -> None:
-        try:
-            noted = call if governance.redactor is None else without_secrets(call, trail, governance.redactor)
-            self._sink.intend(intent_view(noted, identity, trail, ts=self._clock.now()))
-        except Exception as error:  # noqa: BLE001 - whatever keeps it from being written down keeps it from running
-            self._note_failure(error, governance)
-            if governance.on_audit_failure == "refuse":
-                raise Refused(Reason.NOT_RECORDED, note=place_of(error)) from None
-
-    async def _execute(self, tool: Tool, call: Call, identity: Identity, governance: Governance) -> Any:
+    async def _execute(self, passage: Passage, tool: Tool) -> Any:
+        call, governance = passage.call, passage.governance
         cap = governance.policy.max_execution_timeout_ms
         timeout_ms = tool.spec.timeout_ms or governance.timeout_ms
-        context = call.context
         run = Run(
             timeout_ms if cap is None else min(timeout_ms, cap),
-            identity,
-            context.session or call.arrival.session,
-            context.correlation,
+            passage.identity,
+            passage.session,
+            call.context.correlation,
             call.report,
             call.client,
         )
@@ -237,25 +240,25 @@ class Pipeline:
         except Ending:
             raise
         except ToolError as error:  # the author's own words, for the model
-            text = str(error)[:_MAX_ERROR]
-            told = text if governance.redactor is None else governance.redactor.redact_text(text)
+            text, redactor = str(error)[:_MAX_ERROR], governance.redactor
+            told = text if redactor is None else redactor.redact_text(text)
             raise Failed(Reason.TOOL_FAILED, note=place_of(error), details={"error": told}) from None
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
             raise Failed(Reason.TOOL_FAILED, note=place_of(error)) from None
 
-    def _require_sink(self, governance: Governance) -> None:
-        """Refuse to run anything while records cannot be written."""
-        try:
-            if self.is_recording:
-                self._sink.look()
-                return
-        except OSError as error:
-            self._note_failure(error, governance)
-        try:
-            self._sink.mend()
-        except OSError as error:
-            if governance.on_audit_failure == "refuse":
-                raise Refused(Reason.NOT_RECORDED, note=place_of(error)) from None
+    def _enclosed(self, passage: Passage, outcome: JSON | Failed) -> JSONObject | None:
+        """Return the envelope of an outcome, where its caller or the operator wants one."""
+        call, governance, trail = passage.call, passage.governance, passage.trail
+        controls = governance.enclosing.controls_of(call.wish)
+        if controls is None or not controls.is_wanted or trail.tool is None or trail.decision is None:
+            return None
+        policy, rule = governance.policy, trail.decision.rule
+        occasion = Occasion(passage.identity.request, self._clock.now(), self._duration_ms(trail))
+        known = Known(trail.tool, call.arguments, policy.digest, rule, policy.digest_of_rule(rule), occasion)
+        return governance.enclosing.enclose(outcome, controls, call.wish, known)
+
+    def _duration_ms(self, trail: Trail) -> float:
+        return round((self._clock.tick() - trail.started) * 1000, 3)
 
     def _name(self, call: Call) -> Identity:
         canonical = b""
@@ -263,45 +266,14 @@ class Pipeline:
             content = call.content
             canonical = content if isinstance(content, bytes) else canonical_bytes(content)
         identity = self._ids.name(canonical)
-        return identity if call.trace is None else identity._replace(trace=call.trace)
+        trace = call.trace
+        return identity if trace is None or self._is_secret(trace) else identity._replace(trace=trace)
 
-    def _record(
-        self,
-        call: Call,
-        outcome: Outcome,
-        identity: Identity,
-        governance: Governance,
-        trail: Trail,
-        duration_ms: float,
-    ) -> Outcome:
-        ts = self._clock.now()
-        if governance.redactor is not None:
-            call = without_secrets(call, trail, governance.redactor)
-        envelope = envelope_view(
-            call, outcome, identity, ts=ts, duration_ms=duration_ms, deterministic=self._ids.deterministic
-        )
-        execution = execution_view(call, outcome, identity, trail, ts=ts, latency_ms=duration_ms)
-        if governance.records_arguments and trail.tool is not None:
-            execution["arguments"] = _shown(call.arguments, governance.redactor)
-        try:
-            self._sink.write(envelope, execution)
-        except Exception as error:  # noqa: BLE001 - a record that cannot be kept is an ending like any other
-            self._note_failure(error, governance)
-            if isinstance(outcome, Refused) or governance.on_audit_failure == "warn":
-                return outcome  # nothing ran, and that is all it says; or an operator would rather go on
-            return Failed(Reason.NOT_RECORDED, note=place_of(error))  # nothing is acknowledged without it
-        self.is_recording = True
-        return outcome
-
-    def _note_failure(self, error: Exception, governance: Governance) -> None:
-        if self.is_recording:
-            consequence = (
-                "calls are refused until they can"
-                if governance.on_audit_failure == "refuse"
-                else "calls go on"
-            )
-            self._warn(f"records cannot be written, {consequence}: {error}")
-        self.is_recording = False
+    def _is_secret(self, trace: str) -> bool:
+        """Return whether what a sender names its trace is nothing to write down."""
+        redactor = self._governance.redactor
+        # A trace as W3C has it is a random number, and now and then looks like something else.
+        return redactor is not None and not is_trace_id(trace) and redactor.redact_text(trace) != trace
 
 
 def _can_approve(call: Call) -> bool:
@@ -309,8 +281,8 @@ def _can_approve(call: Call) -> bool:
     return call.client is not None and "elicitation" in call.client.capabilities
 
 
-def _subject(call: Call, tool: Tool, caller: Caller) -> Subject:
-    spec, context = tool.spec, call.context
+def _subject(passage: Passage, tool: Tool, caller: Caller) -> Subject:
+    spec, call = tool.spec, passage.call
     return Subject(
         spec.name,
         spec.effect,
@@ -318,21 +290,21 @@ def _subject(call: Call, tool: Tool, caller: Caller) -> Subject:
         call.arguments,
         spec.input_schema,
         call.input_bytes,
-        context.attempt,
-        context.session or call.arrival.session,
+        call.context.attempt,
+        passage.session,
         spec.operation,
         spec.policy_kind,
     )
 
 
-def _ask(call: Call, tool: Tool, decision: Decision, caller: Caller, governance: Governance) -> Ask:
-    redactor, session = governance.redactor, call.context.session or call.arrival.session
-    if redactor is not None and session is not None:
-        session = redactor.redact_text(session)
+def _ask(passage: Passage, tool: Tool, decision: Decision, caller: Caller) -> Ask:
+    governance, session = passage.governance, passage.session
+    if governance.redactor is not None and session is not None:
+        session = governance.redactor.redact_text(session)
     return Ask(
         tool=tool.spec.name,
-        arguments=call.arguments,
-        shown=_shown(call.arguments, redactor),
+        arguments=passage.call.arguments,
+        shown=governance.shown(passage.call.arguments),
         tool_digest=tool.digest,
         policy_digest=governance.policy.digest,
         caller=caller.name,
@@ -342,28 +314,31 @@ def _ask(call: Call, tool: Tool, decision: Decision, caller: Caller, governance:
     )
 
 
-def _shown(arguments: JSONObject, redactor: Redactor | None) -> JSONObject:
-    return arguments if redactor is None else cast("JSONObject", redactor.redact(arguments)[0])
-
-
-def _sealed(
-    call: Call, result: Any, trail: Trail, tool: Tool | None = None, redactor: Redactor | None = None
-) -> Done:
-    """Check a result by its tool's schema, redact it, then let the wire contract put it into its form."""
+def _bytes_of(result: Any) -> bytes:
     try:
-        body = json_bytes(result)
+        return json_bytes(result)
     except NotJSON as error:
         raise Failed(Reason.BAD_RESULT, (Finding("", str(error), "json", ""),)) from None
-    if tool is not None:
-        if not tool.output.allows(result):
-            raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
-        if redactor is not None and redactor.might_touch(body):
-            result, trail.is_redacted = redactor.redact(result)
-            if trail.is_redacted:
-                body = json_bytes(result)
-                if not tool.output.allows(result):  # better withheld than broken, or leaked
-                    raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
-    return Done(body, None if call.seal is None else call.seal(result, body))
+
+
+def _checked(result: Any, tool: Tool, passage: Passage) -> tuple[JSON, bytes]:
+    """Check a result by its tool's schema and take secrets out of it; return it, and its bytes."""
+    body, redactor, trail = _bytes_of(result), passage.governance.redactor, passage.trail
+    if not tool.output.allows(result):
+        raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
+    if redactor is not None and redactor.might_touch(body):
+        result, trail.is_redacted = redactor.redact(result)
+        if trail.is_redacted:
+            body = json_bytes(result)
+            if not tool.output.allows(result):  # better withheld than broken, or leaked
+                raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
+    return result, body
+
+
+def _sealed(call: Call, result: JSON, body: bytes, envelope: JSONObject | None = None) -> Done:
+    """Let the wire contract put a result into its form."""
+    sealed = None if call.seal is None else call.seal(result, body, envelope)
+    return Done(body, sealed, None if envelope is None else json_bytes(envelope))
 
 
 def _paused(call: Call, needed: InputNeeded) -> Outcome:
@@ -395,14 +370,3 @@ def _as_outcome(ending: Ending, redactor: Redactor | None) -> Outcome:
 
 def _cut_short(reason: Reason, trail: Trail, note: str | None = None) -> Outcome:
     return Failed(reason, note=note) if trail.has_begun else Refused(reason, note=note)
-
-
-def place_of(error: BaseException) -> str:
-    """Return an exception's type and where it was raised, innermost first: enough to find it, no values."""
-    frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
-    # A tool's exception passes through frames of ours on its way; those say nothing about it.
-    theirs = [(code, line) for code, line in frames if not code.co_filename.startswith(_OWN_FOLDER)]
-    places = [
-        f"{code.co_filename.rsplit('/', 1)[-1]}:{line} in {code.co_name}" for code, line in theirs or frames
-    ]
-    return " < ".join([f"{type(error).__qualname__} at {place}" for place in places[-1:]] + places[-2:-4:-1])

@@ -105,6 +105,8 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "redaction.secrets": (),
         "redaction.detectors": True,
         "redaction.mode": "replace",
+        "envelope.default": "off",
+        "envelope.signing_key": None,
         "http": {},
     }
     assert settings.config is None
@@ -128,6 +130,10 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         ),
         case(
             "schemas", "schemas.root", '"/file"', "/env", Path("/flag"),
+            (Path("/file"), Path("/env"), Path("/flag")),
+        ),
+        case(
+            "signing key", "envelope.signing_key", '"/file"', "/env", Path("/flag"),
             (Path("/file"), Path("/env"), Path("/flag")),
         ),
         case(

@@ -12,6 +12,7 @@ from typing import TextIO
 
 import click
 
+from portbook.cli import signing
 from portbook.cli.options import START_ERRORS, claim_stdout, say, settings_from, stop_with
 from portbook.clock import SystemClock
 from portbook.stores.keys import BadKey, KeptKey, Keys
@@ -31,6 +32,9 @@ _config_option = click.option(
 @click.group("keys")
 def command() -> None:
     """Make, list and revoke the keys of callers; servers that run notice at once."""
+
+
+command.add_command(signing.command)
 
 
 @command.command("create")

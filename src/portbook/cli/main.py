@@ -26,6 +26,8 @@ _VERBS: Final = {
     "keys": "Make, list and revoke keys of callers.",
     "audit": "Verify, follow, show and export the execution log.",
     "schema": "Show the official MCP schemas in force, or check one that would replace them.",
+    "wrap": "Run a program and print what it printed in an envelope.",
+    "envelope": "Check whether an envelope holds what it says.",
 }
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import click
 
@@ -28,7 +28,12 @@ from portbook.tools.spec import slug_of
 
 __all__ = ["command"]
 
-_MEMBERS = {"tool", "args", "caller", "session", "attempt", "expect", "rule", "name"}
+# What a case may say, the type of each member, and that type in words.
+_MEMBERS: Final[dict[str, tuple[type, str]]] = {
+    "args": (dict, "a table"),
+    "attempt": (int, "a whole number"),
+    **dict.fromkeys(("caller", "expect", "name", "rule", "session", "tool"), (str, "a string")),
+}
 
 
 @click.group("policy")
@@ -92,10 +97,13 @@ def _cases(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _verdict(policy: Policy, catalog: Catalog, case: dict[str, Any], place: str) -> dict[str, Any]:
-    if unknown := sorted(case.keys() - _MEMBERS):
-        raise BadSettings(
-            f"{place}: {unknown[0]!r} is not part of a case; there are {', '.join(sorted(_MEMBERS))}"
-        )
+    for name, value in case.items():
+        if name not in _MEMBERS:
+            known = ", ".join(sorted(_MEMBERS))
+            raise BadSettings(f"{place}: {name[:80]!r} is not part of a case; there are {known}")
+        kind, wanted = _MEMBERS[name]
+        if type(value) is not kind:
+            raise BadSettings(f"{place}: {name} must be {wanted}")
     if case.get("expect") not in tuple(Action):
         raise BadSettings(f"{place}: expect must be one of {', '.join(Action)}")
     tool = catalog.find(slug_of(str(case.get("tool"))))

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, Protocol, cast
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.meta import controls_of
 from portbook.dialects.official_answers import Answers, Asked, as_page
-from portbook.dialects.official_errors import status_of, told_to_model
+from portbook.dialects.official_errors import META_ENVELOPE, status_of, told_to_model
 from portbook.dialects.official_offers import completion_result, prompt_result, resource_result
 from portbook.dialects.official_outgoing import Mode, Outgoing, first_of
 from portbook.dialects.official_tasks import TaskDesk
@@ -37,6 +37,7 @@ from portbook.model import (
     Kind,
     Outcome,
     Report,
+    Wish,
     trace_of,
 )
 from portbook.protocol.conform import RESULT, SchemaValidator
@@ -245,6 +246,7 @@ class Official:
             report=self._reporter(meta.get("progressToken"), revision, line),
             approval=controls.approval,
             wait_ms=controls.wait_ms,
+            wish=Wish(cast("JSON", meta)) if kind == "tool" else None,
             kind=kind or "tool",
             client=client,
             pause=pause,
@@ -341,6 +343,7 @@ class Official:
         revision: Revision,
         result: Any,
         body: bytes,
+        envelope: JSONObject | None,
     ) -> bytes:
         """Return a result as this revision has it, checked as what leaves.
 
@@ -352,6 +355,8 @@ class Official:
                 raise Failed(Reason.BAD_RESULT, note="no longer served")
             if kind == "tool":
                 result = tool_result(found, result, body, revision)
+                if envelope is not None:  # beside the result, which still satisfies the tool's outputSchema
+                    result["_meta"] = {META_ENVELOPE: envelope}
             elif kind == "resource":
                 result = as_page(resource_result(cast("str", uri), result), revision)
             elif kind == "prompt":

@@ -9,7 +9,10 @@ from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
 from portbook.wire.jsonrpc import violations
 
-__all__ = ["status_of", "told_to_model"]
+__all__ = ["META_ENVELOPE", "status_of", "told_to_model"]
+
+# Where a call's result envelope rides.
+META_ENVELOPE: Final = "portbook/envelope"
 
 # Where a request went wrong before anybody looked at what it calls.
 _EARLY: Final = (Stage.FRAME, Stage.PARSE, Stage.CLASSIFY, Stage.READ)
@@ -37,6 +40,8 @@ def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
         "isError": True,
         "_meta": {"portbook/refusal": refusal},
     }
+    if ending.envelope is not None:
+        cast("JSONObject", result["_meta"])[META_ENVELOPE] = cast("JSON", ending.envelope)
     return {**result, "resultType": "complete"} if revision.has_result_type else result
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from portbook.canonical import json_bytes
 from portbook.clock import Identity
 from portbook.errors import Ending, Finding, Reason, Refused
-from portbook.model import JSON, Arrival, Call, Caller, Context, Done, JSONObject, Outcome, trace_of
+from portbook.model import JSON, Arrival, Call, Caller, Context, Done, JSONObject, Outcome, Wish, trace_of
 from portbook.policy import Policy
 from portbook.schema.engine import Validator
 from portbook.tools.catalog import Tool
@@ -80,6 +80,7 @@ class Rest:
             flaw=flaw,
             approval=None if flaw else cast("str | None", given.get("approval_id")),
             wait_ms=0 if flaw else int(cast("float", given.get("wait_ms", 0))),
+            wish=Wish(given.get("_meta")),
         )
 
     def write(
@@ -106,7 +107,8 @@ class Rest:
         if isinstance(outcome, Done):  # its bytes are there already
             return b'{"status":"success","result":' + outcome.wire + b',"error":null' + tail, status
         error = json_bytes(error_of(outcome))
-        return b'{"status":"failure","result":null,"error":' + error + tail, status
+        result = b"null" if outcome.envelope is None else json_bytes(outcome.envelope)
+        return b'{"status":"failure","result":' + result + b',"error":' + error + tail, status
 
 
 def described(tool: Tool, policy: Policy) -> JSONObject:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from portbook.canonical import fingerprint
 from portbook.destinations import Destinations
 from portbook.errors import Reason
 from portbook.model import JSONObject
@@ -78,6 +79,10 @@ class Policy:
             and operation.destination is not None
             and self.destinations.permits(operation.destination)
         )
+
+    def digest_of_rule(self, name: str) -> str | None:
+        """Return the fingerprint of the rule of this name, or None where a setting has it."""
+        return next((fingerprint(rule.as_data()) for rule in self.rules if rule.name == name), None)
 
     @property
     def can_ask(self) -> bool:

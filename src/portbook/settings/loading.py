@@ -79,6 +79,8 @@ class Settings:
     secret_variables: tuple[str, ...]
     detectors: bool
     redaction_mode: Literal["replace", "remove", "hash"]
+    envelope_default: Literal["off", "wrap", "provenance"]
+    signing_key: Path | None
     http_tables: dict[str, Any]
     config: Path | None = None
     """The file they came from, if there was one."""

@@ -377,6 +377,23 @@ SETTINGS: Final = (
         choices=("replace", "remove", "hash"),
     ),
     Setting(
+        "envelope.default",
+        "envelope_default",
+        "choice",
+        "off",
+        None,
+        "What callers get that ask for nothing: their result, one in an envelope, or one with provenance.",
+        choices=("off", "wrap", "provenance"),
+    ),
+    Setting(
+        "envelope.signing_key",
+        "signing_key",
+        "path",
+        None,
+        "PORTBOOK_SIGNING_KEY",
+        "File of the Ed25519 key that signs envelopes with provenance; `portbook keys signing` makes one.",
+    ),
+    Setting(
         "http",
         "http_tables",
         "table",
