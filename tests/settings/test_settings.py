@@ -95,6 +95,7 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "policy.max_calls_per_minute": None,
         "policy.default": "allow",
         "policy.approval": "never",
+        "policy.approver": "operator",
         "policy.require_redaction": False,
         "policy.rules": (),
         "approvals.expires_s": 3600,
