@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import logging
@@ -23,6 +24,9 @@ _MAX_HEAD_BYTES = 65_536
 _HEAD_TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 )
+
+# How long a head may take to arrive; between two requests, uvicorn itself waits for five seconds.
+_HEAD_SECONDS = 15
 
 # Connections beyond this many are told that we are busy; each may hold a message of up to a mebibyte.
 _MAX_CONNECTIONS = 2048
@@ -60,15 +64,40 @@ class _BoundedHead(HttpToolsProtocol):
 
     _head_bytes = 0
     _is_in_head = True
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head_came()
+        super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
         self._head_bytes = 0
         self._is_in_head = True
+        self._await_head()
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         self._is_in_head = False
+        self._head_came()
         super().on_headers_complete()
+
+    def _await_head(self) -> None:
+        """Begin to wait for a head, or to wait anew: whoever never sends one holds a place for nothing."""
+        self._head_came()
+        self._deadline = asyncio.get_running_loop().call_later(_HEAD_SECONDS, self._give_up)
+
+    def _head_came(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -126,9 +126,16 @@ class _McpDoor:
     async def _answer_newcomer(
         self, frame: Frame, arrival: Arrival, accepts: set[str], receive: Receive, send: Send
     ) -> None:
-        """Answer a message that belongs to no session; it may open one."""
-        live = self._sessions.begin(arrival)
+        """Answer a message that belongs to no session; it may open one, if it is of an era that has them."""
         stream = Stream()
+        if _is_stateless(arrival):
+            conversation = self._boundary.converse(arrival, stream.emit, is_official=True)
+            work = conversation.receive(frame, arrival)
+            answer = await self._finished(work, stream, accepts, receive, send, None)
+            if answer is not None:
+                await _answer(send, answer, accepts)
+            return
+        live = self._sessions.begin(arrival)
         work = live.conversation.receive(frame, arrival, stream.emit)
         answer = await self._finished(work, stream, accepts, receive, send, None)
         if answer is None:

@@ -27,7 +27,7 @@ class Asking:
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing
         self._open: dict[str, tuple[str, Revision, asyncio.Future[JSONObject]]] = {}
-        self._prefix = os.urandom(6).hex()
+        self._prefix = ""
         self._count = 0
         self._is_closed = False
 
@@ -39,6 +39,7 @@ class Asking:
         """
         if self._is_closed or len(self._open) >= _MAX_OPEN:
             raise _no_answer("too much is asked on this connection" if self._open else "the client has left")
+        self._prefix = self._prefix or os.urandom(6).hex()  # nobody mistakes an answer to an earlier process
         self._count += 1
         identifier = f"{self._prefix}-{self._count}"
         answer: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
