@@ -85,6 +85,11 @@ class Boundary:
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return await self._refuse(message, identifier, arrival, refusal)
 
+    def without_secrets(self, text: str) -> str:
+        """Return a text of a person's as it may be kept and shown."""
+        redactor = self._pipeline.governance.redactor
+        return text if redactor is None else redactor.redact_text(text)
+
     def converse(
         self, arrival: Arrival, emit: Emit, *, is_official: bool = False, session: Session | None = None
     ) -> Conversation:
@@ -114,9 +119,10 @@ class Boundary:
         arrival: Arrival,
         act: Callable[[], Awaitable[JSON]],
         approval: str | None = None,
+        says: str | None = None,
     ) -> Answer:
         """Do what an operator asks for, and record it; without the operator's key nothing is done."""
-        crossing = await self._pipeline.run(self._rest.decision(method, arrival, act, approval))
+        crossing = await self._pipeline.run(self._rest.decision(method, arrival, act, approval, says))
         if isinstance(crossing.outcome, Done):
             return _reply(crossing, crossing.outcome.wire, 200)
         return self._written(crossing)

@@ -145,6 +145,7 @@ class Reason(StrEnum):
     APPROVAL_UNKNOWN = "APPROVAL_UNKNOWN"
     APPROVAL_SETTLED = "APPROVAL_SETTLED"
     NO_ANSWER = "NO_ANSWER"
+    STORE_UNUSABLE = "STORE_UNUSABLE"
     BUSY = "BUSY"
     TIMEOUT = "TIMEOUT"
     UPSTREAM_ERROR = "UPSTREAM_ERROR"
@@ -333,6 +334,11 @@ REASONS: dict[Reason, Row] = {
         Stage.EXECUTE, "The tool asked its caller something, and got no answer that it can use.",
         "INTERNAL_ERROR", "NO_ANSWER", -31424, "No answer", "2024-11-05", 424, 1,
         "INTERNAL_ERROR",
+    ),
+    Reason.STORE_UNUSABLE: Row(
+        Stage.APPROVE, "Approvals and keys cannot be read or written now. Nothing ran; try again later.",
+        "INTERNAL_ERROR", "STORE_UNUSABLE", -31503, "Store unusable", "2024-11-05", 503, 1,
+        "INTERNAL_ERROR", True,
     ),
     Reason.BUSY: Row(
         Stage.EXECUTE, "Every worker is taken by a call that does not end. Try again later.",

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
+import re
 import socket
 from collections.abc import Callable, Generator
 
@@ -27,6 +28,7 @@ _HEAD_TOO_LARGE = (
 
 # How long a head may take to arrive; between two requests, uvicorn itself waits for five seconds.
 _HEAD_SECONDS = 15
+_UPGRADE = re.compile(rb"\r\n[Uu][Pp][Gg][Rr][Aa][Dd][Ee]:[^\r\n]*")
 
 # Connections beyond this many are told that we are busy; each may hold a message of up to a mebibyte.
 _MAX_CONNECTIONS = 2048
@@ -100,12 +102,23 @@ class _BoundedHead(HttpToolsProtocol):
             self.transport.close()
 
     def data_received(self, data: bytes) -> None:
+        if self._is_in_head and b"pgrade" in data:
+            data = _without_upgrade(data)
         super().data_received(data)
         if self._is_in_head:
             self._head_bytes += len(data)
             if self._head_bytes > _MAX_HEAD_BYTES and not self.transport.is_closing():
                 self.transport.write(_HEAD_TOO_LARGE)
                 self.transport.close()
+
+
+def _without_upgrade(data: bytes) -> bytes:
+    """Return a request without the offer to speak something else, which we decline by not hearing it.
+
+    The parser would take the offer for accepted, and the body for that something else.
+    """
+    head, end, body = data.partition(b"\r\n\r\n")
+    return _UPGRADE.sub(b"", head) + end + body
 
 
 class _Server(uvicorn.Server):

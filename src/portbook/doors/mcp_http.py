@@ -17,7 +17,7 @@ from portbook.doors.asgi import App, Headers, Receive, Scope, Send, is_own_host,
 from portbook.doors.mcp_sessions import LiveSession, Sessions
 from portbook.doors.mcp_streams import Stream
 from portbook.doors.requests import arrival_of, has_left, read_message, send_answer
-from portbook.doors.stepping import Rest
+from portbook.doors.stepping import Remainder
 from portbook.errors import Reason
 from portbook.model import Answer, Arrival
 from portbook.protocol.headers import VERSION
@@ -236,7 +236,7 @@ class _McpDoor:
         """Run the rest of a call by itself: whoever asked may leave, and come back for the answer."""
 
         async def finish() -> Answer:
-            answer = await Rest(work.answering, waiting_for)
+            answer = await Remainder(work.answering, waiting_for)
             stream.end(answer.body)
             return answer
 

@@ -103,7 +103,19 @@ def spec_from_function(
         task=task,
         detaches=detaches,
         switch=switch,
+        refuse=_rehearsed(bind),
     )
+
+
+def _rehearsed(bind: Callable[[JSONObject], dict[str, Any]]) -> Callable[[JSONObject], Refused | None]:
+    def refuse(arguments: JSONObject) -> Refused | None:
+        try:
+            bind(arguments)
+        except Refused as refused:
+            return refused.with_traceback(None)
+        return None
+
+    return refuse
 
 
 _Bind = Callable[[JSONObject], dict[str, Any]]
