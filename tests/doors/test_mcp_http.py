@@ -319,10 +319,16 @@ def test_a_call_in_a_session_can_be_taken_back(tmp_path: Path) -> None:
             exchange = client.ask("tools/call", given, id="mine")
             await asyncio.sleep(0)
             assert (await client.notify("notifications/cancelled", {"requestId": "mine"})).status == 202
-            assert exchange.task is not None
-            await exchange.task
+            await exchange.ended()
+            assert (exchange.status, exchange.is_stream, exchange.messages) == (200, True, [])
             assert client.sink.records[-1]["error"]["reason"] == "CANCELLED"
-            assert exchange.messages == []
+            exchange = client.start(
+                {"jsonrpc": "2.0", "id": "again", "method": "tools/call", "params": given},
+                accept="application/json",
+            )
+            await asyncio.sleep(0)
+            await client.notify("notifications/cancelled", {"requestId": "again"})
+            assert (await exchange.ended()).status == 202
 
     run(main())
 

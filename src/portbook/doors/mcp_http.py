@@ -210,14 +210,20 @@ class _McpDoor:
             await asyncio.wait((call, leaving, news), return_when=asyncio.FIRST_COMPLETED)
         finally:
             news.cancel()
-        is_quiet = not stream.end_position and not stream.is_let_go
-        if call.done() and (is_quiet or stream.end_position == 1 or _EVENTS not in accepts):
-            return _result_of(call)
+        is_answer_alone = stream.end_position <= 1 or _EVENTS not in accepts
+        if call.done() and not call.cancelled() and is_answer_alone:
+            return call.result()
         if leaving.done():
             return None
         if _EVENTS not in accepts:
             await asyncio.wait((call, leaving), return_when=asyncio.FIRST_COMPLETED)
-            return _result_of(call) if call.done() else None
+            if not call.done():
+                return None
+            return Answer(None, 202) if call.cancelled() else call.result()
+        if call.cancelled() and not stream.has_messages:  # taken back: a stream without an answer
+            await _start_stream(send)
+            await _end_stream(send)
+            return None
         if live is not None:
             live.keep_stream(stream.name, stream)
         await _start_stream(send)
@@ -260,10 +266,6 @@ class _McpDoor:
 
         call.add_done_callback(ended)
         return call
-
-
-def _result_of(call: asyncio.Task[Answer]) -> Answer | None:
-    return None if call.cancelled() else call.result()
 
 
 async def _answer(send: Send, answer: Answer, accepts: set[str]) -> None:
