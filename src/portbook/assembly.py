@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, Protocol
 
+from portbook.assets.library import Library, load_library
+from portbook.assets.populate import Backend, BadBackend, backend_at
+from portbook.assets.posting import post
+from portbook.assets.toolset import ASSET_TOOLS, asset_tools
 from portbook.boundary import Boundary
 from portbook.callers import Callers
 from portbook.clock import Clock, ContentIds, Ids, RandomIds, SystemClock
+from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.official import Official
 from portbook.executors.python import PythonExecutor
@@ -18,7 +24,7 @@ from portbook.ports import Sink
 from portbook.protocol.conform import SchemaValidator
 from portbook.schema.override import MAX_BYTES, BadOverride, check_override
 from portbook.schema.store import SchemaStore
-from portbook.settings import Settings
+from portbook.settings import BadSettings, Settings
 from portbook.sinks import ENVELOPE_STREAM, JsonlSink
 from portbook.tools.catalog import Catalog
 from portbook.tools.loading import load_toolsets
@@ -26,10 +32,13 @@ from portbook.tools.registry import Bundle, SchemaRegistry
 from portbook.tools.shipped import shipped_folder
 from portbook.tools.spec import ToolSpec
 
-__all__ = ["FETCH_S", "Assembled", "assemble", "collect_tools", "official_schemas"]
+__all__ = ["FETCH_S", "Assembled", "assemble", "asset_library", "collect_tools", "official_schemas"]
 
 # An override is fetched before anything is served: long enough for a slow host, short enough to wait for.
 FETCH_S: Final = 10.0
+
+# Where the asset specification's schemas and examples lie, in a checkout that has them as a submodule.
+_SUBMODULE: Final = Path("libs/synesthetic-schemas")
 
 
 class _ClosableSink(Sink, Protocol):
@@ -102,7 +111,7 @@ def assemble(
         outgoing=settings.outgoing_validation,
         warn=warn,
     )
-    boundary = Boundary(pipeline, Envelope(registry.load_envelope()), official)
+    boundary = Boundary(pipeline, Envelope(registry.load_envelope()), official, Bare(ASSET_TOOLS))
     return Assembled(boundary, catalog, sink, executor, validator, required, tuple(warnings))
 
 
@@ -149,6 +158,11 @@ def _catalog(settings: Settings, registry: SchemaRegistry) -> tuple[Catalog, lis
         if not folder.is_dir():
             warnings.append(f"{folder}: no such folder; docs.search will find nothing")
         specs.append(docs_search_tool(bundle, folder))
+    library = asset_library(settings)
+    if library is not None:
+        warnings.extend(library.warnings)
+        tools = asset_tools(library, _backend(settings), settings.asset_max_batch)
+        specs.extend(_under_contract(tools, bundles))
     for source in settings.toolsets:
         for toolset in load_toolsets(source):
             specs.extend(_under_contract(toolset.specs(), bundles))
@@ -158,6 +172,29 @@ def _catalog(settings: Settings, registry: SchemaRegistry) -> tuple[Catalog, lis
         f"{bundles[name].path}: no tool {name!r} is served; its contract is unused" for name in unused
     )
     return Catalog(specs), warnings
+
+
+def asset_library(settings: Settings) -> Library | None:
+    """Return the schemas and examples that `settings` name, or None where the asset tools are not served."""
+    schemas = settings.asset_schemas or _if_there(_SUBMODULE / "jsonschema")
+    examples = settings.asset_examples or _if_there(_SUBMODULE / "examples")
+    is_wanted = settings.assets_enabled
+    if is_wanted is None:
+        is_wanted = schemas is not None or examples is not None
+    return load_library(schemas, examples) if is_wanted else None
+
+
+def _if_there(folder: Path) -> Path | None:
+    return folder if folder.is_dir() else None
+
+
+def _backend(settings: Settings) -> Backend | None:
+    if settings.backend_url is None:
+        return None
+    try:
+        return backend_at(settings.backend_url, settings.backend_path, post)
+    except BadBackend as error:
+        raise BadSettings(f"assets.backend_url: {error}") from None
 
 
 def _under_contract(specs: Iterable[ToolSpec], bundles: dict[str, Bundle]) -> list[ToolSpec]:

@@ -8,11 +8,13 @@ The same bytes get the same verdict through every door. Knows wire contracts, bu
 from __future__ import annotations
 
 from portbook.conversation import Conversation, Emit, unread
+from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import METHOD, Envelope
 from portbook.dialects.official import Official
 from portbook.errors import Ending, Reason, Refused
 from portbook.model import JSON, Answer, Arrival, JSONObject
 from portbook.pipeline import Crossing, Pipeline, place_of
+from portbook.protocol.session import Session
 from portbook.tools.spec import TOOL_PREFIX, slug_of
 from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.jsonrpc import (
@@ -32,12 +34,13 @@ __all__ = ["Boundary"]
 class Boundary:
     """Answers messages."""
 
-    __slots__ = ("_envelope", "_official", "_pipeline")
+    __slots__ = ("_bare", "_envelope", "_official", "_pipeline")
 
-    def __init__(self, pipeline: Pipeline, envelope: Envelope, official: Official) -> None:
+    def __init__(self, pipeline: Pipeline, envelope: Envelope, official: Official, bare: Bare) -> None:
         self._pipeline = pipeline
         self._envelope = envelope
         self._official = official
+        self._bare = bare
 
     async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
         """Return the answer to one frame. Raises nothing that a message could cause."""
@@ -53,21 +56,35 @@ class Boundary:
 
     async def answer_message(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Answer:
         """Return the answer to one message that depends on no other."""
-        if self._envelope.recognises(message):
+        dialect = self._dialect_of(message)
+        if dialect is not None:
             try:
-                call = self._envelope.read(message, identifier, arrival)
+                call = dialect.read(message, identifier, arrival)
             except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
                 call = unread(message, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
             crossing = await self._pipeline.run(call)
-            body, status = self._envelope.write(crossing.outcome, identifier)
+            body, status = dialect.write(crossing.outcome, identifier)
             return _reply(crossing, body, status, is_notification=not identifier.is_present)
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return await self._refuse(message, identifier, arrival, refusal)
 
+    def _dialect_of(self, message: JSONObject) -> Envelope | Bare | None:
+        """Return the contract that reads `message` on its own.
+
+        1. It is an envelope.
+        2. Its method is the name of a tool.
+        3. It is a request that MCP has no claim on: then there is no such tool. A notification like that
+           is nobody's.
+        """
+        if self._envelope.recognises(message):
+            return self._envelope
+        is_foreign = "id" not in message or self._official.recognises(message, Session())
+        return self._bare if self._bare.recognises(message) or not is_foreign else None
+
     def converse(self, arrival: Arrival, emit: Emit) -> Conversation:
         """Return a conversation for a connection, which remembers what was agreed on it."""
         return Conversation(
-            self._pipeline, self._envelope, self._official, self.answer_message, arrival, emit
+            self._pipeline, self._envelope, self._official, self._bare, self.answer_message, arrival, emit
         )
 
     async def refuse(self, reason: Reason, arrival: Arrival) -> Answer:

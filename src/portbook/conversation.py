@@ -3,11 +3,12 @@
 Which dialect a message is in, by what it is:
 
 1. Its method starts with `mcp.`, or its params name a tool with `mcp.tool:`: the envelope dialect.
-2. It is MCP by its method, by its `_meta`, or because the connection has been initialised: official.
-3. Anything else is no contract's, and is refused as the boundary refuses it.
+2. Its method is the name of an asset tool: the bare dialect.
+3. It is MCP by its method, by its `_meta`, or because the connection has been initialised: official.
+4. Anything else is the bare dialect's too, where it names no tool that there is.
 
-Messages of the envelope dialect are answered in turn, and so is what cannot be read. MCP's requests run at
-once, except that everything after an `initialize` waits for it.
+Messages of the envelope and bare dialects are answered in turn, and so is what cannot be read. MCP's requests
+run at once, except that everything after an `initialize` waits for it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from portbook.canonical import json_bytes
+from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.official import Exchange, Official
 from portbook.errors import Ending, Finding, Reason, Refused
@@ -72,6 +74,7 @@ class Conversation:
         pipeline: Pipeline,
         envelope: Envelope,
         official: Official,
+        bare: Bare,
         answer_alone: Callable[[JSONObject, Id, Arrival], Coroutine[Any, Any, Answer]],
         arrival: Arrival,
         emit: Emit,
@@ -79,6 +82,7 @@ class Conversation:
         self._pipeline = pipeline
         self._envelope = envelope
         self._official = official
+        self._bare = bare
         self._answer_alone = answer_alone
         self._arrival = arrival
         self._emit = emit
@@ -101,7 +105,8 @@ class Conversation:
         return Work(self._refuse(message, not_an_object(message)))
 
     def _receive_one(self, message: JSONObject, identifier: Id) -> Work:
-        if self._envelope.recognises(message) or not self._official.recognises(message, self._session):
+        is_alone = self._envelope.recognises(message) or self._bare.recognises(message)
+        if is_alone or not self._official.recognises(message, self._session):
             return Work(self._answer_alone(message, identifier, self._arrival))
         progress = _Progress(self._emit)
         try:

@@ -156,92 +156,117 @@ class Row:
     http: int
     exit: int
     """Exit status of `portbook call`."""
+    bare: str
+    """The asset contract's reason; empty where the answer is JSON-RPC's own error there too."""
+    bare_detail: str
+    """What it says beside the reason: the detail, or the message of an error that has no finding."""
 
 
 REASONS: dict[Reason, Row] = {
     Reason.FRAME_TOO_LARGE: Row(
         Stage.FRAME, "The message is longer than 1 MiB. Send less in one message.",
         "INVALID_INPUT", "PAYLOAD_TOO_LARGE", -32600, "Invalid Request", "", 413, 2,
+        "validation_failed", "payload_too_large",
     ),
     Reason.FRAME_TOO_SLOW: Row(
         Stage.FRAME, "The message did not arrive in time. Send it again, faster.",
         "INVALID_INPUT", "FRAME_TOO_SLOW", -32600, "Invalid Request", "", 408, 2,
+        "", "",
     ),
     Reason.NOT_JSON_CONTENT: Row(
         Stage.FRAME, "The content type must be application/json.",
         "INVALID_INPUT", "NOT_JSON_CONTENT", -32600, "Invalid Request", "", 415, 2,
+        "", "",
     ),
     Reason.FOREIGN_HOST: Row(
         Stage.FRAME, "The Host or Origin is not this server's own: pages of other sites may not call tools.",
         "UNAUTHORIZED", "FOREIGN_HOST", -31403, "Forbidden", "", 403, 3,
+        "", "",
     ),
     Reason.NOT_JSON: Row(
         Stage.PARSE, "The message is not strict JSON. The violation says what is wrong with it.",
         "INVALID_INPUT", "NOT_JSON", -32700, "Parse error", "", 400, 2,
+        "", "",
     ),
     Reason.NOT_JSONRPC: Row(
         Stage.CLASSIFY, "The message breaks JSON-RPC 2.0, or comes at the wrong time. Mend what is named.",
         "INVALID_INPUT", "NOT_JSONRPC", -32600, "Invalid Request", "", 400, 2,
+        "", "",
     ),
     Reason.UNKNOWN_METHOD: Row(
         Stage.CLASSIFY, "There is no such method here, or not in this revision.",
         "NOT_FOUND", "UNKNOWN_METHOD", -32601, "Method not found", "", 404, 4,
+        "unsupported", "tool not implemented",
     ),
     Reason.ID_IN_USE: Row(
         Stage.CLASSIFY, "Another request with this id is still under way. Give each one an id of its own.",
         "INVALID_INPUT", "ID_IN_USE", -32600, "Invalid Request", "", 400, 2,
+        "", "",
     ),
     Reason.UNSUPPORTED_REVISION: Row(
         Stage.CLASSIFY, "The protocol revision named is not spoken here. Choose one that is supported.",
         "INVALID_INPUT", "UNSUPPORTED_REVISION", -32022, "Unsupported protocol version", "", 400, 2,
+        "", "",
     ),
     Reason.BAD_PARAMS: Row(
         Stage.READ, "These params are not allowed. Mend what the violations name.",
         "INVALID_INPUT", "BAD_PARAMS", -32602, "Invalid params", "", 400, 2,
+        "validation_failed", "invalid params",
     ),
     Reason.BAD_ENVELOPE: Row(
         Stage.READ, "The call's envelope breaks its contract. Mend what the violations name.",
         "INVALID_INPUT", "BAD_ENVELOPE", -32602, "Invalid params", "", 400, 2,
+        "validation_failed", "invalid params",
     ),
     Reason.UNAUTHORIZED: Row(
         Stage.AUTHENTICATE, "A valid key is needed: a bearer token over HTTP, PORTBOOK_KEY over STDIO.",
         "UNAUTHORIZED", "", -31401, "Unauthorized", "", 401, 3,
+        "unsupported", "unauthorized",
     ),
     Reason.UNKNOWN_TOOL: Row(
         Stage.RESOLVE, "There is no such tool. `portbook tools` lists those that are served.",
         "NOT_FOUND", "", -32602, "Unknown tool", "", 404, 4,
+        "unsupported", "tool not implemented",
     ),
     Reason.BAD_ARGUMENTS: Row(
         Stage.ARGUMENTS, "The arguments break the tool's input schema. Mend what the violations name.",
         "INVALID_INPUT", "BAD_ARGUMENTS", -32602, "Invalid params", "2025-11-25", 400, 2,
+        "validation_failed", "invalid params",
     ),
     Reason.BUSY: Row(
         Stage.EXECUTE, "Every worker is taken by a call that does not end. Try again later.",
         "INTERNAL_ERROR", "BUSY", -31503, "Busy", "2024-11-05", 503, 1,
+        "backend_error", "busy",
     ),
     Reason.TIMEOUT: Row(
         Stage.EXECUTE, "The tool did not answer before its deadline. It may have had effects.",
         "INTERNAL_ERROR", "TIMEOUT", -31504, "Timeout", "2024-11-05", 504, 1,
+        "backend_error", "timeout",
     ),
     Reason.TOOL_FAILED: Row(
         Stage.EXECUTE, "The tool raised an exception. The record names its type and place.",
         "INTERNAL_ERROR", "", -32603, "Internal error", "2024-11-05", 500, 1,
+        "backend_error", "internal error",
     ),
     Reason.BAD_RESULT: Row(
         Stage.RESULT, "The tool's result breaks its output schema and was withheld. The record says where.",
         "INVALID_OUTPUT", "", -32603, "Invalid tool output", "", 502, 5,
+        "backend_error", "invalid result",
     ),
     Reason.CANCELLED: Row(
         Stage.EXECUTE, "The call was abandoned before it ended. It may have had effects.",
         "INTERNAL_ERROR", "CANCELLED", -32603, "Internal error", "", 500, 1,
+        "backend_error", "cancelled",
     ),
     Reason.NOT_RECORDED: Row(
         Stage.RECORD, "The record could not be written, so nothing is acknowledged. Look at the log folder.",
         "INTERNAL_ERROR", "NOT_RECORDED", -32603, "Internal error", "", 503, 1,
+        "backend_error", "not recorded",
     ),
     Reason.INTERNAL: Row(
         Stage.RECORD, "Something unforeseen happened inside Portbook. The record names its type and place.",
         "INTERNAL_ERROR", "", -32603, "Internal error", "", 500, 1,
+        "backend_error", "internal error",
     ),
 }  # fmt: skip
 

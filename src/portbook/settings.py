@@ -155,6 +155,55 @@ SETTINGS: Final = (
         "Folder of contract schemas; a bundle under its tools/ replaces the contract of the tool it names.",
     ),
     Setting(
+        "assets.enabled",
+        "assets_enabled",
+        "switch",
+        None,
+        None,
+        "Whether the asset tools are served; by default where there is a folder of schemas or examples.",
+    ),
+    Setting(
+        "assets.schemas",
+        "asset_schemas",
+        "path",
+        None,
+        "SYN_SCHEMAS_DIR",
+        "Folder of schemas; by default libs/synesthetic-schemas/jsonschema, where there is one.",
+    ),
+    Setting(
+        "assets.examples",
+        "asset_examples",
+        "path",
+        None,
+        "SYN_EXAMPLES_DIR",
+        "Folder of examples; by default libs/synesthetic-schemas/examples, where there is one.",
+    ),
+    Setting(
+        "assets.max_batch",
+        "asset_max_batch",
+        "whole",
+        100,
+        "MCP_MAX_BATCH",
+        "How many assets validate_many takes.",
+        1,
+    ),
+    Setting(
+        "assets.backend_url",
+        "backend_url",
+        "text",
+        None,
+        "SYN_BACKEND_URL",
+        "Address of the backend that populate_backend sends to; without one, it is unsupported.",
+    ),
+    Setting(
+        "assets.backend_path",
+        "backend_path",
+        "text",
+        "/synesthetic-assets/",
+        "SYN_BACKEND_ASSETS_PATH",
+        "Path below that address to which assets are sent.",
+    ),
+    Setting(
         "ids.deterministic",
         "deterministic_ids",
         "switch",
@@ -219,6 +268,12 @@ class Settings:
     docs_enabled: bool
     docs_folder: Path | None
     schema_root: Path | None
+    assets_enabled: bool | None
+    asset_schemas: Path | None
+    asset_examples: Path | None
+    asset_max_batch: int
+    backend_url: str | None
+    backend_path: str
     deterministic_ids: bool
     incoming_validation: Mode
     outgoing_validation: Mode
@@ -243,7 +298,7 @@ def load_settings(
     if config is not None:
         values.update(_read_file(config))
     for setting in SETTINGS:
-        if setting.env and setting.env in environ:
+        if setting.env and setting.env in environ and not _is_unset(setting.env, environ):
             values[setting.key] = _convert(
                 setting, _from_text(setting, environ[setting.env]), f"${setting.env}"
             )
@@ -251,6 +306,11 @@ def load_settings(
         if value is not None:
             values[key] = _convert(_BY_KEY[key], value, "command line")
     return Settings(**{setting.field: values[setting.key] for setting in SETTINGS}, config=config)
+
+
+def _is_unset(variable: str, environ: Mapping[str, str]) -> bool:
+    """Return whether a variable counts as not set: those of other contracts are passed on empty for that."""
+    return not environ[variable].strip() and not variable.startswith("PORTBOOK_")
 
 
 def _read_file(path: Path) -> dict[str, Any]:

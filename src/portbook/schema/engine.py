@@ -8,7 +8,7 @@ back-references does not compile. Findings are ordered by pointer, then message.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import jsonschema_rs
@@ -17,7 +17,7 @@ from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
 from portbook.schema.explaining import explanation_of
 from portbook.schema.references import DIALECT, DRAFT_07, check_dialect, examine
-from portbook.schema.wording import escape_pointer, tell
+from portbook.schema.wording import escape_pointer, tell, whole_pointer
 
 __all__ = ["BadSchema", "SchemaViolation", "Validator", "compile_official", "compile_schema"]
 
@@ -81,12 +81,28 @@ class Validator:
 
     def findings(self, payload: Any) -> tuple[Finding, ...]:
         """Return what the schema does not allow in `payload`, ordered by pointer, then message."""
+        return self._explain(payload, _size, _finding)
+
+    def findings_of_own(self, payload: Any, effort: int) -> tuple[Finding, ...]:
+        """Return the same for whoever wrote the document: pointers are whole, however long their names are.
+
+        The explanation may cost `effort` times what a stranger's message is worth.
+        """
+        return self._explain(payload, lambda encoded: -(-_parts(encoded) // effort), _finding_of_own)
+
+    def _explain(
+        self,
+        payload: Any,
+        size_of: Callable[[bytes], int],
+        finding_of: Callable[[jsonschema_rs.ValidationError], Finding],
+    ) -> tuple[Finding, ...]:
         try:
-            size = len(json_bytes(payload))
+            size = size_of(json_bytes(payload))
             max_bytes, twin = self._explained_by()
             if size > max_bytes:
-                return tuple(_first(twin, payload)) if twin else (Finding("", "breaks the schema", "", ""),)
-            return tuple(sorted({_finding(error) for error in self._compiled.iter_errors(payload)}))
+                unexplained = (Finding("", "breaks the schema", "", ""),)
+                return unexplained if twin is None else tuple(_first(twin, payload, finding_of))
+            return tuple(sorted({finding_of(error) for error in self._compiled.iter_errors(payload)}))
         except NotJSON as error:
             return (Finding("", str(error), "json", ""),)
         except ValueError:  # the library takes fewer types than our writer
@@ -159,16 +175,34 @@ def _compile(schema: Any, dialect: str) -> jsonschema_rs.Validator:
     )
 
 
-def _first(compiled: jsonschema_rs.Validator, payload: Any) -> Iterator[Finding]:
+def _size(encoded: bytes) -> int:
+    return len(encoded)
+
+
+def _parts(encoded: bytes) -> int:
+    """Return twice the number of values in a document, at most its length; what is in strings counts too."""
+    return 2 * (1 + encoded.count(b",") + encoded.count(b"[") + encoded.count(b"{"))
+
+
+def _first(
+    compiled: jsonschema_rs.Validator,
+    payload: Any,
+    finding_of: Callable[[jsonschema_rs.ValidationError], Finding],
+) -> Iterator[Finding]:
     try:
         compiled.validate(payload)
     except jsonschema_rs.ValidationError as error:
-        yield _finding(error)
+        yield finding_of(error)
 
 
 def _finding(error: jsonschema_rs.ValidationError) -> Finding:
     path, sentence = tell(error)
     return Finding(escape_pointer(path), sentence, error.kind.name, escape_pointer(error.schema_path))
+
+
+def _finding_of_own(error: jsonschema_rs.ValidationError) -> Finding:
+    path, sentence = tell(error)
+    return Finding(whole_pointer(path), sentence, error.kind.name, escape_pointer(error.schema_path))
 
 
 def _uncompilable(error: jsonschema_rs.ValidationError) -> Finding:

@@ -211,6 +211,15 @@ class Document:
                 node.same.append(target.path)
         return findings
 
+    def outside(self) -> Iterator[tuple[Path, str]]:
+        """Yield the references that leave this document: where each stands, and the address it names."""
+        for node in self.nodes.values():
+            for keyword, reference in node.refs:
+                address = _join(node.base, reference)
+                url = urldefrag(address).url
+                if url not in self.resources and url not in _META:
+                    yield (*node.path, keyword), address
+
     def _target(self, address: str) -> Node | None:
         url, fragment = urldefrag(address)
         start = self.resources.get(url)

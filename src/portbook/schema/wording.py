@@ -12,15 +12,20 @@ from typing import Any, Final
 
 from portbook.canonical import json_bytes
 
-__all__ = ["escape_pointer", "shorten", "tell", "words"]
+__all__ = ["escape_pointer", "shorten", "tell", "whole_pointer", "words"]
 
 _MAX_NAME = 60
 _MAX_POINTER = 300
 
 
+def whole_pointer(path: Iterable[str | int]) -> str:
+    """Return `path` as an RFC 6901 pointer."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
 def escape_pointer(path: Iterable[str | int]) -> str:
     """Return `path` as an RFC 6901 pointer, cut where a hostile name makes it too long."""
-    pointer = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+    pointer = whole_pointer(path)
     return pointer if len(pointer) <= _MAX_POINTER else pointer[:_MAX_POINTER] + "…"
 
 
