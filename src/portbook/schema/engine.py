@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import jsonschema_rs
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
 from portbook.schema.explaining import explanation_of
+from portbook.schema.locating import may_be_elsewhere, places_of
 from portbook.schema.references import DIALECT, DRAFT_07, check_dialect, examine
 from portbook.schema.wording import escape_pointer, tell, whole_pointer
 
 __all__ = ["BadSchema", "SchemaViolation", "Validator", "compile_official", "compile_schema"]
+
+_Errors: TypeAlias = "Iterator[jsonschema_rs.ValidationError]"
 
 # A compiled pattern may take this much memory; counted repetitions are what reaches it.
 _PATTERN_BYTES: Final = 1 << 20
@@ -81,28 +84,29 @@ class Validator:
 
     def findings(self, payload: Any) -> tuple[Finding, ...]:
         """Return what the schema does not allow in `payload`, ordered by pointer, then message."""
-        return self._explain(payload, _size, _finding)
+        return self._explain(payload, _size, lambda errors: {_finding(error) for error in errors})
 
     def findings_of_own(self, payload: Any, effort: int) -> tuple[Finding, ...]:
         """Return the same for whoever wrote the document: pointers are whole, however long their names are.
 
         The explanation may cost `effort` times what a stranger's message is worth.
         """
-        return self._explain(payload, lambda encoded: -(-_parts(encoded) // effort), _finding_of_own)
+        return self._explain(
+            payload,
+            lambda encoded: -(-_parts(encoded) // effort),
+            lambda errors: _findings_of_own(errors, payload),
+        )
 
     def _explain(
-        self,
-        payload: Any,
-        size_of: Callable[[bytes], int],
-        finding_of: Callable[[jsonschema_rs.ValidationError], Finding],
+        self, payload: Any, size_of: Callable[[bytes], int], findings_of: Callable[[_Errors], set[Finding]]
     ) -> tuple[Finding, ...]:
         try:
             size = size_of(json_bytes(payload))
             max_bytes, twin = self._explained_by()
             if size > max_bytes:
                 unexplained = (Finding("", "breaks the schema", "", ""),)
-                return unexplained if twin is None else tuple(_first(twin, payload, finding_of))
-            return tuple(sorted({finding_of(error) for error in self._compiled.iter_errors(payload)}))
+                return unexplained if twin is None else tuple(findings_of(_first(twin, payload)))
+            return tuple(sorted(findings_of(self._compiled.iter_errors(payload))))
         except NotJSON as error:
             return (Finding("", str(error), "json", ""),)
         except ValueError:  # the library takes fewer types than our writer
@@ -184,25 +188,35 @@ def _parts(encoded: bytes) -> int:
     return 2 * (1 + encoded.count(b",") + encoded.count(b"[") + encoded.count(b"{"))
 
 
-def _first(
-    compiled: jsonschema_rs.Validator,
-    payload: Any,
-    finding_of: Callable[[jsonschema_rs.ValidationError], Finding],
-) -> Iterator[Finding]:
+def _first(compiled: jsonschema_rs.Validator, payload: Any) -> _Errors:
     try:
         compiled.validate(payload)
     except jsonschema_rs.ValidationError as error:
-        yield finding_of(error)
+        yield error
 
 
 def _finding(error: jsonschema_rs.ValidationError) -> Finding:
-    path, sentence = tell(error)
-    return Finding(escape_pointer(path), sentence, error.kind.name, escape_pointer(error.schema_path))
+    there, sentence = tell(error)
+    pointer = escape_pointer(there.instance_path)
+    return Finding(pointer, sentence, error.kind.name, escape_pointer(error.schema_path))
 
 
-def _finding_of_own(error: jsonschema_rs.ValidationError) -> Finding:
-    path, sentence = tell(error)
-    return Finding(whole_pointer(path), sentence, error.kind.name, escape_pointer(error.schema_path))
+def _findings_of_own(errors: _Errors, payload: Any) -> set[Finding]:
+    """Return the findings with whole pointers, also where a name on the way is empty."""
+    is_exact = not may_be_elsewhere(json_bytes(payload))
+    findings: set[Finding] = set()
+    for error in errors:
+        there, sentence = tell(error)
+        places = (
+            [there.instance_path] if is_exact else places_of(payload, there.instance_path, there.instance)
+        )
+        made = [
+            Finding(whole_pointer(place), sentence, error.kind.name, escape_pointer(error.schema_path))
+            for place in places
+        ]
+        # Two errors that look the same are about two of the places, in whichever order.
+        findings.add(next((finding for finding in made if finding not in findings), made[0]))
+    return findings
 
 
 def _uncompilable(error: jsonschema_rs.ValidationError) -> Finding:
