@@ -32,7 +32,15 @@ from portbook.tools.registry import Bundle, SchemaRegistry
 from portbook.tools.shipped import shipped_folder
 from portbook.tools.spec import ToolSpec
 
-__all__ = ["FETCH_S", "Assembled", "assemble", "asset_library", "collect_tools", "official_schemas"]
+__all__ = [
+    "FETCH_S",
+    "Assembled",
+    "assemble",
+    "asset_library",
+    "collect_tools",
+    "official_schemas",
+    "record_files",
+]
 
 # An override is fetched before anything is served: long enough for a slow host, short enough to wait for.
 FETCH_S: Final = 10.0
@@ -83,13 +91,7 @@ def assemble(
     required = is_exposed if settings.keys_required is None else settings.keys_required
     if required and not settings.allowed_keys:
         warnings.append("a key is required and none is allowed: add [[keys.allow]] to portbook.toml")
-    sink = sink or JsonlSink(
-        settings.log_dir,
-        ENVELOPE_STREAM,
-        started=clock.now(),
-        run=RandomIds().name(b"").request[:8],
-        keep=settings.keep_runs,
-    )
+    sink = sink or record_files(settings, clock)
     executor = PythonExecutor(timeout_ms=settings.timeout_ms, workers=settings.workers)
     pipeline = Pipeline(
         catalog=catalog,
@@ -113,6 +115,20 @@ def assemble(
     )
     boundary = Boundary(pipeline, Envelope(registry.load_envelope()), official, Bare(ASSET_TOOLS))
     return Assembled(boundary, catalog, sink, executor, validator, required, tuple(warnings))
+
+
+def record_files(settings: Settings, clock: Clock) -> JsonlSink:
+    """Return where this run's records go by `settings`.
+
+    Raises `OSError` where the folder cannot be written.
+    """
+    return JsonlSink(
+        settings.log_dir,
+        ENVELOPE_STREAM,
+        started=clock.now(),
+        run=RandomIds().name(b"").request[:8],
+        keep=settings.keep_runs,
+    )
 
 
 def collect_tools(settings: Settings) -> Catalog:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import orjson
 
 from portbook.model import JSONObject
 
-__all__ = ["ENVELOPE_STREAM", "JsonlSink", "MemorySink"]
+__all__ = ["ENVELOPE_STREAM", "JsonlSink", "LenientSink", "MemorySink", "NoSink"]
 
 ENVELOPE_STREAM: Final = "envelope_validation"
 
@@ -91,6 +92,54 @@ class MemorySink:
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
+
+
+class NoSink:
+    """Keeps nothing: for who is told not to write files."""
+
+    def mend(self) -> None:
+        """Do nothing: nothing can break."""
+
+    def write(self, record: JSONObject) -> None:
+        """Forget `record`."""
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to close."""
+
+
+class _Keeper(Protocol):
+    def mend(self) -> None: ...
+    def write(self, record: JSONObject) -> None: ...
+    def close(self) -> None: ...
+
+
+class LenientSink:
+    """Keeps what another sink can keep, warns once where it cannot, and never refuses a call for that."""
+
+    def __init__(self, inner: _Keeper, warn: Callable[[str], None]) -> None:
+        self._inner = inner
+        self._warn = warn
+        self._is_broken = False
+
+    def mend(self) -> None:
+        """Do nothing: writing tries again by itself."""
+
+    def write(self, record: JSONObject) -> None:
+        """Keep `record`, if it can be kept."""
+        try:
+            if self._is_broken:
+                self._inner.mend()
+            self._inner.write(record)
+        except OSError as error:
+            if not self._is_broken:
+                self._warn(f"records cannot be written, calls go on without them: {error.strerror}")
+            self._is_broken = True
+        else:
+            self._is_broken = False
+
+    def close(self) -> None:
+        """Close the other sink."""
+        self._inner.close()
 
 
 def _link_latest(path: Path, name: str) -> None:
