@@ -41,12 +41,13 @@ class Bundler:
             for address in (*resources, uri):
                 self._named.setdefault(address, placed)
 
-    def bundle(self, uri: str) -> JSONObject:
+    def bundle(self, uri: str, schema: JSONObject | None = None) -> JSONObject:
         """Return the schema of the file at `uri`, with all that it refers to inside of it.
 
-        References that lead to no schema of the library stay as they are: whoever compiles it will say so.
+        `schema` is one that is not of the library; it may still refer to those that are. References that
+        lead to no schema of the library stay as they are: whoever compiles it will say so.
         """
-        root = self._files[uri]
+        root = self._files[uri] if schema is None else _place(uri, schema)[0]
         needed: dict[str, JSONObject] = {}
         waiting = [root]
         whole: JSONObject = {}
@@ -56,7 +57,7 @@ class Bundler:
             if placed is root:
                 whole = schema
             for target in self._targets(placed):
-                if target is not root and target.address not in needed:
+                if target.address != root.address and target.address not in needed:
                     needed[target.address] = self._resolved(target)
                     waiting.append(target)
         if not needed:

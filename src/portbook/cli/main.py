@@ -19,6 +19,8 @@ _VERBS: Final = {
     "serve": "Serve tools over STDIO, HTTP or both.",
     "call": "Run one call through the boundary and print its result.",
     "tools": "List the tools that would be served.",
+    "validate": "Check files by their schemas.",
+    "diff": "Show what is different between two files, or whether a schema's change breaks.",
     "schema": "Show the official MCP schemas in force, or check one that would replace them.",
 }
 

@@ -90,6 +90,8 @@ class Node:
     same: list[Path] = field(default_factory=list[Path])
     parts: list[Path] = field(default_factory=list[Path])
     refs: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    targets: list[Path] = field(default_factory=list[Path])
+    """Where its references lead, once they are resolved; these are among `same`."""
 
     @property
     def steps(self) -> list[Path]:
@@ -209,6 +211,7 @@ class Document:
                     continue
                 waiting.extend(self._add(target))
                 node.same.append(target.path)
+                node.targets.append(target.path)
         return findings
 
     def outside(self) -> Iterator[tuple[Path, str]]:
