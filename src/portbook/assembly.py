@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final, Protocol
 
-from portbook.assets.library import Library, load_library
+from portbook.assets.library import Library, find_folders, load_library
 from portbook.assets.populate import Backend, BadBackend, backend_at
 from portbook.assets.posting import post
 from portbook.assets.toolset import ASSET_TOOLS, asset_tools
@@ -44,9 +43,6 @@ __all__ = [
 
 # An override is fetched before anything is served: long enough for a slow host, short enough to wait for.
 FETCH_S: Final = 10.0
-
-# Where the asset specification's schemas and examples lie, in a checkout that has them as a submodule.
-_SUBMODULE: Final = Path("libs/synesthetic-schemas")
 
 
 class _ClosableSink(Sink, Protocol):
@@ -192,16 +188,11 @@ def _catalog(settings: Settings, registry: SchemaRegistry) -> tuple[Catalog, lis
 
 def asset_library(settings: Settings) -> Library | None:
     """Return the schemas and examples that `settings` name, or None where the asset tools are not served."""
-    schemas = settings.asset_schemas or _if_there(_SUBMODULE / "jsonschema")
-    examples = settings.asset_examples or _if_there(_SUBMODULE / "examples")
+    schemas, examples = find_folders(settings.asset_schemas, settings.asset_examples)
     is_wanted = settings.assets_enabled
     if is_wanted is None:
         is_wanted = schemas is not None or examples is not None
     return load_library(schemas, examples) if is_wanted else None
-
-
-def _if_there(folder: Path) -> Path | None:
-    return folder if folder.is_dir() else None
 
 
 def _backend(settings: Settings) -> Backend | None:

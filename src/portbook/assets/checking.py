@@ -6,6 +6,7 @@ it. Any other is an asset, and is checked by the schema that it names or that wa
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import Final, NamedTuple
 
 from portbook.assets.files import CannotRead, read_file
 from portbook.assets.library import Library, Schema
-from portbook.assets.naming import named_schema
 from portbook.assets.positions import Span, locate, span_at
 from portbook.assets.schema_files import SchemaFiles
 from portbook.assets.validate import explain, without_reference
@@ -65,7 +65,7 @@ class Checker:
     def check(self, path: str) -> Report:
         """Return the report of one file."""
         try:
-            data = read_file(Path(path), MAX_BYTES)
+            data = read_file(path, MAX_BYTES)
         except CannotRead as reason:
             return Report(path, "", (Problem("", str(reason), None),), is_json=False)
         try:
@@ -75,7 +75,7 @@ class Checker:
         if path.endswith(".schema.json"):
             name, findings = "", self._check_schema(Path(path), document)
         else:
-            name, findings = self._check_asset(Path(path), document)
+            name, findings = self._check_asset(path, document)
         if not findings:
             return Report(path, name)
         spans = locate(data.decode(), {finding.pointer for finding in findings})
@@ -84,10 +84,10 @@ class Checker:
         problems.sort(key=lambda problem: (problem.span or _NOWHERE)[:2])
         return Report(path, name, tuple(problems))
 
-    def _check_asset(self, path: Path, asset: JSON) -> tuple[str, tuple[Finding, ...]]:
+    def _check_asset(self, path: str, asset: JSON) -> tuple[str, tuple[Finding, ...]]:
         schema = self.only
         if schema is None:
-            name = named_schema(asset, path.name, self.library.names)
+            name = self.library.schema_for(asset, os.path.basename(path))  # noqa: PTH119 - per file, and ten times faster
             schema = self.library.schema(name)
             if schema is None:
                 return name, (Finding("", f"meant for the schema {name[:60]!r}, which is not there", "", ""),)

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import math
 from operator import itemgetter
-from typing import cast
+from typing import Final, cast
 
-from portbook.canonical import canonical_bytes
+from portbook.canonical import is_same_json
 from portbook.model import JSON, JSONObject
 
 __all__ = ["diff", "diff_assets"]
+
+# Of these types, equal values are written alike.
+_PLAIN: Final = frozenset({str, int, bool, type(None)})
 
 
 def diff_assets(base: JSON, new: JSON) -> JSONObject:
@@ -45,11 +48,15 @@ def _compare(base: JSONObject, new: JSONObject, path: str, depth: int, patch: li
             patch.append({"op": "add", "path": _below(path, name), "value": value})
             continue
         old = base[name]
-        if type(value) is dict and type(old) is dict:
-            if not (looks_ahead and value == old and _is_same(old, value)):
-                _compare(old, value, _below(path, name), depth + 1, patch)
-        elif not _is_same(old, value):
-            patch.append({"op": "replace", "path": _below(path, name), "value": value})
+        kind = type(value)
+        if kind is type(old):
+            if kind is dict:
+                if not (looks_ahead and value == old and is_same_json(old, value)):
+                    _compare(cast("JSONObject", old), value, _below(path, name), depth + 1, patch)
+                continue
+            if value == old and (kind in _PLAIN or _is_same(old, value)):
+                continue
+        patch.append({"op": "replace", "path": _below(path, name), "value": value})
 
 
 def _is_same(base: JSON, new: JSON) -> bool:
@@ -57,7 +64,7 @@ def _is_same(base: JSON, new: JSON) -> bool:
     if type(base) is not type(new) or base != new:
         return False
     if isinstance(new, dict | list):  # Python holds 1, 1.0 and True to be equal inside of them
-        return canonical_bytes(base) == canonical_bytes(new)
+        return is_same_json(base, new)
     # So it does 0.0 and -0.0.
     return not isinstance(new, float) or math.copysign(1, new) == math.copysign(1, cast("float", base))
 

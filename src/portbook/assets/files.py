@@ -27,6 +27,8 @@ MAX_FILES: Final = 10_000
 # A pipe must not make us wait for somebody to write to it, nor a terminal become ours.
 _FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
+_CHUNK: Final = 65_536
+
 # A name that is not UTF-8 reaches Python with lone surrogates, which no JSON can hold.
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
@@ -81,7 +83,7 @@ def json_files(folder: Path) -> Iterator[Found]:
         os.close(root)
 
 
-def read_file(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
+def read_file(path: str | Path, limit: int = MAX_FILE_BYTES) -> bytes:
     """Return the bytes of one file that somebody named; links are followed wherever they lead.
 
     Raises `CannotRead` where it is missing, no regular file, or longer than `limit`.
@@ -138,12 +140,15 @@ def _read(descriptor: int, limit: int) -> bytes:
             raise CannotRead("not a regular file")
         if status.st_size > limit:
             raise CannotRead(f"larger than {limit} bytes")
-        with open(descriptor, "rb", closefd=False) as file:
-            data = file.read(limit + 1)
+        pieces = [os.read(descriptor, status.st_size + 1)]
+        size = len(pieces[0])
+        while pieces[-1] and size <= limit:  # until its end, which may have moved since
+            pieces.append(os.read(descriptor, _CHUNK))
+            size += len(pieces[-1])
     except OSError as error:
         raise CannotRead(f"cannot be read: {error.strerror}") from None
     finally:
         os.close(descriptor)
-    if len(data) > limit:  # it grew while it was read
+    if size > limit:
         raise CannotRead(f"larger than {limit} bytes")
-    return data
+    return b"".join(pieces) if len(pieces) > 2 else pieces[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import cast
+from typing import Final, cast
 
 from portbook.assets.bundling import Bundler
 from portbook.assets.files import CannotRead, json_files
@@ -21,7 +21,7 @@ from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
 from portbook.wire.parsing import parse
 
-__all__ = ["EMPTY", "Example", "Library", "Schema", "load_library"]
+__all__ = ["EMPTY", "Example", "Library", "Schema", "find_folders", "load_library"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,30 @@ class Library:
         """Return the names of all schemas."""
         return [schema.name for schema in self.schemas]
 
+    def schema_for(self, asset: JSON, path: str) -> str:
+        """Return the name of the schema that the asset in a file is meant for, whether it is there or not."""
+        said = asset.get("schema") if isinstance(asset, dict) else None
+        if isinstance(said, str) and said in self._schemas:
+            return said
+        return named_schema(asset, path, self.names)
+
 
 EMPTY = Library()
+
+# Where the asset specification's schemas and examples lie, in a checkout that has them as a submodule.
+_SUBMODULE: Final = Path("libs/synesthetic-schemas")
+
+
+def find_folders(schemas: Path | None, examples: Path | None) -> tuple[Path | None, Path | None]:
+    """Return the folders of a library: those that are named, else those of the submodule, if it is there."""
+    return (
+        schemas or _if_there(_SUBMODULE / "jsonschema"),
+        examples or _if_there(_SUBMODULE / "examples"),
+    )
+
+
+def _if_there(folder: Path) -> Path | None:
+    return folder if folder.is_dir() else None
 
 
 def load_library(schemas: Path | None, examples: Path | None) -> Library:

@@ -13,12 +13,10 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-from portbook.assembly import asset_library
 from portbook.assets.checking import Checker, Report
-from portbook.assets.library import Library, Schema, load_library
+from portbook.assets.library import Library, Schema, find_folders, load_library
 from portbook.cli.options import START_ERRORS, claim_stdout, say, settings_from, stop_with
 from portbook.cli.reports import FORMATS, summary
-from portbook.settings import Settings
 
 __all__ = ["command"]
 
@@ -75,8 +73,8 @@ def command(
     """
     out = claim_stdout()
     try:
-        settings = settings_from(config, None, None, **{"assets.enabled": True, "assets.schemas": schemas})
-        work = _Work(settings, schema)
+        settings = settings_from(config, None, None, **{"assets.schemas": schemas})
+        work = _Work(find_folders(settings.asset_schemas, None)[0], schema)
         seen = _stamps(work, paths) if watch else {}  # before the look at them: nothing is missed
         status = _check(work, paths, form, out)
         if watch:
@@ -90,12 +88,11 @@ def command(
 class _Work:
     """What a process needs to make a checker of its own."""
 
-    settings: Settings
+    schemas: Path | None
     schema: str | None
 
     def checker(self, *, is_loud: bool = False) -> Checker:
-        library = asset_library(self.settings)
-        assert library is not None
+        library = load_library(self.schemas, None)
         if is_loud:
             for warning in library.warnings:
                 say(f"warning: {warning}")
@@ -209,9 +206,8 @@ def _watch(seen: _Stamps, work: _Work, paths: tuple[Path, ...], form: str, out: 
 
 
 def _stamps(work: _Work, paths: tuple[Path, ...]) -> _Stamps:
-    schemas = work.settings.asset_schemas
     chosen = [Path(work.schema)] if work.schema is not None and Path(work.schema).is_file() else []
-    watched = (*paths, *chosen, *([schemas] if schemas is not None else []))
+    watched = (*paths, *chosen, *([work.schemas] if work.schemas is not None else []))
     return {name: _stamp(name) for name in _files(watched)}
 
 
