@@ -52,7 +52,8 @@ def _compare(base: JSONObject, new: JSONObject, path: str, depth: int, patch: li
         if kind is type(old):
             if kind is dict:
                 if not (looks_ahead and value == old and is_same_json(old, value)):
-                    _compare(cast("JSONObject", old), value, _below(path, name), depth + 1, patch)
+                    below = cast("tuple[JSONObject, JSONObject]", (old, value))
+                    _compare(*below, _below(path, name), depth + 1, patch)
                 continue
             if value == old and (kind in _PLAIN or _is_same(old, value)):
                 continue
