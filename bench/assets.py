@@ -63,7 +63,7 @@ def main() -> int:
     """Measure, print and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.assets", description=__doc__)
     parser.add_argument("--files", type=int, default=10_000, help="assets to check (default: 10000)")
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each (default: 5)")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each (default: 3)")
     parser.add_argument("--json", action="store_true", help="print data instead of a table")
     options = parser.parse_args()
     with TemporaryDirectory(prefix="portbook-bench-") as name:
@@ -112,7 +112,7 @@ def _asset(chance: random.Random, at: int) -> dict[str, Any]:
             "max": chance.random(),
             "unit": chance.choice(["Hz", "s"]),
         }
-        for n in range(chance.randrange(10, 30))
+        for n in range(chance.randrange(30, 60))
     ]
     if at % 100 == 0:
         parameters[0]["min"] = "none"

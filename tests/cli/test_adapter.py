@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +21,8 @@ from typing import Any
 import pytest
 
 from harness import ROOT, TESTS, environment, records
+from portbook.cli import adapter
+from portbook.settings import SETTINGS
 from portbook.version import __version__
 from portbook.wire.framing import MAX_FRAME_BYTES
 
@@ -146,6 +149,34 @@ def test_the_requirements_end_with_the_alias_in_editable_form() -> None:
     assert not [line for line in lines if "://" in line], "an address in the requirements"
 
 
+@pytest.mark.covers("004.exit.pytest")
+def test_the_tests_run_with_the_environment_that_the_requirements_make() -> None:
+    pinned = (ROOT / "requirements.txt").read_text().splitlines()
+    assert [line for line in pinned if line.startswith("pytest==")]
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "tests/assets"]
+    done = subprocess.run(command, capture_output=True, cwd=ROOT, env=environment(), timeout=120)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.covers("004.python")
+def test_the_oldest_python_is_the_specifications() -> None:
+    for name in ("pyproject.toml", "alias/pyproject.toml"):
+        assert tomllib.loads((ROOT / name).read_text())["project"]["requires-python"] == ">=3.11"
+
+
+@pytest.mark.covers("004.env")
+def test_the_variables_and_their_defaults_are_the_specifications() -> None:
+    assert adapter._READY_FILE == "/tmp/mcp.ready"
+    assert {
+        setting.env: setting.default for setting in SETTINGS if (setting.env or "").startswith("SYN_")
+    } == {
+        "SYN_SCHEMAS_DIR": None,
+        "SYN_EXAMPLES_DIR": None,
+        "SYN_BACKEND_URL": None,
+        "SYN_BACKEND_ASSETS_PATH": "/synesthetic-assets/",
+    }
+
+
 # -- over STDIO
 
 
@@ -227,6 +258,20 @@ def test_fifty_pipelined_requests_have_fifty_answers_in_order(folder: Path) -> N
     frames = [request(methods[at % 5], id=f"r{at}", asset={"name": "a"}) for at in range(50)]
     done = run(folder, stdin=b"".join(frames))
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [f"r{at}" for at in range(50)]
+
+
+@pytest.mark.covers("004.determinism")
+def test_the_same_messages_get_the_same_bytes_in_every_process(folder: Path) -> None:
+    asset = {"tone": {"pitch": "x"}, "b": 1, "a": 1}
+    frames = (
+        request("list_schemas")
+        + request("list_examples")
+        + request("validate_asset", asset=asset, schema="synesthetic-asset")
+        + request("diff_assets", base=asset, new={"tone": {}, "c": [1, 2]})
+    )
+    first, second = (run(folder, stdin=frames).stdout for _ in range(2))
+    assert first == second
+    assert first.count(b"\n") == 4
 
 
 @pytest.mark.covers("004.rpc.hygiene")
@@ -316,6 +361,7 @@ def test_a_folder_that_cannot_be_written_refuses_no_call(folder: Path) -> None:
 
 
 @pytest.mark.covers("004.ready.file")
+@pytest.mark.covers("004.ready.line")
 def test_the_ready_file_has_the_process_and_the_time_while_it_serves(folder: Path) -> None:
     ready = folder / "ready"
     with running(folder) as process:

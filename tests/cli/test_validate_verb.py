@@ -253,6 +253,12 @@ def test_watching_checks_again_when_a_file_changes(folder: Path) -> None:
         process.communicate()
 
 
+@pytest.mark.parametrize(("named", "shown"), [(".", "assets/bad.json"), ("assets/", "assets/bad.json")])
+def test_a_folder_is_shown_as_people_would_write_it(named: str, shown: str, folder: Path) -> None:
+    bad(folder)
+    assert validate(folder, named).out.decode().startswith(f"{shown}:3:12: ")
+
+
 def test_a_misspelt_setting_stops_it(folder: Path) -> None:
     (folder / "portbook.toml").write_text('[assets]\nschema = "x"\n')
     done = validate(folder, "assets")

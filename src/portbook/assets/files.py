@@ -27,8 +27,6 @@ MAX_FILES: Final = 10_000
 # A pipe must not make us wait for somebody to write to it, nor a terminal become ours.
 _FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
-_CHUNK: Final = 65_536
-
 # A name that is not UTF-8 reaches Python with lone surrogates, which no JSON can hold.
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
@@ -140,15 +138,14 @@ def _read(descriptor: int, limit: int) -> bytes:
             raise CannotRead("not a regular file")
         if status.st_size > limit:
             raise CannotRead(f"larger than {limit} bytes")
-        pieces = [os.read(descriptor, status.st_size + 1)]
-        size = len(pieces[0])
-        while pieces[-1] and size <= limit:  # until its end, which may have moved since
-            pieces.append(os.read(descriptor, _CHUNK))
-            size += len(pieces[-1])
+        data = os.read(descriptor, status.st_size + 1)
+        if len(data) != status.st_size:  # it is being written to, or larger than one read gives
+            with open(descriptor, "rb", closefd=False) as file:
+                data += file.read(limit + 1 - len(data))
     except OSError as error:
         raise CannotRead(f"cannot be read: {error.strerror}") from None
     finally:
         os.close(descriptor)
-    if size > limit:
+    if len(data) > limit:
         raise CannotRead(f"larger than {limit} bytes")
-    return b"".join(pieces) if len(pieces) > 2 else pieces[0]
+    return data

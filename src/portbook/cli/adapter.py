@@ -245,3 +245,7 @@ def _signals() -> tuple[int, ...]:
 
 def _warn(text: str) -> None:
     say(f"warning: {text}")
+
+
+if __name__ == "__main__":
+    main()

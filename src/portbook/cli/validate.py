@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import gc
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -119,6 +120,7 @@ def _check(work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> int:
     """Check everything once, print it, and return the exit status."""
     files = _files(paths)
     checker = work.checker(is_loud=True)
+    gc.disable()  # what is read is let go of at once; looking for circles in it takes a quarter of the time
     with _progress(len(files)) as advance:
         reports: list[Report] = []
         for report in _reports(work, checker, files):
@@ -141,7 +143,8 @@ def _files(paths: tuple[Path, ...]) -> list[str]:
         for where, folders, names in os.walk(path):
             folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
             visible = (name for name in sorted(names) if name.endswith(".json") and not name.startswith("."))
-            found.update(dict.fromkeys(str(Path(where, name)) for name in visible))
+            prefix = os.path.join(where, "").removeprefix("./")  # noqa: PTH118 - ends in a slash, once
+            found.update(dict.fromkeys(f"{prefix}{name}" for name in visible))
     return list(found)
 
 
@@ -179,6 +182,7 @@ def _reports(work: _Work, checker: Checker, files: list[str]) -> Iterator[Report
 def _prepare(work: _Work) -> None:
     global _checker  # noqa: PLW0603 - one for each process of the pool, made when it starts
     _checker = work.checker()
+    gc.disable()
 
 
 def _check_one(path: str) -> Report:
