@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portbook.canonical import NotJSON, canonical_bytes, fingerprint, json_bytes
+from portbook.canonical import NotJSON, canonical_bytes, fingerprint, is_same_json, json_bytes
 from portbook.wire.parsing import parse
 
 
@@ -266,3 +266,19 @@ def test_different_values_have_different_fingerprints(one: object, other: object
     assert (fingerprint(one) == fingerprint(other)) == (
         json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
     )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "verdict"),
+    [
+        ({"a": 1, "b": [2]}, {"b": [2], "a": 1}, True),
+        ({"a": 1}, {"a": 1.0}, False),
+        ([0], [False], False),
+        ([0.0], [-0.0], False),
+        ([2**64], [2**64], True),
+        ([2**64], [2**64 + 1], False),
+        (None, None, True),
+    ],
+)
+def test_two_values_are_the_same_where_json_writes_them_so(one: object, other: object, verdict: bool) -> None:
+    assert is_same_json(one, other) is verdict
