@@ -127,6 +127,17 @@ def test_files_that_cannot_be_used_are_named_with_the_reason_and_the_rest_is_ser
     assert [name for name, words in expected.items() if not said[name].startswith(words)] == []
 
 
+def test_two_schemas_with_one_id_are_both_served_and_said(write: Write, tmp_path: Path) -> None:
+    write("schemas/a.schema.json", {"$id": "https://schemas.example/x", "type": "string"})
+    write("schemas/b.schema.json", {"$id": "https://schemas.example/x", "type": "number"})
+    library = load_library(tmp_path / "schemas", None)
+    assert library.names == ["a", "b"]
+    assert [warning.rpartition("/")[2] for warning in library.warnings] == [
+        "b.schema.json: another schema has the same $id; references to it lead there"
+    ]
+    assert [schema.validator.allows(5) for schema in library.schemas] == [False, True]
+
+
 @pytest.mark.covers("004.sources.empty")
 def test_without_folders_there_is_nothing() -> None:
     assert load_library(None, None) == EMPTY

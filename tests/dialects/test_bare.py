@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conversing import STATELESS_META, Connection
-from harness import SAMPLE_TOOLS
+from harness import SAMPLE_TOOLS, http_server
 from portbook.assembly import assemble
 from portbook.boundary import Boundary
 from portbook.dialects.bare import Bare
@@ -121,6 +121,15 @@ def test_without_a_library_the_tools_are_not_served(tmp_path: Path) -> None:
     enabled = Connection(tmp_path, **{"assets.enabled": True})
     assert enabled.ask(request("list_schemas"))["result"] == {"ok": True, "schemas": []}
     assert enabled.ask(request("get_schema", name="x"))["result"] == {"ok": False, "reason": "not_found"}
+
+
+def test_a_tool_is_called_by_its_name_over_http(folder: Path) -> None:
+    (folder / "portbook.toml").write_text('[assets]\nschemas = "schemas"\n')
+    with http_server(cwd=folder) as server:
+        good = server.rpc(json.dumps(request("validate_asset", asset={"pitch": 1}, schema="tone")).encode())
+        bad = server.rpc(json.dumps(request("validate_asset", asset={})).encode())
+    assert (good.status, good.json["result"]) == (200, {"ok": True, "errors": []})
+    assert (bad.status, bad.json["result"]["reason"]) == (400, "validation_failed")
 
 
 @pytest.mark.parametrize("method", ["tools/list", "initialize", "ping"])

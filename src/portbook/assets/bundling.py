@@ -35,11 +35,14 @@ class Bundler:
         """Take schemas by the addresses of their files; of two with the same `$id`, the first has it."""
         self._files: dict[str, _Placed] = {}
         self._named: dict[str, _Placed] = {}
+        self.taken: dict[str, str] = {}
+        """Files with an `$id` that another has, each with that `$id`."""
         for uri, schema in schemas.items():
             placed, resources = _place(uri, schema)
             self._files[uri] = placed
             for address in (*resources, uri):
-                self._named.setdefault(address, placed)
+                if self._named.setdefault(address, placed) is not placed:
+                    self.taken.setdefault(uri, address)
 
     def bundle(self, uri: str, schema: JSONObject | None = None) -> JSONObject:
         """Return the schema of the file at `uri`, with all that it refers to inside of it.

@@ -124,6 +124,8 @@ def _compile(folder: Path, warnings: list[str]) -> list[tuple[str, Schema]]:
     compiled: list[tuple[str, Schema]] = []
     for path, document in documents.items():
         shown = _shown(folder, path)
+        if addresses[path] in bundler.taken:
+            warnings.append(f"{shown}: another schema has the same $id; references to it lead there")
         try:
             validator = validator_for(bundler.bundle(addresses[path]))
         except BadSchema as error:

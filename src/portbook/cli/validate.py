@@ -121,11 +121,12 @@ def _check(work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> int:
     files = _files(paths)
     checker = work.checker(is_loud=True)
     gc.disable()  # what is read is let go of at once; looking for circles in it takes a quarter of the time
+    reports: list[Report] = []
     with _progress(len(files)) as advance:
-        reports: list[Report] = []
         for report in _reports(work, checker, files):
             reports.append(report)
             advance()
+    gc.enable()
     click.echo(FORMATS[form](reports), out, nl=False)
     out.flush()
     say(summary(reports))
