@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, cast
 
+from portbook.assets.likeness import LABELS, Likeness, is_same_value, plain
 from portbook.assets.places import Place, Schema
 from portbook.canonical import canonical_bytes
 from portbook.model import JSON, JSONObject
@@ -23,15 +24,8 @@ _MAX_STEPS: Final = 20_000
 
 _TYPES: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 
-# Keywords that decide nothing by themselves. What is in no list here is no keyword at all.
-_SILENT: Final = frozenset(
-    {
-        "$id", "$schema", "$defs", "definitions", "$anchor", "$dynamicAnchor", "$comment", "$vocabulary",
-        "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
-        # decided together with another
-        "allOf", "$ref", "then", "else", "minContains", "maxContains",
-    }
-)  # fmt: skip
+# Keywords that decide nothing by themselves, or together with another. What is in no list is no keyword.
+_SILENT: Final = LABELS | {"allOf", "$ref", "then", "else", "minContains", "maxContains"}
 
 # Keywords that must stand in both in the same words, each with those that it is decided with.
 _OPAQUE: Final = {
@@ -297,65 +291,11 @@ class _Proof:
         return [cast("JSONObject", part) for part in found if isinstance(part, dict)]
 
     def _has_same(self, keyword: str, value: JSON, old: Place) -> bool:
-        return any(keyword in part and _same(part[keyword], value) for part in self._parts(old))
+        return any(keyword in part and is_same_value(part[keyword], value) for part in self._parts(old))
 
     def _is_same(self, new: Path, old: Path, keywords: tuple[str, ...] | None = None) -> bool:
         """Return whether two subschemas say the same, those of `keywords` alone where there are any."""
-        return _Likeness(self._new, self._old).holds(new, old, keywords)
-
-
-class _Likeness:
-    """Whether two subschemas say the same in the same words, and so do all that they refer to."""
-
-    def __init__(self, new: Schema, old: Schema) -> None:
-        self._new = new
-        self._old = old
-        self._assumed: set[tuple[Path, Path]] = set()
-
-    def holds(self, new: Path, old: Path, keywords: tuple[str, ...] | None = None) -> bool:
-        if (new, old) in self._assumed:
-            return True
-        ours, theirs = self._new.at(new), self._old.at(old)
-        if not isinstance(ours, dict) or not isinstance(theirs, dict):
-            return ours is theirs
-        if keywords is None:
-            self._assumed.add((new, old))
-            if not self._same_targets(new, old):
-                return False
-        left = _words(cast("JSONObject", ours), keywords)
-        right = _words(cast("JSONObject", theirs), keywords)
-        return left.keys() == right.keys() and all(
-            self._same_value((*new, name), (*old, name), left[name], right[name]) for name in left
-        )
-
-    def _same_targets(self, new: Path, old: Path) -> bool:
-        ours, theirs = self._new.targets(new), self._old.targets(old)
-        return len(ours) == len(theirs) and all(map(self.holds, ours, theirs))
-
-    def _same_value(self, new: Path, old: Path, left: JSON, right: JSON) -> bool:
-        if self._new.knows(new) and self._old.knows(old):
-            return self.holds(new, old)
-        if new[-1] == "$ref" and self._new.knows(new[:-1]) and self._new.targets(new[:-1]):
-            return True  # what they refer to was compared
-        if isinstance(left, dict) and isinstance(right, dict):
-            return left.keys() == right.keys() and all(
-                self._same_value((*new, name), (*old, name), left[name], right[name]) for name in left
-            )
-        if isinstance(left, list) and isinstance(right, list):
-            return len(left) == len(right) and all(
-                self._same_value((*new, at), (*old, at), left[at], right[at]) for at in range(len(left))
-            )
-        return _same(left, right)
-
-
-def _words(part: JSONObject, keywords: tuple[str, ...] | None) -> JSONObject:
-    """Return what a part says: by these keywords, or by all but its labels."""
-    is_meant = _LABELS.isdisjoint if keywords is None else set(keywords).issuperset
-    return {name: value for name, value in part.items() if is_meant((name,))}
-
-
-# What names or explains a schema, and says nothing of values.
-_LABELS: Final = _SILENT - {"allOf", "$ref", "then", "else", "minContains", "maxContains"}
+        return Likeness(self._new, self._old).holds(new, old, keywords)
 
 
 def _types_of(part: JSONObject) -> frozenset[str]:
@@ -383,22 +323,7 @@ def _kind(value: JSON) -> str:
 
 def _listed(part: JSONObject, keyword: str) -> frozenset[bytes]:
     listed = cast("list[JSON]", part[keyword]) if keyword == "enum" else [part[keyword]]
-    return frozenset(canonical_bytes(_plain(value)) for value in listed)
-
-
-def _plain(value: JSON) -> JSON:
-    """Return `value` with every whole number as an integer: 1 and 1.0 are the same to JSON Schema."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    return value
-
-
-def _same(left: JSON, right: JSON) -> bool:
-    return canonical_bytes(_plain(left)) == canonical_bytes(_plain(right))
+    return frozenset(canonical_bytes(plain(value)) for value in listed)
 
 
 def _bounds(part: JSONObject, keywords: tuple[str, ...], sign: int) -> list[tuple[float, bool]]:

@@ -8,7 +8,7 @@ an item can be reached. Pure: no I/O.
 from __future__ import annotations
 
 import functools
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 from urllib.parse import quote
 
 from portbook.canonical import fingerprint
@@ -26,14 +26,14 @@ Place: TypeAlias = "tuple[Path, ...]"
 class Schema:
     """One side of a comparison: a schema that refers to nothing outside of itself, and was compiled."""
 
+    root: Final[Place] = ((),)
+
     def __init__(self, bundle: JSONObject, whole: Validator) -> None:
         self.bundle = bundle
         self.whole = whole
         self._document = Document(bundle)
         self._document.resolve()
         self._validators: dict[Place, Validator | None] = {}
-
-    root: Place = ((),)
 
     def at(self, path: Path) -> Any:
         """Return the subschema at `path`."""
