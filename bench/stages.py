@@ -18,15 +18,18 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
 from portbook.assembly import assemble
-from portbook.audit import envelope_view
+from portbook.audit import Trail, envelope_view, execution_view
 from portbook.callers import Callers
 from portbook.canonical import json_bytes
 from portbook.clock import RandomIds, SystemClock
 from portbook.dialects.envelope import Envelope
+from portbook.envelope.request import REQUEST
 from portbook.executors.python import PythonExecutor
-from portbook.model import Arrival, Done, JSONObject
+from portbook.journal import Journal
+from portbook.model import Arrival, Done, JSONObject, Run
+from portbook.policy import Policy, Subject, decide
+from portbook.redaction import Redactor
 from portbook.settings import load_settings
-from portbook.sinks import JsonlSink
 from portbook.tools.registry import SchemaRegistry
 from portbook.wire.framing import LineSplitter
 from portbook.wire.jsonrpc import read_id
@@ -41,10 +44,12 @@ _CHUNK: Final = 1 << 16
 _INSIDE: Final = (
     "parse",
     "classify and read",
-    "caller, tool, arguments",
+    "caller, tool, policy",
+    "arguments",
     "execute",
     "result and answer",
-    "record",
+    "redaction",
+    "record, both views",
 )
 
 
@@ -62,23 +67,16 @@ def measure_stages(root: Path, message: bytes, *, loops: int) -> list[Stage]:
         path = _Path(root, Path(folder), message)
         try:
             per_chunk = _medians([path.split, path.write], loops // path.in_chunk + 3)
-            stages = [path.parse, path.read, path.arguments, path.execute, path.result, path.record]
+            before = [path.parse, path.read, path.decide, path.arguments]
+            stages = [*before, path.execute, path.result, path.redact, path.record]
             # The whole path takes its turn among them: what slows the machine down then slows both.
             *inside, whole = _medians([*stages, path.whole], loops)
         finally:
             path.close()
     split, write = (us / path.in_chunk for us in per_chunk)
-    names = (
-        "parse",
-        "classify and read",
-        "caller, tool, arguments",
-        "execute",
-        "result and answer",
-        "record",
-    )
     return [
         Stage("split", split),
-        *map(Stage, names, inside),
+        *map(Stage, _INSIDE, inside),
         Stage("write", write),
         Stage("between the stages", max(whole - sum(inside), 0.0)),
     ]
@@ -96,11 +94,14 @@ class _Path:
         )
         self._assembled = assemble(settings, is_exposed=False)
         self._arrival = Arrival("stdio", "stdio")
-        self._envelope = Envelope(SchemaRegistry().load_envelope())
-        self._callers = Callers()
-        self._executor = PythonExecutor(timeout_ms=1000, workers=1)
+        registry = SchemaRegistry()
+        self._envelope = Envelope(registry.load_envelope(), registry.load(REQUEST))
+        self._callers, self._policy, self._redactor = Callers(), Policy(), Redactor()
+        self._executor = PythonExecutor(workers=1)
         self._clock, self._ids = SystemClock(), RandomIds()
-        self._sink = JsonlSink(folder, "stages", started=self._clock.now(), run="stages", keep=1)
+        self._run = Run(1000, self._ids.name(b""))
+        self._sink = Journal(folder / "stages", started=self._clock.now(), run="stages", keep=1)
+        self._trail = Trail()
         self._nowhere = os.open(os.devnull, os.O_WRONLY)
 
         self._frame = message.rstrip(b"\n")
@@ -110,7 +111,7 @@ class _Path:
         tool = self._assembled.catalog.find("echo")
         assert tool is not None
         self._tool = tool
-        self._result = _finish(self._executor.execute(tool, self._call.arguments))
+        self._result = _finish(self._executor.execute(tool, self._call.arguments, self._run))
         self._done = Done(json_bytes(self._result))
         self.in_chunk = _CHUNK // len(message)
         self._chunk = message * self.in_chunk
@@ -119,7 +120,7 @@ class _Path:
     def close(self) -> None:
         os.close(self._nowhere)
         self._sink.close()
-        self._assembled.close()
+        _finish(self._assembled.close())
 
     def split(self) -> None:
         LineSplitter().feed(self._chunk)
@@ -132,30 +133,40 @@ class _Path:
         if self._envelope.recognises(self._message):
             self._call = self._envelope.read(self._message, identifier, self._arrival)
 
-    def arguments(self) -> None:
-        self._callers.identify(self._arrival.key)
+    def decide(self) -> None:
+        caller = self._callers.identify(self._arrival.key)
         self._assembled.catalog.find("echo")
+        spec, call = self._tool.spec, self._call
+        subject = Subject(
+            spec.name, spec.effect, caller.name, call.arguments, spec.input_schema, call.input_bytes
+        )
+        self._trail.decision = decide(self._policy, subject)
+
+    def arguments(self) -> None:
         self._tool.input.allows(self._call.arguments)
 
     def execute(self) -> None:
-        self._result = _finish(self._executor.execute(self._tool, self._call.arguments))
+        self._result = _finish(self._executor.execute(self._tool, self._call.arguments, self._run))
 
     def result(self) -> None:
         self._done = Done(json_bytes(self._result))
         self._tool.output.allows(self._result)
         self._envelope.write(self._done, self._id)
 
+    def redact(self) -> None:
+        self._redactor.might_touch(self._done.body)
+
     def record(self) -> None:
         started = self._clock.tick()
-        view = envelope_view(
-            self._call,
-            self._done,
-            self._ids.name(b""),
-            ts=self._clock.now(),
-            duration_ms=round((self._clock.tick() - started) * 1000, 3),
-            deterministic=False,
+        identity, ts = self._ids.name(b""), self._clock.now()
+        duration_ms = round((self._clock.tick() - started) * 1000, 3)
+        envelope = envelope_view(
+            self._call, self._done, identity, ts=ts, duration_ms=duration_ms, deterministic=False
         )
-        self._sink.write(view)
+        execution = execution_view(
+            self._call, self._done, identity, self._trail, ts=ts, latency_ms=duration_ms
+        )
+        self._sink.write(envelope, execution)
 
     def write(self) -> None:
         os.write(self._nowhere, b"\n".join(self._answers) + b"\n")

@@ -40,8 +40,9 @@ _TYPES: Final = {
     "switch": "true or false",
     "texts": "list of strings",
     "keys": "list of tables",
-    "mode": "enforce, warn or off",
     "address": "path or address",
+    "table": "table",
+    "tables": "list of tables",
 }
 
 # What to show for settings that have no default and are not plain paths.
@@ -49,14 +50,35 @@ _SAMPLES: Final = {
     "keys.required": "true",
     "assets.enabled": "true",
     "assets.backend_url": '"http://127.0.0.1:9000"',
+    "policy.allowed_domains": '["api.example.com", "127.0.0.1:9000", "*.example.net"]',
+    "policy.allowed_methods": '["GET", "POST"]',
+    "policy.max_payload_bytes": "65536",
+    "policy.max_execution_timeout_ms": "5000",
+    "policy.max_attempts": "3",
+    "policy.max_calls_per_minute": "600",
     "schema_override_uri": '"path/to/schema.json"',
     "schema_override_sha256": '"…"',
+}
+
+# Settings that are tables of their own.
+_TABLES: Final = {
+    "keys": ("[[keys.allow]]", 'name = "ada"', 'sha256 = "…"', 'tools = ["orders.*"]'),
+    "tables": (
+        "[[policy.rules]]",
+        'name = "large refunds need a person"',
+        'tools = ["refund"]',
+        'action = "ask"',
+        'where = { "/cents" = { minimum = 10000 } }',
+    ),
+    "table": ("[http.orders]", 'base_url = "http://127.0.0.1:9000"'),
 }
 
 # Read before there are settings, or not a setting at all.
 _OTHER_VARIABLES: Final = {
     "PORTBOOK_CONFIG": f"The settings file, where it is not `{CONFIG_NAME}` in the current folder.",
     "PORTBOOK_KEY": "The key of the caller, for `portbook serve --stdio` and `portbook call`.",
+    "PORTBOOK_OPERATOR_KEY": "The key of whoever decides on approvals over HTTP.",
+    "APIM_BASE_URL": "The base URL of every HTTP API that does not name its own.",
     "MCP_ENDPOINT": "The door of [`python -m mcp`](assets.md#python--m-mcp): `MCP_SOCKET_PATH`, `MCP_HOST` "
     "and `MCP_PORT` say where it is.",
     "MCP_READY_FILE": "The file that is there while `python -m mcp` serves.",
@@ -149,7 +171,7 @@ def _settings() -> list[str]:
         variable = f"`{setting.env}`" if setting.env else ""
         flag = f"`{_FLAGS[setting.key]}`" if setting.key in _FLAGS else ""
         anchor = re.sub(r"[^\w-]", "", setting.key)
-        link, kind = f"[`{setting.key}`](#{anchor})", _TYPES[setting.kind]
+        link, kind = f"[`{setting.key}`](#{anchor})", _type(setting)
         lines.append(f"| {link} | {kind} | {_default(setting)} | {variable} | {flag} |")
     for setting in SETTINGS:
         lines += ["", f"### {setting.key}", "", setting.meaning]
@@ -180,6 +202,10 @@ def _settings() -> list[str]:
     return lines
 
 
+def _type(setting: Setting) -> str:
+    return " or ".join(setting.choices) if setting.kind == "choice" else _TYPES[setting.kind]
+
+
 def _require_flags() -> None:
     known = {
         name
@@ -198,8 +224,8 @@ def _default(setting: Setting) -> str:
 
 def _value(setting: Setting) -> str:
     value: Any = setting.default
-    if isinstance(value, tuple):
-        return "[]"
+    if isinstance(value, tuple | dict):
+        return "[]" if isinstance(value, tuple) else "{}"
     return json.dumps(str(value) if setting.kind in ("path", "text") else value)
 
 
@@ -207,8 +233,8 @@ def _toml() -> Iterator[str]:
     section = ""  # what stands before the first section belongs to none
     for setting in SETTINGS:
         head, _, name = setting.key.rpartition(".")
-        if setting.kind == "keys":
-            yield from ("", f"# [[{setting.key}]]", '# name = "ada"', '# sha256 = "…"')
+        if setting.kind in _TABLES:
+            yield from ("", *(f"# {line}" for line in _TABLES[setting.kind]))
             continue
         if head != section:
             yield from ("", f"[{head}]")
@@ -251,14 +277,17 @@ def _reasons() -> list[str]:
         "the answer is JSON-RPC's own. The last column is how a call of an [asset tool](assets.md#messages)",
         "by its name ends: `reason` and what it says beside it; where it is empty, as JSON-RPC does.",
         "",
-        "| reason | stage | envelope | `data.reason` | MCP | HTTP | exit | asset tools |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| reason | stage | envelope | `data.reason` | MCP | REST | HTTP | exit | asset tools |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for reason, row in REASONS.items():
         detail = f"`{row.detail}`" if row.detail else ""
         link = f"[`{reason}`](#{reason.lower()})"
         bare = f"`{row.bare}`: {row.bare_detail}" if row.bare else ""
-        cells = (link, row.stage, f"`{row.canonical}`", detail, row.jsonrpc, row.http, row.exit, bare)
+        cells = (
+            link, row.stage, f"`{row.canonical}`", detail, row.jsonrpc, f"`{row.rest}`", row.http, row.exit,
+            bare,
+        )  # fmt: skip
         lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
     for reason, row in REASONS.items():
         lines += ["", f"### {reason}", "", row.sentence, "", *_told(reason, row)]
@@ -284,6 +313,8 @@ def _told(reason: Reason, row: Row) -> list[str]:
         lines = [f"- Answer: `{outside}`"]
     else:
         lines.append(f"- Answer to an MCP message: `{outside}`{_since(row)}")
+    retry = "retryable" if row.is_retryable else "not retryable"
+    lines.append(f"- Answer at `/execute`: `{row.rest}`, {retry}.")
     return [*lines, f"- HTTP status {row.http}; `portbook call` exits with {row.exit}."]
 
 

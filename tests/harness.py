@@ -6,14 +6,16 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
@@ -116,27 +118,39 @@ def _lower(headers: Any) -> dict[str, str]:
 
 @contextlib.contextmanager
 def http_server(
-    *options: str, cwd: Path, tools: tuple[str, ...] = (str(SAMPLE_TOOLS),)
+    *options: str,
+    cwd: Path,
+    tools: tuple[str, ...] = (str(SAMPLE_TOOLS),),
+    env: dict[str, str] | None = None,
+    stderr: IO[bytes] | None = None,
 ) -> Iterator[HttpServer]:
-    """`portbook serve --http` on a free port."""
+    """`portbook serve --http` on a free port; what it says once it serves goes to `stderr`, if given."""
     process = subprocess.Popen(
         [*PORTBOOK, "serve", "--http", "--port", "0", *options, *tools],
         cwd=cwd,
-        env=environment(),
+        env=env or environment(),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
     assert process.stderr is not None
+    listening: threading.Thread | None = None
     try:
         said = b""
         while not (found := re.search(rb"open (http://\S+)/ ", said)):
             line = process.stderr.readline()
             assert line, f"it did not start: {said.decode()}"
             said += line
+        if stderr is not None:
+            listening = threading.Thread(
+                target=shutil.copyfileobj, args=(process.stderr, stderr), daemon=True
+            )
+            listening.start()
         yield HttpServer(found[1].decode(), process)
     finally:
         process.terminate()
         process.wait(30)
+        if listening is not None:
+            listening.join(30)
         process.stderr.close()
 
 

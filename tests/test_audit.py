@@ -1,4 +1,4 @@
-"""The record of a call: its fields, their order, and what never stands in it."""
+"""The record of a call in its two views, and the intent: their fields, and what never stands in them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
-from portbook.audit import envelope_view
+from portbook.audit import Trail, envelope_view, execution_view, intent_view, without_secrets
 from portbook.clock import Identity
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
-from portbook.model import Arrival, Call, Context, Done, Outcome
+from portbook.model import Arrival, Call, Caller, Context, Done, Outcome
+from portbook.policy import Action, Decision
+from portbook.redaction import Redactor
+from portbook.tools.catalog import Catalog, Tool
+from portbook.tools.operation import HttpOperation
+from portbook.tools.spec import Effect, ToolSpec
 
 IDENTITY = Identity("request-id", "trace-id", "span-id")
 FIELDS = [
@@ -20,6 +25,15 @@ FIELDS = [
 METADATA = ["schemaVersion", "deterministic", "toolId", "promptId"]
 ERROR = ["code", "reason", "stage", "executed", "note", "violations"]
 VIOLATION = ["pointer", "schemaPointer", "keyword", "message"]
+EXECUTION = [
+    "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain", "method",
+    "agent_step", "attempt", "status_code", "latency_ms", "redaction_applied", "decision", "rule", "caller",
+    "approval_id", "effect", "input_bytes", "output_bytes",
+]  # fmt: skip
+INTENT = [
+    "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain", "method",
+    "agent_step", "attempt", "decision", "rule", "caller", "approval_id", "effect", "input_bytes",
+]  # fmt: skip
 
 
 def a_call(**changes: Any) -> Call:
@@ -162,3 +176,163 @@ def test_at_most_a_hundred_violations_are_recorded_and_they_are_the_first() -> N
 )
 def test_a_record_holds_no_argument_no_result_and_no_credential(outcome: Outcome) -> None:
     assert "canary" not in json.dumps(view(outcome))
+
+
+# --- the execution view, and the intent
+
+
+def a_tool(operation: HttpOperation | None = None) -> Tool:
+    spec = ToolSpec("docs.search", "", {}, True, Effect.WRITE, operation=operation)
+    found = Catalog([spec]).find("docs.search")
+    assert found is not None
+    return found
+
+
+OPERATION = HttpOperation("orders", "http://127.0.0.1:9000/api", "POST", "/orders/{id}")
+DECISION = Decision(Action.ASK, "a person", "portbook.toml:7", "", Reason.APPROVAL_REQUIRED)
+
+
+def a_trail(operation: HttpOperation | None = OPERATION) -> Trail:
+    return Trail(Caller("ada"), a_tool(operation), DECISION, "ticket-1", is_redacted=True)
+
+
+def execution(outcome: Outcome, call: Call | None = None, trail: Trail | None = None) -> Any:
+    return execution_view(
+        call or a_call(),
+        outcome,
+        IDENTITY,
+        trail or a_trail(),
+        ts="2026-01-02T03:04:05.678Z",
+        latency_ms=1.25,
+    )
+
+
+@pytest.mark.covers("002.log.fields")
+def test_the_execution_record_of_a_success() -> None:
+    context = Context(step_id=4, attempt=2, session="s-1")
+    record = execution(Done(b'{"hits":"canary-result"}'), a_call(context=context))
+    assert record == {
+        "timestamp": "2026-01-02T03:04:05.678Z",
+        "session_id": "s-1",
+        "trace_id": "trace-id",
+        "request_id": "request-id",
+        "tool_id": "mcp.tool:docs.search",
+        "endpoint": "http://127.0.0.1:9000/api/orders/{id}",
+        "domain": "127.0.0.1:9000",
+        "method": "POST",
+        "agent_step": 4,
+        "attempt": 2,
+        "status_code": 200,
+        "latency_ms": 1.25,
+        "redaction_applied": True,
+        "decision": "ask",
+        "rule": "a person (portbook.toml:7)",
+        "caller": "ada",
+        "approval_id": "ticket-1",
+        "effect": "write",
+        "input_bytes": 27,
+        "output_bytes": 24,
+    }
+    assert list(record) == EXECUTION
+
+
+@pytest.mark.covers("002.log.error-class")
+@pytest.mark.parametrize("kind", [Refused, Failed])
+@pytest.mark.parametrize("reason", list(Reason))
+def test_an_execution_record_has_an_error_class_where_it_ended_badly_and_only_there(
+    kind: type[Ending], reason: Reason
+) -> None:
+    ending: Any = kind(reason)
+    record = execution(ending)
+    assert (record["status_code"], record["error_class"]) == (REASONS[reason].http, reason.value)
+    assert record["output_bytes"] == 0
+    fields = [*EXECUTION]
+    fields.insert(fields.index("redaction_applied"), "error_class")
+    assert list(record) == fields
+
+
+def test_a_call_that_was_turned_away_at_once_met_nothing_on_its_way() -> None:
+    record = execution(Refused(Reason.NOT_JSON), a_call(tool=None, input_bytes=0), Trail())
+    met = ["tool_id", "endpoint", "domain", "method", "decision", "rule", "caller", "approval_id", "effect"]
+    assert {name: record[name] for name in met} == dict.fromkeys(met)
+    assert record["redaction_applied"] is False
+
+
+def test_a_function_has_no_endpoint_no_domain_and_no_method() -> None:
+    record = execution(Done(b"1"), trail=a_trail(None))
+    assert (record["endpoint"], record["domain"], record["method"]) == (None, None, None)
+
+
+def test_the_session_is_the_calls_own_or_else_the_transports() -> None:
+    arrival = Arrival("http", "/rpc", session="of the transport")
+    own = a_call(arrival=arrival, context=Context(session="its own"))
+    assert execution(Done(b"1"), own)["session_id"] == "its own"
+    assert execution(Done(b"1"), a_call(arrival=arrival))["session_id"] == "of the transport"
+    assert execution(Done(b"1"))["session_id"] is None
+
+
+@pytest.mark.covers("002.log.intent")
+def test_an_intent_says_what_is_about_to_run_as_its_outcome_will() -> None:
+    call = a_call(context=Context(step_id=4, attempt=2, session="s-1"))
+    intent = intent_view(call, IDENTITY, a_trail(), ts="2026-01-02T03:04:05.678Z")
+    assert list(intent) == INTENT
+    outcome = execution(Done(b"1"), call)
+    assert intent == {name: outcome[name] for name in INTENT}
+
+
+@pytest.mark.parametrize(
+    "outcome", [Done(b'"canary-result"'), Refused(Reason.BAD_ARGUMENTS)], ids=["ok", "no"]
+)
+def test_neither_view_holds_an_argument_a_result_or_a_credential(outcome: Outcome) -> None:
+    assert "canary" not in json.dumps(execution(outcome))
+    assert "canary" not in json.dumps(intent_view(a_call(), IDENTITY, a_trail(), ts=""))
+
+
+FORGERY = '1"}\n{"status":"ok"}\x1b[2J\u202e\u2028'
+
+
+def test_what_a_caller_says_of_itself_forges_no_line_in_either_view() -> None:
+    context = Context(FORGERY, FORGERY, FORGERY, 1, FORGERY, FORGERY)
+    call = a_call(context=context, method=FORGERY)
+    envelope, executed = view(Done(b"1"), call), execution(Done(b"1"), call)
+    said = [envelope[name] for name in ("agentId", "taskId", "stepId", "method")]
+    said += [envelope["metadata"]["promptId"], executed["session_id"], executed["agent_step"]]
+    assert all(text.isprintable() and text.isascii() for text in said)
+    assert all(r"\x1b" in text.lower() or r"\u001b" in text.lower() for text in said)
+
+
+def test_what_a_caller_says_of_itself_is_shortened() -> None:
+    record = execution(Done(b"1"), a_call(context=Context(session="x" * 5000)))
+    assert len(record["session_id"]) < 300
+
+
+SECRET = "canary_4711"
+REDACTOR = Redactor(secrets=[SECRET])
+
+
+def test_what_a_sender_says_of_itself_is_recorded_without_secrets() -> None:
+    said = f"it is {SECRET}"
+    call = a_call(
+        arrival=Arrival("http", "/rpc", session=said),
+        method=said,
+        tool=SECRET,
+        context=Context(said, said, said, 3, said, said, said),
+        flaw=Refused(Reason.BAD_ENVELOPE),
+    )
+    clean = without_secrets(call, Trail(), REDACTOR)
+    assert SECRET not in json.dumps([view(Done(b"1"), clean), execution(Done(b"1"), clean, Trail())])
+    assert clean.context == Context(*["it is [redacted]"] * 3, 3, *["it is [redacted]"] * 3)  # type: ignore[arg-type]
+    without_session = call._replace(context=Context())
+    shown = execution(Done(b"1"), without_secrets(without_session, Trail(), REDACTOR), Trail())
+    assert shown["session_id"] == "it is [redacted]"
+
+
+def test_a_call_that_says_nothing_of_itself_is_recorded_as_it_is() -> None:
+    call = a_call()
+    assert without_secrets(call, a_trail(), REDACTOR) is call
+
+
+def test_the_name_of_a_tool_that_there_is_stays_as_it_is() -> None:
+    call = a_call(tool=SECRET)
+    assert without_secrets(call, a_trail(), REDACTOR).tool == SECRET
+    assert without_secrets(call, Trail(), REDACTOR).tool == "[redacted]"

@@ -8,13 +8,20 @@ from typing import Any
 
 import pytest
 
-from portbook.callers import ANONYMOUS, AllowedKey, Callers
+from portbook.callers import ANONYMOUS, OPERATOR, AllowedKey, Callers, digest_of_key
 from portbook.errors import Reason, Refused
+from portbook.model import Caller
 
 
 def allow(name: str, key: str, *, upper: bool = False) -> AllowedKey:
     digest = hashlib.sha256(key.encode()).hexdigest()
     return AllowedKey(name, digest.upper() if upper else digest)
+
+
+def refusal(ask: Any, key: str | None) -> Refused:
+    with pytest.raises(Refused) as raised:
+        ask(key)
+    return raised.value
 
 
 ONE = [allow("ada", "ada's key")]
@@ -69,19 +76,18 @@ def test_a_key_tells_its_owner_or_the_call_is_refused(
     if owner is not REFUSED:
         assert callers.identify(presented).name == owner
         return
-    with pytest.raises(Refused) as raised:
-        callers.identify(presented)
-    assert raised.value.reason is Reason.UNAUTHORIZED
-    assert (raised.value.findings, raised.value.note) == ((), None)
+    refused = refusal(callers.identify, presented)
+    assert refused.reason is Reason.UNAUTHORIZED
+    assert (refused.findings, refused.note, refused.details) == ((), None, {})
 
 
 def test_without_anything_said_no_key_is_required_and_everybody_is_anonymous() -> None:
     assert Callers().identify("anything") is ANONYMOUS
 
 
-@pytest.mark.parametrize("presented", ["first", "third", "wrong", None])
-def test_every_configured_key_is_compared_so_that_timing_tells_nothing(
-    presented: str | None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("presented", ["first", "third", "wrong", ""])
+def test_every_configured_and_stored_key_is_compared_so_that_timing_tells_nothing(
+    presented: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared: list[str] = []
     real = hmac.compare_digest
@@ -93,13 +99,70 @@ def test_every_configured_key_is_compared_so_that_timing_tells_nothing(
     monkeypatch.setattr(hmac, "compare_digest", counting)
     keys = [allow(name, name) for name in ("first", "second", "third")]
     try:
-        Callers(keys, required=True).identify(presented)
+        Callers(keys[:2], required=True, stored=lambda: (keys[2],)).identify(presented)
     except Refused:
-        assert presented in ("wrong", None)
+        assert presented in ("wrong", "")
     assert compared == [key.sha256 for key in keys]
 
 
 def test_a_key_itself_is_kept_nowhere() -> None:
-    callers = Callers([allow("ada", "ada's key")], required=True)
+    callers = Callers([allow("ada", "ada's key")], required=True, operator_key="the operator's key")
     callers.identify("ada's key")
-    assert "ada's key" not in repr([getattr(callers, name) for name in Callers.__slots__])
+    callers.identify_operator("the operator's key")
+    kept = repr([getattr(callers, name) for name in Callers.__slots__])
+    assert "ada's key" not in kept
+    assert "the operator's key" not in kept
+
+
+def test_a_key_is_for_the_tools_that_it_names() -> None:
+    key = AllowedKey("ada", digest_of_key("ada's key"), ("orders.*", "look"))
+    assert Callers([key]).identify("ada's key") == Caller("ada", ("orders.*", "look"))
+    assert Callers(ONE).identify("ada's key").tools == ("*",)
+
+
+def test_stored_keys_are_asked_for_at_every_call_so_that_a_revoked_one_is_refused_at_once() -> None:
+    stored = {"bob": allow("bob", "bob's key")}
+    callers = Callers(ONE, required=True, stored=lambda: tuple(stored.values()))
+    assert [callers.identify(key).name for key in ("ada's key", "bob's key")] == ["ada", "bob"]
+    stored.clear()
+    assert callers.identify("ada's key").name == "ada"
+    assert refusal(callers.identify, "bob's key").reason is Reason.UNAUTHORIZED
+
+
+def test_a_stored_key_is_a_key_like_a_configured_one_so_that_a_wrong_one_is_refused() -> None:
+    callers = Callers(stored=lambda: (allow("bob", "bob's key"),))
+    assert callers.identify(None) is ANONYMOUS
+    assert refusal(callers.identify, "wrong").reason is Reason.UNAUTHORIZED
+
+
+OPERATORS_KEY = "the operator's key"
+
+
+@pytest.mark.covers("002.callers.operator")
+@pytest.mark.parametrize("required", [False, True])
+@pytest.mark.parametrize("configured", [[], ONE], ids=["no keys", "a key"])
+def test_an_operators_key_is_not_a_callers_key_and_the_other_way_round(
+    required: bool, configured: list[AllowedKey]
+) -> None:
+    callers = Callers(configured, required=required, operator_key=OPERATORS_KEY)
+    assert callers.identify_operator(OPERATORS_KEY) is OPERATOR
+    assert refusal(callers.identify, OPERATORS_KEY).reason is Reason.UNAUTHORIZED
+    for key in ("ada's key", "wrong", "", None, digest_of_key(OPERATORS_KEY)):
+        assert not callers.is_operator(key)
+        assert refusal(callers.identify_operator, key).reason is Reason.UNAUTHORIZED
+
+
+def test_an_operators_key_that_was_allowed_as_a_callers_too_makes_no_calls() -> None:
+    callers = Callers([allow("ada", OPERATORS_KEY)], operator_key=OPERATORS_KEY)
+    assert refusal(callers.identify, OPERATORS_KEY).reason is Reason.UNAUTHORIZED
+
+
+@pytest.mark.parametrize("operator_key", [None, ""])
+def test_without_an_operators_key_nobody_is_the_operator(operator_key: str | None) -> None:
+    callers = Callers(operator_key=operator_key)
+    for key in ("", "anything", None):
+        assert refusal(callers.identify_operator, key).reason is Reason.UNAUTHORIZED
+
+
+def test_the_operator_sees_no_tools() -> None:
+    assert OPERATOR.tools == ()

@@ -9,14 +9,24 @@ import decimal
 import hashlib
 import json
 import math
+import struct
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+import rfc8785
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from portbook.canonical import NotJSON, canonical_bytes, fingerprint, is_same_json, json_bytes
+from portbook.canonical import (
+    NotJSON,
+    canonical_bytes,
+    digest,
+    fingerprint,
+    is_same_json,
+    jcs_bytes,
+    json_bytes,
+)
 from portbook.wire.parsing import parse
 
 
@@ -158,7 +168,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("write", [json_bytes, canonical_bytes, fingerprint])
+@pytest.mark.parametrize("write", [json_bytes, canonical_bytes, fingerprint, jcs_bytes, digest])
 @pytest.mark.parametrize("value", REFUSED)
 def test_what_json_cannot_hold_is_refused_wherever_it_stands(
     value: object, write: Callable[[object], object]
@@ -282,3 +292,115 @@ def test_different_values_have_different_fingerprints(one: object, other: object
 )
 def test_two_values_are_the_same_where_json_writes_them_so(one: object, other: object, verdict: bool) -> None:
     assert is_same_json(one, other) is verdict
+
+
+# --- RFC 8785
+
+
+@pytest.mark.parametrize(
+    ("bits", "written"),
+    [  # RFC 8785, appendix B
+        ("0000000000000000", "0"),
+        ("8000000000000000", "0"),
+        ("0000000000000001", "5e-324"),
+        ("8000000000000001", "-5e-324"),
+        ("7fefffffffffffff", "1.7976931348623157e+308"),
+        ("ffefffffffffffff", "-1.7976931348623157e+308"),
+        ("4340000000000000", "9007199254740992"),
+        ("c340000000000000", "-9007199254740992"),
+        ("4430000000000000", "295147905179352830000"),
+        ("44b52d02c7e14af5", "9.999999999999997e+22"),
+        ("44b52d02c7e14af6", "1e+23"),
+        ("44b52d02c7e14af7", "1.0000000000000001e+23"),
+        ("444b1ae4d6e2ef4e", "999999999999999700000"),
+        ("444b1ae4d6e2ef4f", "999999999999999900000"),
+        ("444b1ae4d6e2ef50", "1e+21"),
+        ("3eb0c6f7a0b5ed8c", "9.999999999999997e-7"),
+        ("3eb0c6f7a0b5ed8d", "0.000001"),
+        ("41b3de4355555553", "333333333.3333332"),
+        ("41b3de4355555554", "333333333.33333325"),
+        ("41b3de4355555555", "333333333.3333333"),
+        ("41b3de4355555556", "333333333.3333334"),
+        ("41b3de4355555557", "333333333.33333343"),
+        ("becbf647612f3696", "-0.0000033333333333333333"),
+        ("43143ff3c1cb0959", "1424953923781206.2"),
+    ],
+)
+def test_a_double_is_written_as_the_rfc_lists_it(bits: str, written: str) -> None:
+    assert jcs_bytes(struct.unpack(">d", bytes.fromhex(bits))[0]).decode() == written
+
+
+def test_keys_are_in_the_order_of_their_utf_16_code_units() -> None:
+    # RFC 8785, 3.2.3: the emoji's first code unit is D83D, before FB33; by code points it would come after.
+    keys = {"\u20ac": 1, "\r": 2, "\ufb33": 3, "1": 4, "\U0001f600": 5, "\u0080": 6, "\u00f6": 7}
+    assert list(json.loads(jcs_bytes(keys))) == ["\r", "1", "\x80", "ö", "€", "😀", "\ufb33"]
+    assert jcs_bytes([{"b": {}, "😀": [], "": 1.0}]) == '[{"":1,"b":{},"😀":[]}]'.encode()
+
+
+def test_strings_are_escaped_as_the_rfc_says_on_both_ways_through_the_writer() -> None:
+    text = "".join(map(chr, range(0x80))) + "\u2028é"
+    assert jcs_bytes([text, 1]) == rfc8785.dumps([text, 1])
+    assert jcs_bytes([text, 1.5]) == rfc8785.dumps([text, 1.5])
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        (2**53 - 1, b"9007199254740991"),
+        (2**53, b"9007199254740992"),
+        (-(2**53), b"-9007199254740992"),
+        (10**20, b"100000000000000000000"),
+        (-123456789012345680000, b"-123456789012345680000"),
+        (10**22, b"1e+22"),
+    ],
+)
+def test_an_integer_beyond_2_to_the_53_is_written_where_the_form_spells_exactly_it(
+    number: int, written: bytes
+) -> None:
+    assert jcs_bytes(number) == jcs_bytes(float(number)) == written
+
+
+@pytest.mark.parametrize(
+    "number", [2**53 + 1, -(2**53) - 1, 2**60, 1234567890123456789, 2**64 - 1, 10**23 + 1, 10**400]
+)
+def test_an_integer_that_would_be_rounded_has_no_digest(number: int) -> None:
+    for value in (number, [number], {"a": {"b": number}}):
+        with pytest.raises(NotJSON, match="write it as a string"):
+            digest(value)
+    assert json_bytes(number) == b"%d" % number
+
+
+doubles = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+safe = made_of(st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | doubles.map(float) | text)
+
+
+@settings(deadline=None, max_examples=300)
+@given(safe)
+@example([{"\uffff": 1, "\U00010000": 2}])
+@example(["12345678901234567", ",1.5", "[1e5"])
+@example([-0.0, 1e21, 1e-7, 123456789012345680000.0])
+def test_the_form_is_that_of_another_implementation(value: Any) -> None:
+    written = jcs_bytes(value)
+    assert written == rfc8785.dumps(value)
+    assert digest(value) == hashlib.sha256(written).hexdigest()
+    assert jcs_bytes(parse(written)) == written
+
+
+@settings(deadline=None)
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_is_read_again_as_itself(number: float) -> None:
+    assert float(jcs_bytes(number)) == number
+
+
+@settings(deadline=None)
+@given(
+    st.integers() | st.integers(1, 999).flatmap(lambda head: st.integers(0, 40).map(lambda n: head * 10**n))
+)
+def test_of_any_integer_there_is_the_exact_form_or_none(number: int) -> None:
+    try:
+        written = jcs_bytes([number])
+    except NotJSON:
+        assert abs(number) > 2**53
+    else:
+        assert written == rfc8785.dumps([float(number)])
+        assert decimal.Decimal(written[1:-1].decode()) == number

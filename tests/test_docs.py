@@ -107,15 +107,17 @@ def test_the_settings_file_that_is_shown_holds_the_defaults(tmp_path: Path) -> N
     assert set(tomllib.loads(shown)) == {
         setting.key.partition(".")[0]
         for setting in SETTINGS
-        if "." in setting.key or setting.default is not None
+        if "." in setting.key or (setting.default is not None and setting.kind != "table")
     }
     config = tmp_path / CONFIG_NAME
     config.write_text(shown, "utf-8")
     loaded = load_settings(config, {}, {}, tmp_path)
     for setting in SETTINGS:
         name, value = setting.key.rpartition(".")[2], getattr(loaded, setting.field)
-        assert value == (tmp_path / setting.default if setting.field == "log_dir" else setting.default)
-        assert re.search(rf"^(# )?({name} = |\[\[{re.escape(setting.key)}\]\])", shown, re.MULTILINE), name
+        is_relative = setting.kind == "path" and setting.default is not None
+        assert value == (tmp_path / setting.default if is_relative else setting.default)
+        written = rf"^(# )?({name} = |\[\[{re.escape(setting.key)}\]\]|\[{re.escape(setting.key)}\.)"
+        assert re.search(written, shown, re.MULTILINE), name
 
 
 def test_every_reason_and_code_is_documented() -> None:
@@ -135,8 +137,14 @@ def _properties(schema: Any) -> Iterator[str]:
 
 
 def test_every_property_of_the_contract_schemas_is_documented() -> None:
-    for schema, page in (("envelope", "envelope.md"), ("tool_io", "contract-schemas.md")):
-        document = json.loads((ROOT / f"codex/specs/schemas/{schema}.schema.json").read_text("utf-8"))
+    pages = {
+        "envelope.schema.json": "envelope.md",
+        "execute.schema.json": "rest.md",
+        "tool_io.schema.json": "contract-schemas.md",
+    }
+    for path in sorted((ROOT / "codex/specs/schemas").glob("*.json")):
+        page = pages.get(path.name, "result-envelope.md")
+        document = json.loads(path.read_text("utf-8"))
         names = set(_properties(document))
         assert names
         assert {name for name in names if not re.search(rf"`(\w+\.)*{re.escape(name)}`", read(page))} == set()

@@ -30,6 +30,25 @@ JSONRPC_NUMBERS = {-32700, -32600, -32601, -32602, -32603, -32022}
 # Of `portbook call`: the kind of error tells the exit status, whatever the reason.
 EXITS = {"INTERNAL_ERROR": 1, "INVALID_INPUT": 2, "UNAUTHORIZED": 3, "NOT_FOUND": 4, "INVALID_OUTPUT": 5}
 
+# The one number of our own that the design fixes by itself, for clients to know it by.
+FIXED_NUMBERS = {Reason.APPROVAL_REQUIRED: -31428}
+
+# Of `POST /execute`: the code of each reason; several reasons share one where a client would do the same.
+REST = {
+    "POLICY_VIOLATION": {"FRAME_TOO_LARGE", "POLICY_VIOLATION", "PAYLOAD_TOO_LARGE", "APPROVAL_REFUSED"},
+    "APPROVAL_REQUIRED": {"APPROVAL_REQUIRED"},
+    "RATE_LIMITED": {"RATE_LIMITED"},
+    "UPSTREAM_ERROR": {"UPSTREAM_ERROR"},
+    "TIMEOUT": {"TIMEOUT"},
+    "BUSY": {"BUSY"},
+}
+
+# What only an operator who decides is told: no such approval, and too late for that.
+OPERATORS_STATUSES = {404, 409}
+
+# What may end better another time without anything being changed.
+RETRYABLE = {"FRAME_TOO_SLOW", "RATE_LIMITED", "APPROVAL_REQUIRED", "BUSY", "TIMEOUT"}
+
 every_reason = pytest.mark.parametrize("reason", list(Reason))
 every_code = pytest.mark.parametrize("code", list(CONTRACT))
 
@@ -42,7 +61,8 @@ def test_every_reason_has_one_row_and_every_row_a_reason() -> None:
 @every_reason
 def test_every_column_of_a_row_is_filled(reason: Reason) -> None:
     row = REASONS[reason]
-    empty = {field.name for field in dataclasses.fields(Row) if getattr(row, field.name) in ("", None, 0)}
+    columns = {field.name for field in dataclasses.fields(Row)} - {"is_retryable"}
+    empty = {name for name in columns if getattr(row, name) in ("", None, 0)}
     assert empty <= {"detail", "told_to_model_since", "bare", "bare_detail"}
     # The asset specification's reasons are a closed set; what is no request at all has none of them.
     assert row.bare in ("", "validation_failed", "backend_error", "unsupported")
@@ -52,10 +72,31 @@ def test_every_column_of_a_row_is_filled(reason: Reason) -> None:
     assert re.fullmatch(r"[A-Z][^{}]{20,}\.", row.sentence)
     assert row.canonical in CONTRACT
     assert re.fullmatch(r"([A-Z]+(_[A-Z]+)*)?", row.detail)
-    assert row.jsonrpc in JSONRPC_NUMBERS or row.jsonrpc == -31000 - row.http
+    assert row.jsonrpc in JSONRPC_NUMBERS or row.jsonrpc == FIXED_NUMBERS.get(reason, -31000 - row.http)
     assert row.told_to_model_since in ("", *PINS)
     assert 400 <= row.http <= 599
     assert row.exit == EXITS[row.canonical]
+    assert type(row.is_retryable) is bool
+
+
+@pytest.mark.covers("002.error.codes")
+def test_a_rest_code_of_its_own_or_the_canonical_one_and_denials_share_one() -> None:
+    found: dict[str, set[str]] = {}
+    for reason, row in REASONS.items():
+        found.setdefault(row.rest, set()).add(reason.value)
+    assert {code: reasons for code, reasons in found.items() if code not in CONTRACT} == REST
+    assert all(row.rest in (row.canonical, *REST) for row in REASONS.values())
+
+
+@pytest.mark.covers("002.error.retryable")
+def test_what_may_end_better_another_time_is_retryable_and_nothing_else() -> None:
+    assert {reason.value for reason, row in REASONS.items() if row.is_retryable} == RETRYABLE
+
+
+@pytest.mark.parametrize("stage", [Stage.DECIDE, Stage.APPROVE])
+def test_what_policy_or_a_person_says_of_a_call_is_told_to_the_model_in_every_revision(stage: Stage) -> None:
+    rows = [row for row in REASONS.values() if row.stage is stage and row.http not in OPERATORS_STATUSES]
+    assert {row.told_to_model_since for row in rows} == {min(PINS)}
 
 
 @every_reason
@@ -122,9 +163,37 @@ def test_an_ending_carries_its_reason_and_says_nothing_else(kind: type[Ending]) 
     assert str(ending) == "BAD_ARGUMENTS"
 
 
-def test_an_ending_without_more_has_no_findings_and_no_note() -> None:
+def test_an_ending_without_more_has_no_findings_no_note_and_no_details() -> None:
     ending = Refused(Reason.UNKNOWN_TOOL)
-    assert (ending.findings, ending.note) == ((), None)
+    assert (ending.findings, ending.note, ending.details) == ((), None, {})
+
+
+@pytest.mark.parametrize("kind", [Refused, Failed])
+@pytest.mark.parametrize(
+    ("reason", "said", "expected"),
+    [
+        (Reason.TIMEOUT, None, True),
+        (Reason.TIMEOUT, False, False),
+        (Reason.UPSTREAM_ERROR, None, False),
+        (Reason.UPSTREAM_ERROR, True, True),
+    ],
+)
+def test_an_ending_is_retryable_as_its_reason_is_unless_its_maker_knows_better(
+    kind: type[Ending], reason: Reason, said: bool | None, expected: bool
+) -> None:
+    assert kind(reason, is_retryable=said).is_retryable is expected
+
+
+def test_details_are_kept_as_they_were_told() -> None:
+    assert Failed(Reason.UPSTREAM_ERROR, details={"upstream_status": 503}).details == {"upstream_status": 503}
+
+
+@pytest.mark.parametrize(
+    ("stage", "expected"),
+    [(stage, stage not in (Stage.EXECUTE, Stage.RESULT, Stage.RECORD)) for stage in Stage],
+)
+def test_the_sender_can_mend_what_is_found_before_its_tool_runs(stage: Stage, expected: bool) -> None:
+    assert stage.is_senders_fault is expected
 
 
 def test_refused_and_failed_are_endings_and_never_each_other() -> None:

@@ -1,4 +1,4 @@
-"""Every example runs over STDIO and answers what its README shows."""
+"""Every example that serves tools answers what its README shows; test_readme follows the others."""
 
 from __future__ import annotations
 
@@ -11,39 +11,41 @@ from pathlib import Path
 
 import pytest
 
+from gateways import gateway_of
 from test_readme import Terminal, steps
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FOLDERS = sorted(path.parent for path in EXAMPLES.glob("*/README.md"))
+SERVED = [folder for folder in FOLDERS if (folder / "calls.jsonl").is_file()]
 
 _SHOWN = re.compile(
     r"^```console\n\$ portbook serve --stdio < calls\.jsonl\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
 
 
-def test_every_example_has_a_readme_a_config_and_calls() -> None:
+def test_every_example_has_a_readme_and_what_serves_tools_has_a_config_and_calls() -> None:
     folders = sorted(path for path in EXAMPLES.iterdir() if path.is_dir() and path.name != "__pycache__")
     assert folders == FOLDERS
-    assert [(folder / "portbook.toml").is_file() for folder in folders] == [True] * len(folders)
-    assert [(folder / "calls.jsonl").is_file() for folder in folders] == [True] * len(folders)
+    assert [folder for folder in folders if (folder / "portbook.toml").is_file()] == SERVED
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", SERVED, ids=lambda folder: folder.name)
 def test_an_example_answers_what_its_readme_shows(folder: Path, tmp_path: Path) -> None:
     shown = _SHOWN.findall((folder / "README.md").read_text("utf-8"))
     assert len(shown) == 1, "a README shows the answers to its calls once"
-    ignored = shutil.ignore_patterns("runs", "__pycache__")
+    ignored = shutil.ignore_patterns("runs", "__pycache__", "portbook.db*")
     copy = Path(shutil.copytree(folder, tmp_path / folder.name, ignore=ignored))
 
-    served = subprocess.run(
-        [sys.executable, "-m", "portbook", "serve", "--stdio"],
-        input=(copy / "calls.jsonl").read_bytes(),
-        capture_output=True,
-        cwd=copy,
-        env={name: value for name, value in os.environ.items() if not name.startswith("PORTBOOK_")},
-        timeout=60,
-        check=False,
-    )
+    with gateway_of(copy):
+        served = subprocess.run(
+            [sys.executable, "-m", "portbook", "serve", "--stdio"],
+            input=(copy / "calls.jsonl").read_bytes(),
+            capture_output=True,
+            cwd=copy,
+            env={name: value for name, value in os.environ.items() if not name.startswith("PORTBOOK_")},
+            timeout=60,
+            check=False,
+        )
 
     assert served.stderr == b""
     assert served.stdout.decode() == shown[0]

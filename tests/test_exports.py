@@ -8,7 +8,14 @@ import sys
 import pytest
 
 import portbook
+from portbook.envelope.controls import Controls
+from portbook.envelope.enclosing import Failure, enclose
+from portbook.envelope.inspection import inspect_envelope
+from portbook.envelope.problems import Problem
+from portbook.envelope.wrapping import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
 from portbook.errors import CanonicalError
+from portbook.provenance.record import Subject
+from portbook.provenance.signing import PublicKey, SigningKey
 from portbook.tools.context import Context
 from portbook.tools.registry import SchemaRegistry
 from portbook.tools.toolset import Toolset
@@ -20,9 +27,22 @@ def test_the_package_exports_exactly_these_names() -> None:
     assert exported == {
         "CanonicalError": CanonicalError,
         "Context": Context,
+        "Controls": Controls,
+        "Failure": Failure,
+        "NotAnEnvelope": NotAnEnvelope,
+        "Problem": Problem,
+        "PublicKey": PublicKey,
         "SchemaRegistry": SchemaRegistry,
+        "SigningKey": SigningKey,
+        "Subject": Subject,
+        "ToolFailed": ToolFailed,
         "Toolset": Toolset,
         "__version__": __version__,
+        "enclose": enclose,
+        "failure": failure,
+        "inspect_envelope": inspect_envelope,
+        "unwrap": unwrap,
+        "wrap": wrap,
     }
 
 
@@ -40,7 +60,8 @@ def test_an_unknown_name_is_an_attribute_error_that_says_so() -> None:
 def test_importing_the_package_loads_neither_the_schema_engine_nor_pydantic() -> None:
     code = (
         "import sys, portbook; portbook.__version__;"
-        "print(sorted({'jsonschema_rs', 'pydantic', 'orjson', 'apsw', 'uvicorn'} & sys.modules.keys()))"
+        "heavy = {'jsonschema_rs', 'pydantic', 'orjson', 'apsw', 'uvicorn', 'nacl'};"
+        "print(sorted(heavy & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
     assert done.stdout == b"[]\n"

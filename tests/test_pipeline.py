@@ -3,161 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from portbook.callers import AllowedKey, Callers
+from crossings import CANARY, FLAW, NO_KEY, WRONG_KEY, World, a_call, case, raising, refusal
 from portbook.clock import ContentIds, Identity
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
-from portbook.model import Arrival, Call, Context, Done, JSONObject
-from portbook.pipeline import Crossing, Pipeline
+from portbook.model import Done
+from portbook.pipeline import Crossing
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.spec import Effect, ToolSpec
-
-KEY = "the key"
-CANARY = "canary-4711"
-
-
-def never_called(arguments: JSONObject) -> Any:
-    raise AssertionError("the pipeline called a function itself")
-
-
-def a_spec(name: str, output: Any) -> ToolSpec:
-    schema: JSONObject = {
-        "type": "object",
-        "properties": {"text": {"type": "string"}},
-        "required": ["text"],
-        "additionalProperties": False,
-    }
-    return ToolSpec(name, "", schema, output, Effect.READ, never_called)
-
-
-CATALOG = Catalog([a_spec("echo", {"type": "string"}), a_spec("anything", True)])
-
-
-class FakeExecutor:
-    """Does what it is told instead of running a tool, and remembers what it was asked to run."""
-
-    def __init__(self, behave: Callable[[], Any]) -> None:
-        self.behave = behave
-        self.calls: list[tuple[str, JSONObject]] = []
-        self.reports: list[Any] = []
-
-    async def execute(self, tool: Tool, arguments: JSONObject, report: Any = None) -> Any:
-        self.calls.append((tool.spec.name, arguments))
-        self.reports.append(report)
-        result = self.behave()
-        return await result if asyncio.iscoroutine(result) else result
-
-
-class FakeSink:
-    """Keeps records and writes into the diary of the test."""
-
-    def __init__(self, diary: list[str], failure: Exception | None = None) -> None:
-        self.records: list[Any] = []
-        self.diary = diary
-        self.failure = failure
-
-    def write(self, record: JSONObject) -> None:
-        self.diary.append("recorded")
-        self.records.append(record)
-        if self.failure is not None:
-            raise self.failure
-
-
-class FakeClock:
-    """Every look at it is a quarter of a second after the one before."""
-
-    def __init__(self) -> None:
-        self.ticks = 0.0
-
-    def now(self) -> str:
-        return "2026-01-02T03:04:05.678Z"
-
-    def tick(self) -> float:
-        self.ticks += 0.25
-        return self.ticks
-
-
-class CountingIds:
-    deterministic = False
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def name(self, content: bytes) -> Identity:
-        assert content == b""
-        self.count += 1
-        return Identity(f"request-{self.count}", f"trace-{self.count}", f"span-{self.count}")
-
-
-class World:
-    """A pipeline among fakes."""
-
-    def __init__(
-        self,
-        behave: Callable[[], Any] = lambda: "hello",
-        *,
-        sink_failure: Exception | None = None,
-        ids: Any = None,
-    ) -> None:
-        self.diary: list[str] = []
-        self.executor = FakeExecutor(behave)
-        self.sink = FakeSink(self.diary, sink_failure)
-        self.pipeline = Pipeline(
-            catalog=CATALOG,
-            callers=Callers([AllowedKey("ada", hashlib.sha256(KEY.encode()).hexdigest())], required=True),
-            executor=self.executor,
-            sink=self.sink,
-            clock=FakeClock(),
-            ids=ids or CountingIds(),
-        )
-
-    async def crossing(self, call: Call) -> Crossing:
-        crossing = await self.pipeline.run(call)
-        self.diary.append("returned")
-        return crossing
-
-    def run(self, call: Call) -> Any:
-        return asyncio.run(self.crossing(call)).outcome
-
-    @property
-    def record(self) -> Any:
-        (record,) = self.sink.records
-        return record
-
-
-def a_call(**changes: Any) -> Call:
-    call = Call(
-        arrival=Arrival("test", "test", key=KEY),
-        method="mcp.tool.invoke",
-        tool="echo",
-        arguments={"text": CANARY},
-        input_bytes=22,
-        context=Context(),
-        trace=None,
-        content={"method": "mcp.tool.invoke", "params": {}},
-    )
-    return call._replace(**changes)
-
-
-NO_KEY = Arrival("test", "test")
-WRONG_KEY = Arrival("test", "test", key="wrong")
-
-
-def raising(error: BaseException) -> Callable[[], Any]:
-    def behave() -> Any:
-        raise error
-
-    return behave
-
-
-def case(name: str, *values: object) -> Any:
-    return pytest.param(*values, id=name)
 
 
 def test_a_call_that_passes_every_check_is_done_and_recorded() -> None:
@@ -165,13 +22,6 @@ def test_a_call_that_passes_every_check_is_done_and_recorded() -> None:
     assert world.run(a_call()) == Done(b'"hello"')
     assert world.executor.calls == [("echo", {"text": CANARY})]
     assert (world.record["status"], world.record["outputBytes"], world.record["error"]) == ("ok", 7, None)
-
-
-def refusal(name: str, reason: Reason, **changes: Any) -> Any:
-    return pytest.param(changes, reason, id=name)
-
-
-FLAW = Refused(Reason.BAD_ENVELOPE)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +87,7 @@ def test_every_ending_is_recorded_once_and_before_it_is_returned(
     world = World(behave)
     outcome = world.run(a_call())
     assert type(outcome) is kind
-    assert world.diary == ["recorded", "returned"]
+    assert world.diary == ["ran", "recorded", "returned"]
     if reason is None:
         assert world.record["error"] is None
     else:
@@ -294,9 +144,9 @@ def test_nothing_is_acknowledged_whose_record_cannot_be_kept(
     if isinstance(outcome, Failed):
         assert outcome.reason is Reason.NOT_RECORDED
         assert outcome.note is not None
-        assert outcome.note.startswith("OSError at test_pipeline.py:")
+        assert outcome.note.startswith("OSError at crossings.py:")
         assert CANARY not in outcome.note
-    assert world.diary == ["recorded", "returned"]
+    assert world.diary[-2:] == ["recorded", "returned"]
 
 
 def test_a_tools_exception_is_recorded_by_type_and_place_and_never_by_its_text() -> None:
@@ -322,11 +172,23 @@ def test_what_nobody_foresaw_is_recorded_and_answered(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Catalog, "find", broken)
     world = World()
     outcome = world.run(a_call())
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, Refused)
     assert outcome.reason is Reason.INTERNAL
+    assert world.record["error"]["executed"] is False
     assert world.diary == ["recorded", "returned"]
     assert world.record["error"]["note"].startswith("ZeroDivisionError at test_pipeline.py:")
     assert CANARY not in json.dumps(world.record)
+
+
+def test_what_nobody_foresaw_after_a_tool_has_run_is_a_failure() -> None:
+    def seal(result: Any, body: bytes, envelope: object) -> bytes:
+        raise ZeroDivisionError(CANARY)
+
+    world = World()
+    outcome = world.run(a_call(seal=seal))
+    assert isinstance(outcome, Failed)
+    assert outcome.reason is Reason.INTERNAL
+    assert world.record["error"]["executed"] is True
 
 
 def test_an_ending_kept_as_a_value_keeps_no_frames_alive() -> None:
@@ -357,7 +219,7 @@ def test_a_cancelled_call_is_recorded_and_stays_cancelled() -> None:
         return world
 
     world = asyncio.run(main())
-    assert world.diary == ["recorded"]
+    assert world.diary == ["ran", "recorded"]
     error = world.record["error"]
     assert (error["reason"], error["executed"]) == ("CANCELLED", True)
 
@@ -372,7 +234,7 @@ def test_what_ends_more_than_the_call_is_recorded_and_passed_on(error: BaseExcep
             await world.crossing(a_call())
 
     asyncio.run(crossing())
-    assert world.diary == ["recorded"]
+    assert world.diary == ["ran", "recorded"]
     assert world.record["error"]["reason"] == "CANCELLED"
 
 
@@ -380,7 +242,7 @@ def test_a_cancelled_call_stays_cancelled_even_if_its_record_cannot_be_kept() ->
     world = World(raising(asyncio.CancelledError()), sink_failure=OSError())
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(world.crossing(a_call()))
-    assert world.diary == ["recorded"]
+    assert world.diary == ["ran", "recorded"]
 
 
 def test_calls_at_the_same_time_have_a_record_each() -> None:
@@ -416,7 +278,8 @@ def test_a_trace_that_the_sender_named_is_kept() -> None:
 def test_time_comes_from_the_clock_that_was_handed_in() -> None:
     world = World()
     world.run(a_call())
-    assert (world.record["ts"], world.record["durationMs"]) == ("2026-01-02T03:04:05.678Z", 250.0)
+    assert (world.record["ts"], world.record["durationMs"]) == ("2026-01-02T03:04:05.678Z", 500.0)
+    assert (world.execution["timestamp"], world.execution["latency_ms"]) == (world.record["ts"], 500.0)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ Each page gets a folder of its own. From top to bottom, a fenced block that name
 my_tools.py`, or after the language) is written there, and each `$ command` of a console block is run there;
 what follows a command is its output, standard error included. An ellipsis stands for anything in a line,
 and a line that is nothing else for any lines. A `serve --http` keeps running until the next one or the end
-of its page, on a free port: the page's 8765 means that one.
+of its page, on a free port: the page's 8765 means that one. The README of an example has the example's files
+around it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ import pytest
 ROOT = Path(__file__).parent.parent
 TO_FOLLOW = [ROOT / "README.md", ROOT / "docs/tutorial.md", *sorted((ROOT / "docs/how-to").glob("*.md"))]
 TO_READ = sorted({*(ROOT / "docs").rglob("*.md")} - {*TO_FOLLOW})
-PAGES = [*TO_FOLLOW, *(page for page in TO_READ if "```console" in page.read_text("utf-8"))]
+# An example that serves tools is run by test_examples.
+EXAMPLES = [
+    page for page in sorted(ROOT.glob("examples/*/README.md")) if not (page.parent / "calls.jsonl").is_file()
+]
+PAGES = [*TO_FOLLOW, *(page for page in TO_READ if "```console" in page.read_text("utf-8")), *EXAMPLES]
 
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE_LINE = re.compile(r"# (\S+\.(?:py|toml))\n")
@@ -156,8 +161,12 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     made.close()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", PAGES, ids=lambda page: page.stem if page not in EXAMPLES else f"example-{page.parent.name}"
+)
 def test_a_page_shows_what_happens(page: Path, terminal: Terminal) -> None:
+    if page in EXAMPLES:
+        shutil.copytree(page.parent, terminal.folder, dirs_exist_ok=True)
     taken = list(steps(page))
     assert any(isinstance(step, Command) for step in taken), "a page to follow has something to run"
     for step in taken:
@@ -167,7 +176,7 @@ def test_a_page_shows_what_happens(page: Path, terminal: Terminal) -> None:
 def test_the_readme_shows_a_toolset_and_both_doors() -> None:
     taken = list(steps(ROOT / "README.md"))
     lines = [step.line for step in taken if isinstance(step, Command)]
-    assert [step.name for step in taken if isinstance(step, File)] == ["my_tools.py"]
+    assert [step.name for step in taken if isinstance(step, File)] == ["my_tools.py", "portbook.toml"]
     assert any("serve --stdio my_tools.py" in line for line in lines)
     assert any("serve --http my_tools.py" in line for line in lines)
     assert any(line.startswith("curl ") for line in lines)

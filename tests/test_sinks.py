@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from portbook.sinks import ENVELOPE_STREAM, JsonlSink, LenientSink, MemorySink, NoSink
+from portbook.sinks import ENVELOPE_STREAM, JsonlSink, MemorySink, NoSink
 
 STARTED = "2026-01-02T03:04:05.678Z"
 RECORD: Any = {
@@ -272,50 +272,22 @@ def test_records_are_appended_even_if_the_file_was_cut(sinks: Sinks) -> None:
     assert parsed(sink) == [RECORD]
 
 
-def test_the_memory_sink_keeps_records_in_order() -> None:
+def test_the_memory_sink_keeps_both_views_and_intents_in_order() -> None:
     sink = MemorySink()
-    sink.write({"a": 1})
-    sink.write({"a": 2})
-    sink.close()
-    assert sink.records == [{"a": 1}, {"a": 2}]
-
-
-class Stubborn:
-    """Keeps records, except while its disk is full."""
-
-    def __init__(self) -> None:
-        self.kept: list[Any] = []
-        self.is_full = False
-        self.is_closed = False
-
-    def mend(self) -> None:
-        if self.is_full:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    def write(self, record: Any) -> None:
-        self.mend()
-        self.kept.append(record)
-
-    def close(self) -> None:
-        self.is_closed = True
-
-
-def test_a_lenient_sink_warns_once_and_goes_on_when_it_can() -> None:
-    inner, warnings = Stubborn(), list[str]()
-    sink = LenientSink(inner, warnings.append)
-    for is_full, record in ((False, 1), (True, 2), (True, 3), (False, 4), (True, 5)):
-        inner.is_full = is_full
-        sink.mend()
-        sink.write({"n": record})
-    assert [record["n"] for record in inner.kept] == [1, 4]
-    said = "records cannot be written, calls go on without them: No space left on device"
-    assert warnings == [said, said], "once for each time that it broke"
-    sink.close()
-    assert inner.is_closed
-
-
-def test_no_sink_keeps_nothing() -> None:
-    sink = NoSink()
     sink.mend()
-    sink.write(RECORD)
+    for number in (1, 2):
+        sink.intend({"intent": number})
+        sink.write({"envelope": number}, {"execution": number})
+    sink.close()
+    assert sink.records == [{"envelope": 1}, {"envelope": 2}]
+    assert sink.executions == [{"execution": 1}, {"execution": 2}]
+    assert sink.intents == [{"intent": 1}, {"intent": 2}]
+
+
+def test_no_sink_keeps_nothing_and_never_fails() -> None:
+    sink = NoSink()
+    sink.look()
+    sink.mend()
+    sink.intend(RECORD)
+    sink.write(RECORD, RECORD)
     sink.close()

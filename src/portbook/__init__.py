@@ -7,18 +7,57 @@ from typing import TYPE_CHECKING, Any
 from portbook.version import __version__
 
 if TYPE_CHECKING:
+    from portbook.envelope.controls import Controls
+    from portbook.envelope.enclosing import Failure, enclose
+    from portbook.envelope.inspection import inspect_envelope
+    from portbook.envelope.problems import Problem
+    from portbook.envelope.wrapping import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
     from portbook.errors import CanonicalError
+    from portbook.provenance.record import Subject
+    from portbook.provenance.signing import PublicKey, SigningKey
     from portbook.tools.context import Context
     from portbook.tools.registry import SchemaRegistry
     from portbook.tools.toolset import Toolset
 
-__all__ = ["CanonicalError", "Context", "SchemaRegistry", "Toolset", "__version__"]
+__all__ = [
+    "CanonicalError",
+    "Context",
+    "Controls",
+    "Failure",
+    "NotAnEnvelope",
+    "Problem",
+    "PublicKey",
+    "SchemaRegistry",
+    "SigningKey",
+    "Subject",
+    "ToolFailed",
+    "Toolset",
+    "__version__",
+    "enclose",
+    "failure",
+    "inspect_envelope",
+    "unwrap",
+    "wrap",
+]
 
 _HOMES = {
     "CanonicalError": "portbook.errors",
     "Context": "portbook.tools.context",
+    "Controls": "portbook.envelope.controls",
+    "Failure": "portbook.envelope.enclosing",
+    "NotAnEnvelope": "portbook.envelope.wrapping",
+    "Problem": "portbook.envelope.problems",
+    "PublicKey": "portbook.provenance.signing",
     "SchemaRegistry": "portbook.tools.registry",
+    "SigningKey": "portbook.provenance.signing",
+    "Subject": "portbook.provenance.record",
+    "ToolFailed": "portbook.envelope.wrapping",
     "Toolset": "portbook.tools.toolset",
+    "enclose": "portbook.envelope.enclosing",
+    "failure": "portbook.envelope.wrapping",
+    "inspect_envelope": "portbook.envelope.inspection",
+    "unwrap": "portbook.envelope.wrapping",
+    "wrap": "portbook.envelope.wrapping",
 }
 
 

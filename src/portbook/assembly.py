@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from portbook.assets.library import Library, find_folders, load_library
-from portbook.assets.populate import Backend, BadBackend, backend_at
-from portbook.assets.posting import post
-from portbook.assets.toolset import ASSET_TOOLS, asset_tools
+from portbook.assets.contracts import ASSET_TOOLS
 from portbook.boundary import Boundary
-from portbook.callers import Callers
 from portbook.clock import Clock, ContentIds, Ids, RandomIds, SystemClock
+from portbook.collecting import Collected, collect_tools
 from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.official import Official
+from portbook.dialects.rest import Rest
+from portbook.envelope.request import REQUEST
+from portbook.executors.choosing import Executors
 from portbook.executors.python import PythonExecutor
 from portbook.fetching import CannotFetch, fetch, without_secrets
+from portbook.governance import Governance
+from portbook.governing import governance_of, load_signing_key
+from portbook.journal import Journal
 from portbook.pipeline import Pipeline
 from portbook.ports import Sink
 from portbook.protocol.conform import SchemaValidator
+from portbook.provenance.signing import BadKey, Signer
 from portbook.schema.override import MAX_BYTES, BadOverride, check_override
 from portbook.schema.store import SchemaStore
-from portbook.settings import BadSettings, Settings
-from portbook.sinks import ENVELOPE_STREAM, JsonlSink
+from portbook.settings import Settings
+from portbook.stores.keys import Keys
+from portbook.stores.sqlite import Store
+from portbook.stores.tickets import Approvals
 from portbook.tools.catalog import Catalog
-from portbook.tools.loading import load_toolsets
-from portbook.tools.registry import Bundle, SchemaRegistry
-from portbook.tools.shipped import shipped_folder
-from portbook.tools.spec import ToolSpec
+from portbook.tools.registry import SchemaRegistry
 
-__all__ = [
-    "FETCH_S",
-    "Assembled",
-    "assemble",
-    "asset_library",
-    "collect_tools",
-    "official_schemas",
-    "record_files",
-]
+__all__ = ["FETCH_S", "Assembled", "assemble", "official_schemas", "open_journal"]
 
 # An override is fetched before anything is served: long enough for a slow host, short enough to wait for.
 FETCH_S: Final = 10.0
+
+# A gateway that takes longer to answer the door than this is not there, as far as a health check goes.
+_PROBE_S: Final = 2.0
 
 
 class _ClosableSink(Sink, Protocol):
@@ -55,16 +54,60 @@ class Assembled:
 
     boundary: Boundary
     catalog: Catalog
-    sink: _ClosableSink
-    executor: PythonExecutor
-    validator: SchemaValidator
-    needs_key: bool
+    approvals: Approvals
+    executor: Executors
     warnings: tuple[str, ...]
+    is_exposed: bool
+    _pipeline: Pipeline
+    sink: _ClosableSink
+    _store: Store
+    _keys: Keys
+    _validator: SchemaValidator
+    _gateways: tuple[str, ...]
 
-    def close(self) -> None:
+    @property
+    def needs_key(self) -> bool:
+        """Return whether a call without a key is refused, as things are now."""
+        return self._pipeline.governance.callers.is_key_required
+
+    def govern(self, settings: Settings) -> None:
+        """Put the rules of other settings into force: policy, keys and redaction. Tools stay what they are.
+
+        Raises `BadSettings` for what cannot be meant; the rules are then what they were.
+        """
+        known = () if self.executor.http is None else self.executor.http.secrets()
+        governance = governance_of(
+            settings,
+            (tool.spec for tool in self.catalog),
+            os.environ,
+            is_exposed=self.is_exposed,
+            stored=self._keys.allowed,
+            secrets=known,
+            hash_key=_hash_key(settings, self._store),
+            signer=_signer(settings),
+        )
+        _permit(self.executor, governance)
+        self._pipeline.govern(governance)
+
+    async def checks(self, deep: bool) -> Mapping[str, str | None]:
+        """Return what works (None) and what does not (why), by name; `deep` asks the gateways too."""
+        found: dict[str, str | None] = {
+            "store": await _problem_of_store(self._store),
+            "audit": _problem(self.sink.look if self._pipeline.is_recording else self.sink.mend),
+            "schemas": None,  # every contract was compiled before anything was served, or nothing would be
+        }
+        if deep and self.executor.http is not None:
+            unreachable = await self.executor.http.unreachable(_PROBE_S)
+            found |= {f"gateway:{name}": unreachable.get(name) for name in self._gateways}
+        return found
+
+    async def close(self) -> None:
         """Close what was opened."""
+        await self.executor.close()
         self.sink.close()
-        self.validator.shutdown()
+        self._store.close()  # before the approvals, so that what has ended is written as ended
+        self.approvals.close()
+        self._validator.shutdown()
 
 
 def assemble(
@@ -78,61 +121,86 @@ def assemble(
 ) -> Assembled:
     """Return the boundary that `settings` describe; `is_exposed` where others than this machine can reach it.
 
-    Raises `BadTool`, `BadBundle` or `OSError` for what cannot be served, read or written.
+    Raises `BadTool`, `BadBundle`, `BadSettings` or `OSError` for what cannot be served, read or written.
     """
     clock = clock or SystemClock()
     ids = ids or (ContentIds() if settings.deterministic_ids else RandomIds())
     registry = SchemaRegistry(settings.schema_root)
-    catalog, warnings = _catalog(settings, registry)
-    required = is_exposed if settings.keys_required is None else settings.keys_required
-    if required and not settings.allowed_keys:
-        warnings.append("a key is required and none is allowed: add [[keys.allow]] to portbook.toml")
-    sink = sink or record_files(settings, clock)
-    executor = PythonExecutor(timeout_ms=settings.timeout_ms, workers=settings.workers)
+    collected = collect_tools(settings, registry)
+    warnings = list(collected.warnings)
+    store = Store(settings.store_path)
+    keys = Keys(store, clock)
+    approvals = Approvals(store, clock, expires_s=settings.approval_expires_s, warn=warn)
+    executor, notices = _executor(settings, collected)
+    if executor.http is not None:
+        warnings.extend(executor.http.problems())
+    governance = governance_of(
+        settings,
+        (tool.spec for tool in collected.catalog),
+        os.environ,
+        is_exposed=is_exposed,
+        stored=keys.allowed,
+        secrets=() if executor.http is None else executor.http.secrets(),
+        hash_key=_hash_key(settings, store),
+        signer=_signer(settings),
+    )
+    if governance.callers.is_key_required and not settings.allowed_keys and not keys.allowed():
+        warnings.append("a key is required and there is none: make one with `portbook keys create`")
+    _permit(executor, governance)
+    schemas, override_warnings = official_schemas(settings)
+    warnings.extend(override_warnings)
+    validator = SchemaValidator(schemas)
+    validator.initialize()
+    sink = sink or open_journal(settings, clock)
     pipeline = Pipeline(
-        catalog=catalog,
-        callers=Callers(settings.allowed_keys, required=required),
+        catalog=collected.catalog,
+        governance=governance,
         executor=executor,
+        approvals=approvals,
         sink=sink,
         clock=clock,
         ids=ids,
         warn=warn,
     )
-    schemas, override_warnings = official_schemas(settings)
-    warnings.extend(override_warnings)
-    validator = SchemaValidator(schemas)
-    validator.initialize()
+    notices.append(lambda: _learn_secrets(pipeline, executor))
     official = Official(
-        catalog,
+        collected.catalog,
         validator,
         incoming=settings.incoming_validation,
         outgoing=settings.outgoing_validation,
         warn=warn,
     )
-    boundary = Boundary(pipeline, Envelope(registry.load_envelope()), official, Bare(ASSET_TOOLS))
-    return Assembled(boundary, catalog, sink, executor, validator, required, tuple(warnings))
+    envelope = Envelope(registry.load_envelope(), registry.load(REQUEST))
+    rest = Rest(registry.load_execute())
+    boundary = Boundary(pipeline, envelope, official, Bare(ASSET_TOOLS), rest)
+    return Assembled(
+        boundary=boundary,
+        catalog=collected.catalog,
+        approvals=approvals,
+        executor=executor,
+        warnings=tuple(warnings),
+        is_exposed=is_exposed,
+        _pipeline=pipeline,
+        sink=sink,
+        _store=store,
+        _keys=keys,
+        _validator=validator,
+        _gateways=tuple(gateway.name for gateway in collected.gateways),
+    )
 
 
-def record_files(settings: Settings, clock: Clock) -> JsonlSink:
+def open_journal(settings: Settings, clock: Clock) -> Journal:
     """Return where this run's records go by `settings`.
 
     Raises `OSError` where the folder cannot be written.
     """
-    return JsonlSink(
+    return Journal(
         settings.log_dir,
-        ENVELOPE_STREAM,
         started=clock.now(),
         run=RandomIds().name(b"").request[:8],
         keep=settings.keep_runs,
+        to_stderr=settings.audit_to_stderr,
     )
-
-
-def collect_tools(settings: Settings) -> Catalog:
-    """Return the tools that `settings` describe, without anything to run them.
-
-    Raises `BadTool` or `BadBundle` for what cannot be served.
-    """
-    return _catalog(settings, SchemaRegistry(settings.schema_root))[0]
 
 
 def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
@@ -158,61 +226,62 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
     return embedded, [f"schema override not used, the embedded schemas are: {reason}"]
 
 
-def _catalog(settings: Settings, registry: SchemaRegistry) -> tuple[Catalog, list[str]]:
-    bundles = dict(registry.bundles())
-    specs: list[ToolSpec] = []
-    warnings: list[str] = []
-    if settings.docs_enabled:
-        from portbook.builtin.docs_search import docs_search_tool
+def _executor(settings: Settings, collected: Collected) -> tuple[Executors, list[Callable[[], None]]]:
+    """Return what runs tools, and a list of what to do when it learns of a secret."""
+    python = PythonExecutor(workers=settings.workers)
+    notices: list[Callable[[], None]] = []
+    if not collected.gateways:
+        return Executors(python), notices
+    from portbook.destinations import Destinations
+    from portbook.executors.http import HttpExecutor  # only where there is an API to call
 
-        bundle = bundles.get("docs.search") or SchemaRegistry().bundles()["docs.search"]
-        folder = settings.docs_folder or shipped_folder("docs")
-        if not folder.is_dir():
-            warnings.append(f"{folder}: no such folder; docs.search will find nothing")
-        specs.append(docs_search_tool(bundle, folder))
-    library = asset_library(settings)
-    if library is not None:
-        warnings.extend(library.warnings)
-        tools = asset_tools(library, _backend(settings), settings.asset_max_batch)
-        specs.extend(_under_contract(tools, bundles))
-    for source in settings.toolsets:
-        for toolset in load_toolsets(source):
-            specs.extend(_under_contract(toolset.specs(), bundles))
-    served = {spec.name for spec in specs}
-    unused = sorted(bundles.keys() - served - {"docs.search"})
-    warnings.extend(
-        f"{bundles[name].path}: no tool {name!r} is served; its contract is unused" for name in unused
-    )
-    return Catalog(specs), warnings
+    def notice(_: str) -> None:
+        for each in notices:
+            each()
+
+    http = HttpExecutor(collected.gateways, destinations=Destinations(), environ=os.environ, notice=notice)
+    return Executors(python, http), notices
 
 
-def asset_library(settings: Settings) -> Library | None:
-    """Return the schemas and examples that `settings` name, or None where the asset tools are not served."""
-    schemas, examples = find_folders(settings.asset_schemas, settings.asset_examples)
-    is_wanted = settings.assets_enabled
-    if is_wanted is None:
-        is_wanted = schemas is not None or examples is not None
-    return load_library(schemas, examples) if is_wanted else None
+def _permit(executor: Executors, governance: Governance) -> None:
+    policy = governance.policy
+    if executor.http is not None and policy.destinations is not None:
+        executor.http.permit(policy.destinations, policy.max_attempts)
 
 
-def _backend(settings: Settings) -> Backend | None:
-    if settings.backend_url is None:
+def _learn_secrets(pipeline: Pipeline, executor: Executors) -> None:
+    """Take a secret that was just seen out of everything from now on: a token that was renewed, for one."""
+    governance = pipeline.governance
+    if governance.redactor is not None and executor.http is not None:
+        known = (*governance.secrets, *executor.http.secrets())
+        pipeline.govern(replace(governance, redactor=governance.redactor.with_secrets(known)))
+
+
+def _signer(settings: Settings) -> Signer | None:
+    if settings.signing_key is None:
         return None
     try:
-        return backend_at(settings.backend_url, settings.backend_path, post)
-    except BadBackend as error:
-        raise BadSettings(f"assets.backend_url: {error}") from None
+        return load_signing_key(settings.signing_key)
+    except BadKey as error:
+        raise settings.complain(("envelope", "signing_key"), f"cannot be used: {error}") from None
 
 
-def _under_contract(specs: Iterable[ToolSpec], bundles: dict[str, Bundle]) -> list[ToolSpec]:
-    """Return the tools, each under the contract that a bundle names for it where there is one."""
-    return [_replaced(spec, bundles[spec.name]) if spec.name in bundles else spec for spec in specs]
+def _hash_key(settings: Settings, store: Store) -> bytes:
+    # The store's own key: the same secret has the same hash in every record, and nobody else can guess it.
+    return store.key if settings.redaction_enabled and settings.redaction_mode == "hash" else b""
 
 
-def _replaced(spec: ToolSpec, bundle: Bundle) -> ToolSpec:
-    return replace(
-        spec,
-        input_schema=bundle.input,
-        output_schema=bundle.output,
-        description=bundle.description or spec.description,
-    )
+async def _problem_of_store(store: Store) -> str | None:
+    try:
+        await store.check()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def _problem(check: Callable[[], None]) -> str | None:
+    try:
+        check()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None

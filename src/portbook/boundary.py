@@ -1,4 +1,4 @@
-"""The boundary: one message in, one answer out. What every door of JSON-RPC messages calls.
+"""The boundary: one message in, one answer out. What every door calls.
 
     parse ▶ classify ▶ read ▶ the pipeline ▶ write
 
@@ -7,14 +7,20 @@ The same bytes get the same verdict through every door. Knows wire contracts, bu
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from portbook.conversation import Conversation, Emit, unread
 from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import METHOD, Envelope
 from portbook.dialects.official import Official
+from portbook.dialects.rest import Rest
 from portbook.errors import Ending, Reason, Refused
-from portbook.model import JSON, Answer, Arrival, JSONObject
-from portbook.pipeline import Crossing, Pipeline, place_of
+from portbook.faults import place_of
+from portbook.model import JSON, Answer, Arrival, Done, JSONObject
+from portbook.pipeline import Crossing, Pipeline
+from portbook.policy import Policy
 from portbook.protocol.session import Session
+from portbook.tools.catalog import Tool
 from portbook.tools.spec import TOOL_PREFIX, slug_of
 from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.jsonrpc import (
@@ -28,19 +34,25 @@ from portbook.wire.jsonrpc import (
 )
 from portbook.wire.parsing import parse
 
-__all__ = ["Boundary"]
+__all__ = ["Boundary", "Tell"]
+
+# Makes an answer of the tools that a caller may see, and of the policy in force.
+Tell = Callable[[list[Tool], Policy], JSONObject]
 
 
 class Boundary:
     """Answers messages."""
 
-    __slots__ = ("_bare", "_envelope", "_official", "_pipeline")
+    __slots__ = ("_bare", "_envelope", "_official", "_pipeline", "_rest")
 
-    def __init__(self, pipeline: Pipeline, envelope: Envelope, official: Official, bare: Bare) -> None:
+    def __init__(
+        self, pipeline: Pipeline, envelope: Envelope, official: Official, bare: Bare, rest: Rest
+    ) -> None:
         self._pipeline = pipeline
         self._envelope = envelope
         self._official = official
         self._bare = bare
+        self._rest = rest
 
     async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
         """Return the answer to one frame. Raises nothing that a message could cause."""
@@ -63,7 +75,7 @@ class Boundary:
             except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
                 call = unread(message, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
             crossing = await self._pipeline.run(call)
-            body, status = dialect.write(crossing.outcome, identifier)
+            body, status = dialect.write(crossing.outcome, identifier, call.method)
             return _reply(crossing, body, status, is_notification=not identifier.is_present)
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return await self._refuse(message, identifier, arrival, refusal)
@@ -91,15 +103,64 @@ class Boundary:
         """Record and answer what a door could not even read."""
         return await self._refuse(b"", NO_ID, arrival, Refused(reason))
 
-    async def invoke(self, tool: str, arguments: JSONObject, arrival: Arrival) -> Crossing:
+    async def tell(self, method: str, arrival: Arrival, make: Tell) -> Answer:
+        """Answer a question about the boundary itself, as far as the caller may know; it is recorded."""
+        pipeline = self._pipeline
+        policy = pipeline.governance.policy
+        call = self._rest.question(method, arrival, lambda caller: make(pipeline.visible_to(caller), policy))
+        crossing = await pipeline.run(call)
+        if isinstance(crossing.outcome, Done):
+            return _reply(crossing, crossing.outcome.wire, 200)
+        return self._written(crossing)
+
+    async def operate(
+        self,
+        method: str,
+        arrival: Arrival,
+        act: Callable[[], Awaitable[JSON]],
+        approval: str | None = None,
+    ) -> Answer:
+        """Do what an operator asks for, and record it; without the operator's key nothing is done."""
+        crossing = await self._pipeline.run(self._rest.decision(method, arrival, act, approval))
+        if isinstance(crossing.outcome, Done):
+            return _reply(crossing, crossing.outcome.wire, 200)
+        return self._written(crossing)
+
+    async def execute(self, frame: Frame, arrival: Arrival, tool: str | None = None) -> Answer:
+        """Return the answer to the body of one request to `/execute`, or to a `tool`'s own route."""
+        if frame is OVERSIZE:
+            return await self.refuse_execution(Reason.FRAME_TOO_LARGE, arrival)
+        try:
+            call = self._rest.read(parse(frame), arrival, tool)
+        except Refused as refusal:
+            call = unread(frame, arrival, refusal)
+        except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
+            call = unread(frame, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
+        return self._written(await self._pipeline.run(call))
+
+    async def refuse_execution(self, reason: Reason, arrival: Arrival) -> Answer:
+        """Record and answer a request to `/execute` that its door could not even read."""
+        return self._written(await self._pipeline.run(unread(b"", arrival, Refused(reason))))
+
+    async def invoke(self, tool: str, arguments: JSONObject, arrival: Arrival, meta: JSONObject) -> Crossing:
         """Run one call that is not a message: the same path, the same record, no wire contract around it."""
         message: JSONObject = {
             "jsonrpc": "2.0",
             "id": 1,
             "method": METHOD,
-            "params": {"tool": TOOL_PREFIX + slug_of(tool), "input": arguments},
+            "params": {"tool": TOOL_PREFIX + slug_of(tool), "input": arguments, "_meta": meta},
         }
         return await self._pipeline.run(self._envelope.read(message, Id(b"1", is_present=True), arrival))
+
+    def _written(self, crossing: Crossing) -> Answer:
+        body, status = self._rest.write(
+            crossing.outcome,
+            crossing.identity,
+            latency_ms=crossing.duration_ms,
+            is_redacted=crossing.is_redacted,
+            approval=crossing.approval,
+        )
+        return Answer(body, status, identity=crossing.identity, retry_after_s=_retry_after(crossing))
 
     async def _refuse(
         self, content: JSON | bytes, identifier: Id, arrival: Arrival, refusal: Refused
@@ -114,4 +175,11 @@ class Boundary:
 
 
 def _reply(crossing: Crossing, body: bytes | None, status: int, *, is_notification: bool = False) -> Answer:
-    return Answer(body, status, is_notification, crossing.identity)
+    return Answer(body, status, is_notification, crossing.identity, _retry_after(crossing))
+
+
+def _retry_after(crossing: Crossing) -> int | None:
+    if not isinstance(crossing.outcome, Ending):
+        return None
+    seconds = crossing.outcome.details.get("retry_after_s")
+    return seconds if isinstance(seconds, int) else None

@@ -12,7 +12,7 @@ import time
 import uuid
 from typing import NamedTuple, Protocol
 
-__all__ = ["Clock", "ContentIds", "Identity", "Ids", "RandomIds", "SystemClock"]
+__all__ = ["Clock", "ContentIds", "Identity", "Ids", "RandomIds", "SystemClock", "is_trace_id", "run_id"]
 
 
 class Clock(Protocol):
@@ -49,6 +49,15 @@ class SystemClock:
         return time.perf_counter()
 
 
+_TRACE_DIGITS = 32
+_HEX = frozenset("0123456789abcdef")
+
+
+def is_trace_id(text: str) -> bool:
+    """Return whether `text` is a trace as W3C has it: 32 hexadecimal digits in lower case, not all zero."""
+    return len(text) == _TRACE_DIGITS and _HEX.issuperset(text) and text != "0" * _TRACE_DIGITS
+
+
 class Identity(NamedTuple):
     """The names of one call: UUIDs, the trace and the span without dashes."""
 
@@ -58,8 +67,14 @@ class Identity(NamedTuple):
 
     @property
     def traceparent(self) -> str:
-        """Return the W3C header of this call, in which a span has half a UUID's length."""
-        return f"00-{self.trace}-{self.span[:16]}-01"
+        """Return the W3C header of this call, in which a span has half a UUID's length.
+
+        A trace that its sender named in another form has a number made of that name.
+        """
+        trace = self.trace.replace("-", "").lower()
+        if not is_trace_id(trace):
+            trace = hashlib.sha256(self.trace.encode()).hexdigest()[:_TRACE_DIGITS]
+        return f"00-{trace}-{self.span[:16]}-01"
 
 
 class Ids(Protocol):
@@ -122,3 +137,8 @@ class ContentIds:
             uuid.uuid5(_NAMESPACE, f"trace:{digest}").hex,
             uuid.uuid5(_NAMESPACE, f"span:{digest}").hex,
         )
+
+
+def run_id(content: bytes) -> str:
+    """Return the name in provenance of the run that this content tells of: the same content has the same."""
+    return str(uuid.uuid5(_NAMESPACE, f"run:{hashlib.sha256(content).hexdigest()}"))

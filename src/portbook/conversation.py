@@ -22,8 +22,9 @@ from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.official import Exchange, Official
 from portbook.errors import Ending, Finding, Reason, Refused
+from portbook.faults import place_of
 from portbook.model import JSON, Answer, Arrival, Call, Context, Done, JSONObject, trace_of
-from portbook.pipeline import Pipeline, place_of
+from portbook.pipeline import Pipeline
 from portbook.protocol.session import Session
 from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.jsonrpc import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from portbook.clock import Identity
@@ -20,6 +20,8 @@ __all__ = [
     "JSONObject",
     "Outcome",
     "Report",
+    "Run",
+    "Wish",
     "trace_of",
 ]
 
@@ -38,6 +40,8 @@ class Arrival(NamedTuple):
     key: str | None = None
     """The credential as presented, unchecked."""
     traceparent: str | None = None
+    session: str | None = None
+    """The session that the transport names, where the call itself names none."""
 
 
 class Context(NamedTuple):
@@ -48,12 +52,29 @@ class Context(NamedTuple):
     step_id: int | str = 1
     attempt: int = 1
     prompt_id: str | None = None
+    session: str | None = None
+    correlation: str | None = None
 
 
 class Caller(NamedTuple):
-    """Whose key it was, as far as we know."""
+    """Whose key it was, as far as we know, and what that key is for."""
 
     name: str
+    tools: tuple[str, ...] = ("*",)
+    """Patterns of the tools that it may see; of all others it learns nothing."""
+
+
+class Wish(NamedTuple):
+    """What a caller asks of an envelope around its result, in its own words."""
+
+    meta: JSON = None
+    """The `_meta` beside its call."""
+    preferences: JSONObject = {}  # noqa: RUF012 - nobody writes to it
+    artifacts: tuple[JSON, ...] = ()
+    """References to what else went into the call."""
+    request_id: str | None = None
+    is_required: bool = False
+    """Whether the contract's answer is an envelope, whatever is asked for."""
 
 
 class Call(NamedTuple):
@@ -75,12 +96,32 @@ class Call(NamedTuple):
     """Set where the message could not be read: such a call is recorded and refused."""
     contract: str = "1.0.0"
     """The version of the contract that the message was checked against."""
-    handler: Callable[[], JSON] | None = None
+    handler: Callable[[Caller], JSON] | None = None
     """Set where the question is about the boundary itself: nothing is resolved, this answers."""
-    seal: Callable[[Any, bytes], bytes] | None = None
-    """Puts a checked result (and its bytes) into the wire contract's form, or finds that it does not fit."""
+    act: Callable[[], Awaitable[JSON]] | None = None
+    """Set where an operator decides on something: it needs the operator's key, and this does it."""
+    seal: Callable[[Any, bytes, JSONObject | None], bytes] | None = None
+    """Puts a checked result (its bytes, its envelope) into the wire contract's form, or finds that it does
+    not fit."""
     report: Report | None = None
     """Tells the caller of progress, where it asked for that."""
+    approval: str | None = None
+    """The ticket that this call redeems, where a person had to approve it."""
+    wait_ms: int = 0
+    """How long to wait for a person's decision before answering that one is needed."""
+    wish: Wish | None = None
+    """What is asked of an envelope around the result; None where nothing can be asked."""
+
+
+class Run(NamedTuple):
+    """What an executor is told of the call that it runs, beside the tool and its arguments."""
+
+    timeout_ms: int
+    """What is left to it; a deadline is kept by the executor."""
+    identity: Identity
+    session: str | None = None
+    correlation: str | None = None
+    report: Report | None = None
 
 
 class Done(NamedTuple):
@@ -90,11 +131,15 @@ class Done(NamedTuple):
     """The result as JSON, serialised once."""
     sealed: bytes | None = None
     """The result in the wire contract's form, where that is another."""
+    envelope: bytes | None = None
+    """The result in its envelope, where one was asked for."""
 
     @property
     def wire(self) -> bytes:
         """Return the result as it goes out."""
-        return self.body if self.sealed is None else self.sealed
+        if self.sealed is not None:
+            return self.sealed
+        return self.body if self.envelope is None else self.envelope
 
 
 Outcome: TypeAlias = "Done | Refused | Failed"
@@ -110,6 +155,8 @@ class Answer(NamedTuple):
     """Nobody waits for it: doors without a status stay silent."""
     identity: Identity | None = None
     """The call's names in the record."""
+    retry_after_s: int | None = None
+    """When to try again, where that is known."""
 
 
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?", re.ASCII)

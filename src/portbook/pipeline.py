@@ -1,39 +1,53 @@
 """The path of a call, stage by stage. Start reading here.
 
-    read ▶ authenticate ▶ resolve ▶ check arguments ▶ execute ▶ check result ▶ record
+    read ▶ authenticate ▶ resolve ▶ decide ▶ check arguments ▶ approve ▶ execute
+                                                                            │
+                record ◀ seal ◀ enclose ◀ redact ◀ check result ◀───────────┘
 
 A stage takes what the one before it made, or raises `Refused` (nothing ran) or `Failed` (it ran, or may
-have). The order is a promise: a caller without a key learns nothing of the tools, nothing runs on arguments
-that its schema does not allow, and no answer leaves before its record is written.
+have). The order is a promise: a caller without a key learns nothing of the tools, and one that may not call
+a tool nothing of its schema; nobody is asked to approve a call that could not run; nothing with effects runs
+before the intent is written down; no secret leaves, and no answer before its record is kept.
 
 The pipeline knows no wire contract, no transport and no clock but the one it is handed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from traceback import walk_tb
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from portbook.audit import envelope_view
-from portbook.callers import Callers
+from portbook.approvals import Ask
+from portbook.audit import Trail
 from portbook.canonical import NotJSON, canonical_bytes, json_bytes
-from portbook.clock import Clock, Identity, Ids
+from portbook.clock import Clock, Identity, Ids, is_trace_id
+from portbook.envelope.calls import Known
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
-from portbook.model import Call, Done, Outcome
-from portbook.ports import Executor, Sink
+from portbook.faults import place_of
+from portbook.governance import Governance
+from portbook.model import JSON, Call, Caller, Done, JSONObject, Outcome, Run
+from portbook.passage import Passage
+from portbook.patterns import matches
+from portbook.policy import Action, Decision, Subject, decide
+from portbook.ports import Approvals, Executor, Sink
+from portbook.provenance.record import Occasion
+from portbook.recording import Recorder
+from portbook.redaction import Redactor
 from portbook.tools.catalog import Catalog, Tool
+from portbook.tools.spec import Effect
 
-__all__ = ["Crossing", "Pipeline", "place_of"]
-
-_OWN_FOLDER = __file__.rsplit("/", 1)[0] + "/"
+__all__ = ["Crossing", "Pipeline"]
 
 
 class Crossing(NamedTuple):
-    """A call that crossed the boundary: how it ended, and its names in the record."""
+    """A call that crossed the boundary: how it ended, its names in the record, and what was done to it."""
 
     outcome: Outcome
     identity: Identity
+    duration_ms: float
+    is_redacted: bool = False
+    approval: str | None = None
 
 
 class Pipeline:
@@ -43,70 +57,155 @@ class Pipeline:
         self,
         *,
         catalog: Catalog,
-        callers: Callers,
+        governance: Governance,
         executor: Executor,
+        approvals: Approvals,
         sink: Sink,
         clock: Clock,
         ids: Ids,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._catalog = catalog
-        self._callers = callers
+        self._governance = governance
         self._executor = executor
-        self._sink = sink
+        self._approvals = approvals
         self._clock = clock
         self._ids = ids
-        self._warn = warn
-        self._is_recording = True
+        self._recorder = Recorder(sink, clock, warn, deterministic=ids.deterministic)
+
+    @property
+    def governance(self) -> Governance:
+        """Return the rules in force."""
+        return self._governance
+
+    @property
+    def is_recording(self) -> bool:
+        """Return whether the last record could be kept."""
+        return self._recorder.is_recording
+
+    def govern(self, governance: Governance) -> None:
+        """Put other rules into force, for calls that begin from now on."""
+        self._governance = governance
+
+    def visible_to(self, caller: Caller) -> list[Tool]:
+        """Return the tools that the caller may know of, ordered by name."""
+        return [tool for tool in self._catalog if matches(caller.tools, tool.spec.name)]
 
     async def run(self, call: Call) -> Crossing:
         """Bring `call` to its end, whatever that is, and record it."""
-        started = self._clock.tick()
-        identity = self._name(call)
+        trail = Trail(started=self._clock.tick())
+        passage = Passage(call, self._governance, self._name(call), trail)
         outcome: Outcome | None = None
         try:
-            outcome = await self._cross(call)
+            outcome = await self._cross(passage)
         except Ending as ending:
-            outcome = _as_outcome(ending)
+            outcome = _as_outcome(ending, passage.governance.redactor)
+            if isinstance(outcome, Failed):
+                outcome.envelope = self._enclosed(passage, outcome)
         except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded, then answered
-            outcome = Failed(Reason.INTERNAL, note=place_of(error))
+            outcome = _cut_short(Reason.INTERNAL, trail, place_of(error))
         finally:  # a cancelled call leaves through here, and is recorded like any other
-            outcome = self._record(call, outcome or Failed(Reason.CANCELLED), identity, started)
-        return Crossing(outcome, identity)
+            duration_ms = self._duration_ms(trail)
+            outcome = outcome or _cut_short(Reason.CANCELLED, trail)
+            outcome = self._recorder.record(passage, outcome, duration_ms)
+        return Crossing(outcome, passage.identity, duration_ms, trail.is_redacted, trail.approval)
 
-    async def _cross(self, call: Call) -> Done:
+    async def _cross(self, passage: Passage) -> Done:
+        call, governance, trail = passage.call, passage.governance, passage.trail
         if call.flaw is not None:
             raise call.flaw
-        if not self._is_recording:
-            self._require_sink()
-        self._callers.identify(call.arrival.key)
+        self._recorder.require(governance)
+        if call.act is not None:
+            return await self._operate(passage, call.act)
+        trail.caller = caller = governance.callers.identify(call.arrival.key)
         if call.handler is not None:
-            return _sealed(call, call.handler())
-        tool = self._resolve(call)
+            result = call.handler(caller)
+            return _sealed(call, result, _bytes_of(result))
+        trail.tool = tool = self._resolve(call, caller)
+        trail.decision = decision = decide(governance.policy, _subject(passage, tool, caller))
+        self._heed(decision, caller, governance)
         if not tool.input.allows(call.arguments):
             raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
-        return _sealed(call, await self._execute(tool, call), tool)
-
-    async def _execute(self, tool: Tool, call: Call) -> Any:
+        if decision.action is Action.ALLOW:
+            return await self._perform(passage, tool)
+        ask = _ask(passage, tool, decision, caller)
+        trail.approval = ticket = await self._approvals.admit(ask, call.approval, call.wait_ms)
         try:
-            return await self._executor.execute(tool, call.arguments, call.report)
+            done = await self._perform(passage, tool)
+        except Refused:  # it never ran: what was approved may still be done
+            self._approvals.give_back(ticket)
+            raise
+        except BaseException:
+            self._approvals.finish(ticket, is_done=False)
+            raise
+        self._approvals.finish(ticket, is_done=True)
+        return done
+
+    async def _operate(self, passage: Passage, act: Callable[[], Awaitable[JSON]]) -> Done:
+        """Do what an operator asks for."""
+        call, trail = passage.call, passage.trail
+        trail.caller = passage.governance.callers.identify_operator(call.arrival.key)
+        trail.has_begun = True
+        result = await act()
+        trail.approval = call.approval  # only now: what is not there is not named in a record
+        return _sealed(call, result, _bytes_of(result))
+
+    async def _perform(self, passage: Passage, tool: Tool) -> Done:
+        """Run a tool that may run, and make its result fit to leave."""
+        if tool.spec.effect is not Effect.READ:
+            self._recorder.intend(passage)
+        passage.trail.has_begun = True
+        result = await self._execute(passage, tool)
+        result, body = _checked(result, tool, passage)
+        return _sealed(passage.call, result, body, self._enclosed(passage, result))
+
+    def _resolve(self, call: Call, caller: Caller) -> Tool:
+        is_visible = call.tool is not None and matches(caller.tools, call.tool)
+        tool = self._catalog.find(call.tool) if is_visible and call.tool is not None else None
+        if tool is None:  # one that the caller may not see is as unknown as one that is not there
+            raise Refused(Reason.UNKNOWN_TOOL)
+        return tool
+
+    def _heed(self, decision: Decision, caller: Caller, governance: Governance) -> None:
+        """Let a call pass that policy does not deny, if its caller has not made too many of them."""
+        if decision.action is Action.DENY:
+            assert decision.reason is not None
+            raise Refused(decision.reason, details={"rule": decision.rule})
+        seconds = governance.rates.take(caller.name, self._clock.tick())
+        if seconds is not None:
+            raise Refused(Reason.RATE_LIMITED, details={"retry_after_s": seconds})
+
+    async def _execute(self, passage: Passage, tool: Tool) -> Any:
+        call, governance = passage.call, passage.governance
+        cap = governance.policy.max_execution_timeout_ms
+        timeout_ms = tool.spec.timeout_ms or governance.timeout_ms
+        run = Run(
+            timeout_ms if cap is None else min(timeout_ms, cap),
+            passage.identity,
+            passage.session,
+            call.context.correlation,
+            call.report,
+        )
+        try:
+            return await self._executor.execute(tool, call.arguments, run)
         except Ending:
             raise
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
             raise Failed(Reason.TOOL_FAILED, note=place_of(error)) from None
 
-    def _require_sink(self) -> None:
-        """Refuse to run anything while records cannot be written."""
-        try:
-            self._sink.mend()
-        except OSError as error:
-            raise Refused(Reason.NOT_RECORDED, note=place_of(error)) from None
+    def _enclosed(self, passage: Passage, outcome: JSON | Failed) -> JSONObject | None:
+        """Return the envelope of an outcome, where its caller or the operator wants one."""
+        call, governance, trail = passage.call, passage.governance, passage.trail
+        controls = governance.enclosing.controls_of(call.wish)
+        if controls is None or not controls.is_wanted or trail.tool is None or trail.decision is None:
+            return None
+        policy, rule = governance.policy, trail.decision.rule
+        occasion = Occasion(passage.identity.request, self._clock.now(), self._duration_ms(trail))
+        known = Known(trail.tool, call.arguments, policy.digest, rule, policy.digest_of_rule(rule), occasion)
+        return governance.enclosing.enclose(outcome, controls, call.wish, known)
 
-    def _resolve(self, call: Call) -> Tool:
-        tool = self._catalog.find(call.tool) if call.tool is not None else None
-        if tool is None:
-            raise Refused(Reason.UNKNOWN_TOOL)
-        return tool
+    def _duration_ms(self, trail: Trail) -> float:
+        return round((self._clock.tick() - trail.started) * 1000, 3)
 
     def _name(self, call: Call) -> Identity:
         canonical = b""
@@ -114,56 +213,91 @@ class Pipeline:
             content = call.content
             canonical = content if isinstance(content, bytes) else canonical_bytes(content)
         identity = self._ids.name(canonical)
-        return identity if call.trace is None else identity._replace(trace=call.trace)
+        trace = call.trace
+        return identity if trace is None or self._is_secret(trace) else identity._replace(trace=trace)
 
-    def _record(self, call: Call, outcome: Outcome, identity: Identity, started: float) -> Outcome:
-        duration_ms = round((self._clock.tick() - started) * 1000, 3)
-        record = envelope_view(
-            call,
-            outcome,
-            identity,
-            ts=self._clock.now(),
-            duration_ms=duration_ms,
-            deterministic=self._ids.deterministic,
-        )
-        try:
-            self._sink.write(record)
-        except Exception as error:  # noqa: BLE001 - a record that cannot be kept is an ending like any other
-            if self._is_recording:
-                self._warn(f"records cannot be written, calls are refused until they can: {error}")
-            self._is_recording = False
-            if isinstance(outcome, Refused):
-                return outcome  # nothing ran, and that is all it says
-            return Failed(Reason.NOT_RECORDED, note=place_of(error))  # nothing is acknowledged without it
-        self._is_recording = True
-        return outcome
+    def _is_secret(self, trace: str) -> bool:
+        """Return whether what a sender names its trace is nothing to write down."""
+        redactor = self._governance.redactor
+        # A trace as W3C has it is a random number, and now and then looks like something else.
+        return redactor is not None and not is_trace_id(trace) and redactor.redact_text(trace) != trace
 
 
-def _sealed(call: Call, result: Any, tool: Tool | None = None) -> Done:
-    """Check a result by its tool's schema, then let the wire contract put it into its form."""
+def _subject(passage: Passage, tool: Tool, caller: Caller) -> Subject:
+    spec, call = tool.spec, passage.call
+    return Subject(
+        spec.name,
+        spec.effect,
+        caller.name,
+        call.arguments,
+        spec.input_schema,
+        call.input_bytes,
+        call.context.attempt,
+        passage.session,
+        spec.operation,
+    )
+
+
+def _ask(passage: Passage, tool: Tool, decision: Decision, caller: Caller) -> Ask:
+    governance, session = passage.governance, passage.session
+    if governance.redactor is not None and session is not None:
+        session = governance.redactor.redact_text(session)
+    return Ask(
+        tool=tool.spec.name,
+        arguments=passage.call.arguments,
+        shown=governance.shown(passage.call.arguments),
+        tool_digest=tool.digest,
+        policy_digest=governance.policy.digest,
+        caller=caller.name,
+        session=session,
+        rule=decision.rule,
+        place=decision.place,
+    )
+
+
+def _bytes_of(result: Any) -> bytes:
     try:
-        body = json_bytes(result)
+        return json_bytes(result)
     except NotJSON as error:
         raise Failed(Reason.BAD_RESULT, (Finding("", str(error), "json", ""),)) from None
-    if tool is not None and not tool.output.allows(result):
+
+
+def _checked(result: Any, tool: Tool, passage: Passage) -> tuple[JSON, bytes]:
+    """Check a result by its tool's schema and take secrets out of it; return it, and its bytes."""
+    body, redactor, trail = _bytes_of(result), passage.governance.redactor, passage.trail
+    if not tool.output.allows(result):
         raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
-    return Done(body, None if call.seal is None else call.seal(result, body))
+    if redactor is not None and redactor.might_touch(body):
+        result, trail.is_redacted = redactor.redact(result)
+        if trail.is_redacted:
+            body = json_bytes(result)
+            if not tool.output.allows(result):  # better withheld than broken, or leaked
+                raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
+    return result, body
 
 
-def _as_outcome(ending: Ending) -> Outcome:
+def _sealed(call: Call, result: JSON, body: bytes, envelope: JSONObject | None = None) -> Done:
+    """Let the wire contract put a result into its form."""
+    sealed = None if call.seal is None else call.seal(result, body, envelope)
+    return Done(body, sealed, None if envelope is None else json_bytes(envelope))
+
+
+def _as_outcome(ending: Ending, redactor: Redactor | None) -> Outcome:
     # An exception kept as a value would keep every frame it passed through alive.
     ending.__traceback__ = None
     ending.__context__ = None
     assert isinstance(ending, Refused | Failed)
+    if redactor is not None and ending.findings:  # they hold no values, but names of members that were sent
+        ending.findings = tuple(
+            replace(
+                finding,
+                pointer=redactor.redact_text(finding.pointer),
+                message=redactor.redact_text(finding.message),
+            )
+            for finding in ending.findings
+        )
     return ending
 
 
-def place_of(error: BaseException) -> str:
-    """Return an exception's type and where it was raised, innermost first: enough to find it, no values."""
-    frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
-    # A tool's exception passes through frames of ours on its way; those say nothing about it.
-    theirs = [(code, line) for code, line in frames if not code.co_filename.startswith(_OWN_FOLDER)]
-    places = [
-        f"{code.co_filename.rsplit('/', 1)[-1]}:{line} in {code.co_name}" for code, line in theirs or frames
-    ]
-    return " < ".join([f"{type(error).__qualname__} at {place}" for place in places[-1:]] + places[-2:-4:-1])
+def _cut_short(reason: Reason, trail: Trail, note: str | None = None) -> Outcome:
+    return Failed(reason, note=note) if trail.has_begun else Refused(reason, note=note)

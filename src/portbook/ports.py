@@ -4,25 +4,52 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from portbook.model import JSONObject, Report
+from portbook.approvals import Ask
+from portbook.model import JSONObject, Run
 from portbook.tools.catalog import Tool
 
-__all__ = ["Executor", "Sink"]
+__all__ = ["Approvals", "Executor", "Sink"]
 
 
 class Executor(Protocol):
     """Runs a tool."""
 
-    async def execute(self, tool: Tool, arguments: JSONObject, report: Report | None) -> Any:
-        """Run `tool` within its deadline and return what it returned; `report` is for its progress.
+    async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any:
+        """Run `tool` within the time that `run` gives it and return what it returned.
 
         Raises `Refused` where it did not run, `Failed` where it did not end in time, and whatever it raised.
         """
         ...
 
 
+class Approvals(Protocol):
+    """Where people say yes or no to calls."""
+
+    async def admit(self, ask: Ask, approval_id: str | None, wait_ms: int) -> str:
+        """Return the ticket that this call has taken for itself; nobody else ever gets it.
+
+        Raises `Refused` where a person has not said yes: not yet, not to this call, or no.
+        """
+        ...
+
+    def finish(self, approval_id: str, *, is_done: bool) -> None:
+        """Note that the call which took the ticket has ended. Never waits."""
+        ...
+
+    def give_back(self, approval_id: str) -> None:
+        """Note that the call which took the ticket never ran, so that it is good again. Never waits."""
+        ...
+
+
 class Sink(Protocol):
     """Where records go."""
+
+    def look(self) -> None:
+        """Do nothing where records can be kept, as far as can be told at no cost.
+
+        Raises `OSError` where they cannot.
+        """
+        ...
 
     def mend(self) -> None:
         """Make ready to write again after a failure; does nothing where there was none.
@@ -31,9 +58,16 @@ class Sink(Protocol):
         """
         ...
 
-    def write(self, record: JSONObject) -> None:
-        """Keep `record`. When this returns, a killed process no longer loses it.
+    def intend(self, intent: JSONObject) -> None:
+        """Keep the note that a call with effects is about to run: from then on a kill does not lose it.
 
         Raises `OSError` where it cannot be kept.
+        """
+        ...
+
+    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+        """Keep both views of a record. When this returns, a killed process no longer loses them.
+
+        Raises `OSError` where they cannot be kept.
         """
         ...

@@ -1,23 +1,24 @@
 """Where records go: JSON Lines files, one a run, with a link to the latest.
 
 A record is one `write(2)` to a file opened for appending, made before the answer leaves: a killed process
-loses nothing that it acknowledged.
+loses nothing that it acknowledged. A chained stream's records are numbered, and each holds the hash of the
+one before it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
-import orjson
-
+from portbook.chain import GENESIS, Head, chained, head_of, line_of
 from portbook.model import JSONObject
+from portbook.records import files_in, lines_from_end, stream_folder
 
-__all__ = ["ENVELOPE_STREAM", "JsonlSink", "LenientSink", "MemorySink", "NoSink"]
+__all__ = ["ENVELOPE_STREAM", "ChainedSink", "JsonlSink", "MemorySink", "NoSink"]
 
 ENVELOPE_STREAM: Final = "envelope_validation"
 
@@ -33,33 +34,58 @@ class JsonlSink:
 
         Raises `OSError` where the folder cannot be written.
         """
-        folder = log_dir / "mcp_server" / stream
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = stream_folder(log_dir, stream)
         # No colons: not every file system takes them. The names still sort by time.
         self.path = folder / f"{started.replace(':', '-')}.{run}.jsonl"
-        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
-        fcntl.flock(self._file, fcntl.LOCK_SH)  # tells the pruning of other processes that it is in use
-        self._size = 0
-        _link_latest(self.path, f"{stream}.latest.jsonl")
+        self._stream = stream
+        self._file = self._open()
         _prune(folder, keep)
+
+    def _open(self) -> int:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(file, fcntl.LOCK_SH)  # tells the pruning of other processes that it is in use
+        self._size = 0
+        _link_latest(self.path, f"{self._stream}.latest.jsonl")
+        return file
 
     def write(self, record: JSONObject) -> None:
         """Keep `record`. When this returns, a killed process no longer loses it.
 
         Raises `OSError` where it cannot be kept.
         """
-        # Not `json_bytes`: its search for NaN would take longer than the writing, and a record has none.
-        line = orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
-        self._append(line)
-        self._size += len(line)
+        self._keep(line_of(record) + b"\n")
 
     def mend(self) -> None:
         """Make ready to write again after a failure.
 
         Raises `OSError` where there is still no room for a record.
         """
+        if self._is_removed():
+            removed = self._file
+            self._file = self._open()
+            os.close(removed)
         self._append(b" " * _ROOM)
         os.ftruncate(self._file, self._size)
+
+    def look(self) -> None:
+        """Do nothing where a record would find room, and could be found.
+
+        Raises `OSError` where the disk is full, or where somebody has removed the file: writing to it would
+        succeed, and lead nowhere.
+        """
+        if self._is_removed():
+            raise FileNotFoundError(errno.ENOENT, "the file of records was removed", str(self.path))
+        disk = os.fstatvfs(self._file)
+        if disk.f_bavail * disk.f_frsize < _ROOM:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+
+    def _is_removed(self) -> bool:
+        return os.fstat(self._file).st_nlink == 0
+
+    def _keep(self, line: bytes) -> None:
+        self._append(line)
+        self._size += len(line)
 
     def _append(self, data: bytes) -> None:
         written = 0
@@ -77,18 +103,63 @@ class JsonlSink:
         os.close(self._file)
 
 
+class ChainedSink(JsonlSink):
+    """Appends records to a file of the same kind, each with its number, the hash before it, and its own."""
+
+    def __init__(self, log_dir: Path, stream: str, *, started: str, run: str, keep: int) -> None:
+        """Open this run's file; its first record will follow the one that is the stream's last now.
+
+        Raises `OSError` where the folder cannot be written.
+        """
+        before = _newest_head(stream_folder(log_dir, stream))  # looked for before old files are pruned
+        super().__init__(log_dir, stream, started=started, run=run, keep=keep)
+        self._seq = 0
+        self._prev = GENESIS if before is None else str(before)
+
+    def mend(self) -> None:
+        """Make ready to write again after a failure; a file that was removed is begun anew, and says so.
+
+        Raises `OSError` where there is still no room for a record.
+        """
+        is_removed = self._is_removed()
+        super().mend()
+        if is_removed and self._seq:
+            self._prev = str(Head(self.path.name, self._seq, self._prev))
+            self._seq = 0
+
+    def write(self, record: JSONObject) -> None:
+        """Keep `record` as the next of the chain; one that cannot be kept leaves no gap in it.
+
+        Raises `OSError` where it cannot be kept.
+        """
+        line, digest = chained(record, self._seq + 1, self._prev)
+        self._keep(line)
+        self._seq += 1
+        self._prev = digest
+
+
 class MemorySink:
     """Keeps records in a list: for tests, and for looking at what a call leaves behind."""
 
     def __init__(self) -> None:
         self.records: list[JSONObject] = []
+        self.executions: list[JSONObject] = []
+        self.intents: list[JSONObject] = []
+
+    def look(self) -> None:
+        """Do nothing: memory is where it was."""
 
     def mend(self) -> None:
         """Do nothing: memory does not fill up."""
 
-    def write(self, record: JSONObject) -> None:
-        """Keep `record`."""
-        self.records.append(record)
+    def intend(self, intent: JSONObject) -> None:
+        """Keep `intent`."""
+        self.intents.append(intent)
+
+    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+        """Keep both views."""
+        self.records.append(envelope)
+        self.executions.append(execution)
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
@@ -97,49 +168,20 @@ class MemorySink:
 class NoSink:
     """Keeps nothing: for who is told not to write files."""
 
+    def look(self) -> None:
+        """Do nothing: nothing is kept, and that works."""
+
     def mend(self) -> None:
         """Do nothing: nothing can break."""
 
-    def write(self, record: JSONObject) -> None:
-        """Forget `record`."""
+    def intend(self, intent: JSONObject) -> None:
+        """Forget `intent`."""
+
+    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+        """Forget both views."""
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
-
-
-class _Keeper(Protocol):
-    def mend(self) -> None: ...
-    def write(self, record: JSONObject) -> None: ...
-    def close(self) -> None: ...
-
-
-class LenientSink:
-    """Keeps what another sink can keep, warns once where it cannot, and never refuses a call for that."""
-
-    def __init__(self, inner: _Keeper, warn: Callable[[str], None]) -> None:
-        self._inner = inner
-        self._warn = warn
-        self._is_broken = False
-
-    def mend(self) -> None:
-        """Do nothing: writing tries again by itself."""
-
-    def write(self, record: JSONObject) -> None:
-        """Keep `record`, if it can be kept."""
-        try:
-            if self._is_broken:
-                self._inner.mend()
-            self._inner.write(record)
-        except OSError as error:
-            if not self._is_broken:
-                self._warn(f"records cannot be written, calls go on without them: {error.strerror}")
-            self._is_broken = True
-        else:
-            self._is_broken = False
-
-    def close(self) -> None:
-        """Close the other sink."""
-        self._inner.close()
 
 
 def _link_latest(path: Path, name: str) -> None:
@@ -152,8 +194,18 @@ def _link_latest(path: Path, name: str) -> None:
 
 
 def _prune(folder: Path, keep: int) -> None:
-    files = sorted(path for path in folder.glob("*.jsonl") if not path.is_symlink())
+    files = files_in(folder)
     for path in files[: max(len(files) - keep, 0)]:
         with contextlib.suppress(OSError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while a running process writes to it
             path.unlink()
+
+
+def _newest_head(folder: Path) -> Head | None:
+    """Return the last record of the newest file that has one."""
+    for path in reversed(files_in(folder)):
+        with contextlib.suppress(OSError):  # another process prunes at the same time
+            for line in lines_from_end(path):
+                if head := head_of(path.name, line):
+                    return head
+    return None

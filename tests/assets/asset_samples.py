@@ -1,8 +1,11 @@
-"""A small library of our own, as the asset contract names things."""
+"""A small library of our own, as the asset contract names things; and a backend to talk to."""
 
 from __future__ import annotations
 
+import json
+import urllib.request
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,3 +34,17 @@ TONE: dict[str, Any] = {
     "properties": {"pitch": {"type": "number"}},
     "required": ["pitch"],
 }
+
+
+@dataclass(frozen=True)
+class BackendProcess:
+    url: str
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(self.url + path, timeout=30) as response:
+            return json.loads(response.read())
+
+    @property
+    def seen(self) -> list[Any]:
+        """The requests that it got, whatever it answered."""
+        return self.get("/seen")

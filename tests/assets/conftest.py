@@ -4,14 +4,12 @@ import contextlib
 import json
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from asset_samples import ASSET, TONE, Write
+from asset_samples import ASSET, TONE, BackendProcess, Write
 
 from portbook.assets.library import Library, load_library
 
@@ -42,20 +40,6 @@ def library(tmp_path: Path, write: Write) -> Library:
     loaded = load_library(tmp_path / "schemas", tmp_path / "examples")
     assert loaded.warnings == ()
     return loaded
-
-
-@dataclass(frozen=True)
-class BackendProcess:
-    url: str
-
-    def get(self, path: str) -> Any:
-        with urllib.request.urlopen(self.url + path, timeout=30) as response:
-            return json.loads(response.read())
-
-    @property
-    def seen(self) -> list[Any]:
-        """The requests that it got, whatever it answered."""
-        return self.get("/seen")
 
 
 @pytest.fixture

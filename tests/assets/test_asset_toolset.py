@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from asset_samples import ASSET
+from asset_samples import ASSET, BackendProcess
 
-from conftest import BackendProcess
-from portbook.assets.contracts import INPUTS, OUTPUTS
+from portbook.assets.contracts import ASSET_TOOLS, INPUTS, OUTPUTS
 from portbook.assets.library import EMPTY, Library
 from portbook.assets.listing import entries
 from portbook.assets.populate import backend_at
-from portbook.assets.posting import post
-from portbook.assets.toolset import ASSET_TOOLS, asset_tools
+from portbook.assets.toolset import asset_tools
+from portbook.executors.posting import post
 from portbook.schema.cache import validator_for
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import Effect
@@ -25,7 +25,10 @@ def call(library: Library, tool: str, backend: Any = None, **given: Any) -> Any:
     """Call a tool as the pipeline does: its schemas allow what goes in and what comes out."""
     [spec] = [spec for spec in asset_tools(library, backend, 100) if spec.name == tool]
     assert validator_for(spec.input_schema).findings(given) == ()
-    result = spec.function(given)
+    assert spec.function is not None
+    result: Any = spec.function(given)
+    if spec.is_async:
+        result = asyncio.run(result)
     assert validator_for(spec.output_schema).findings(result) == ()
     return result
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from typing import Any
 
 import pytest
+from asset_samples import BackendProcess
 
-from conftest import BackendProcess
 from portbook.assets import populate as populating
 from portbook.assets.library import EMPTY, Library
-from portbook.assets.populate import Backend, BadBackend, backend_at, populate
-from portbook.assets.posting import Reply, Unreachable, post
+from portbook.assets.populate import Backend, BadBackend, Reply, backend_at, populate
+from portbook.executors.posting import post
 
 GOOD: dict[str, Any] = {"name": "a"}
 
@@ -24,7 +25,8 @@ def send(
     *,
     validate_first: bool = True,
 ) -> Any:
-    return populate(library, backend_at(url, path, post), asset, validate_first=validate_first)
+    sending = populate(library, backend_at(url, path, post), asset, validate_first=validate_first)
+    return asyncio.run(sending)
 
 
 def error(status: int, detail: str) -> dict[str, Any]:
@@ -148,7 +150,9 @@ def test_a_password_in_the_address_is_sent_and_never_shown() -> None:
     assert made.headers["authorization"] == "Basic YWRhOnNAY3JldA=="
 
 
-@pytest.mark.parametrize("address", ["", "host", "ftp://host", "http://", "http://host:port", "http://["])
+@pytest.mark.parametrize(
+    "address", ["", "host", "ftp://host", "http://", "http://host:port", "http://[", "http://hö.st"]
+)
 def test_an_address_that_no_backend_can_have_is_refused(address: str) -> None:
     with pytest.raises(BadBackend, match="the backend's address"):
         backend_at(address, "/assets", post)
@@ -164,10 +168,11 @@ def test_proxies_of_the_environment_are_not_used(
 def test_any_client_will_do_that_posts_bytes(library: Library) -> None:
     sent: list[tuple[str, bytes, float]] = []
 
-    def fake(url: str, body: bytes, headers: Any, timeout_s: float) -> Reply:
+    async def fake(url: str, body: bytes, headers: Any, timeout_s: float) -> Reply:
         sent.append((url, body, timeout_s))
-        raise Unreachable
+        raise ConnectionError
 
-    result = populate(library, Backend("http://x", "http://x/y", fake), GOOD, validate_first=True)
+    sending = populate(library, Backend("http://x", "http://x/y", fake), GOOD, validate_first=True)
+    result = asyncio.run(sending)
     assert result == error(503, "network_unreachable")
     assert sent == [("http://x/y", b'{"name":"a"}', 5.0)]

@@ -3,11 +3,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from harness import PORTBOOK, SAMPLE_TOOLS, environment, records, run
+from harness import PORTBOOK, SAMPLE_TOOLS, Finished, environment, records, run
 
 TOOLSET = ("--toolset", str(SAMPLE_TOOLS))
 
@@ -92,3 +93,85 @@ def test_a_terminal_gets_json_to_read(tmp_path: Path) -> None:
     os.close(controller)
     assert done.returncode == 0
     assert shown.startswith(b'{\r\n  "query": "boundary"')
+
+
+ASKING = '[policy]\napproval = "writes"\n'
+
+
+def asked(folder: Path, *options: str) -> dict[str, str]:
+    """Make a call that needs a person; return what is told of its approval."""
+    finished = run("call", "wait_for", f"path={folder}/flag", "--json", *options, *TOOLSET, cwd=folder)
+    error = json.loads(finished.out)["error"]
+    assert (finished.code, error["reason"]) == (3, "APPROVAL_REQUIRED")
+    return error
+
+
+def test_a_call_that_needs_a_person_says_which_approval_to_wait_for(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text(ASKING)
+    told = asked(tmp_path)
+    finished = run("call", "wait_for", f"path={tmp_path}/flag", *TOOLSET, cwd=tmp_path)
+    assert (finished.code, finished.out) == (3, b"")
+    assert f"approval_id: {told['approval_id']}" in finished.err
+    assert f"expires_at: {told['expires_at']}" in finished.err
+    assert not (tmp_path / "flag").exists()
+
+
+@pytest.mark.covers("002.approval.command-line")
+def test_an_approval_is_redeemed_once_by_the_call_that_it_was_given_for(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text(ASKING)
+
+    def call(text: str, *options: str) -> Finished:
+        return run("call", "raising", f"text={text}", "--json", *options, *TOOLSET, cwd=tmp_path)
+
+    approval = json.loads(call("a").out)["error"]["approval_id"]
+    assert run("approvals", "approve", approval, cwd=tmp_path).code == 0
+    other = json.loads(call("b", "--approval", approval).out)["error"]
+    assert (other["reason"], other["why"]) == ("APPROVAL_REFUSED", "arguments")
+    ran = call("a", "--approval", approval)
+    assert (ran.code, json.loads(ran.out)["error"]["reason"]) == (1, "TOOL_FAILED")
+    again = call("a", "--approval", approval)
+    assert (again.code, json.loads(again.out)["error"]["why"]) == (3, "used")
+
+
+def test_a_call_waits_for_a_decision_as_long_as_it_is_told_to(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text(ASKING)
+    with subprocess.Popen(
+        [*PORTBOOK, "call", "wait_for", f"path={tmp_path}/flag", "--wait-ms", "60000", *TOOLSET],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+    ) as waiting:
+        approvals: list[dict[str, str]] = []
+        while not approvals:
+            assert waiting.poll() is None
+            approvals = json.loads(run("approvals", "list", cwd=tmp_path).out)["approvals"]
+        assert run("approvals", "approve", approvals[0]["approval_id"], cwd=tmp_path).code == 0
+        while not (tmp_path / "flag").exists():
+            assert waiting.poll() is None
+            time.sleep(0.005)
+        (tmp_path / "flag").unlink()
+        assert waiting.stdout is not None
+        assert waiting.stdout.read() == b'"released"\n'
+    assert waiting.returncode == 0
+
+
+def test_a_call_that_waited_in_vain_says_that_a_person_is_needed(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text(ASKING)
+    assert asked(tmp_path, "--wait-ms", "1") == asked(tmp_path)
+
+
+@pytest.mark.parametrize("wait", ["-1", "600001", "soon"])
+def test_nobody_waits_for_ever_or_in_the_past(tmp_path: Path, wait: str) -> None:
+    finished = run("call", "echo", "text=a", "--wait-ms", wait, *TOOLSET, cwd=tmp_path)
+    assert finished.code == 2
+    assert "Usage: portbook call" in finished.err
+
+
+def test_a_denied_call_names_its_rule_and_is_not_allowed(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text(
+        '[[policy.rules]]\nname = "nothing written"\neffects = ["write"]\naction = "deny"\n'
+    )
+    finished = run("call", "wait_for", f"path={tmp_path}/flag", *TOOLSET, cwd=tmp_path)
+    assert (finished.code, finished.out) == (3, b"")
+    assert "rule: nothing written" in finished.err
+    assert not (tmp_path / "flag").exists()

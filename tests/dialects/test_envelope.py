@@ -15,7 +15,7 @@ from portbook.wire.jsonrpc import Id, read_id
 from portbook.wire.parsing import parse
 
 SCHEMA = SchemaRegistry().load_envelope()
-ENVELOPE = Envelope(SCHEMA)
+ENVELOPE = Envelope(SCHEMA, SchemaRegistry().load("mcp.request.v0.1"))
 ARRIVAL = Arrival("test", "test")
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 TRACEPARENT = f"00-{TRACE}-00f067aa0ba902b7-01"

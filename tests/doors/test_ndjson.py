@@ -552,7 +552,7 @@ def served(tmp_path: Path) -> Iterator[tuple[Boundary, MemorySink]]:
     sink = MemorySink()
     assembled = assemble(load_settings(None, {}, flags, tmp_path), is_exposed=False, sink=sink)
     yield assembled.boundary, sink
-    assembled.close()
+    asyncio.run(assembled.close())
 
 
 Served = tuple[Boundary, MemorySink]

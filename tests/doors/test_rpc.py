@@ -141,7 +141,7 @@ def test_a_large_body_in_one_piece_with_its_head_is_not_taken_for_a_large_head(s
 
 
 def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("portbook.doors.rpc._BODY_SECONDS", 0.01)
+    monkeypatch.setattr("portbook.doors.requests._BODY_SECONDS", 0.01)
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -151,9 +151,14 @@ def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch, 
         sent.append(event)
 
     settings = load_settings(None, {}, {"docs.enabled": False}, tmp_path)
-    boundary = assemble(settings, is_exposed=False, sink=MemorySink()).boundary
+    assembled = assemble(settings, is_exposed=False, sink=MemorySink())
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
-    asyncio.run(rpc(boundary, is_exposed=False)({"headers": headers}, receive, send))
+
+    async def give_up() -> None:
+        await rpc(assembled.boundary, is_exposed=False)({"headers": headers}, receive, send)
+        await assembled.close()
+
+    asyncio.run(give_up())
     assert sent[0]["status"] == 408
     assert (b"connection", b"close") in sent[0]["headers"]
 

@@ -205,6 +205,39 @@ def test_a_root_may_have_contracts_of_its_own(root: Path) -> None:
         registry.bundles()
 
 
+def test_contracts_of_a_root_refer_to_each_other_and_to_portbooks_own_by_either_name(root: Path) -> None:
+    (root / "order.json").write_text(
+        '{"$id": "order.v1",'
+        ' "properties": {"from": {"$ref": "place.json"}, "why": {"$ref": "evidence.v0.1"}}}'
+    )
+    (root / "place.json").write_text('{"$id": "place.v1", "type": "string"}')
+    registry = SchemaRegistry(root)
+    order = registry.load("order.v1")
+    assert order is registry.load("order.json")
+    assert order.is_valid({"from": "Hull", "why": {"field": "x", "source": "artifact:a"}})
+    assert [finding.pointer for finding in order.findings({"from": 5, "why": {"field": "x"}})] == [
+        "/from",
+        "/why",
+    ]
+
+
+def test_a_contract_of_the_roots_own_wins(root: Path) -> None:
+    (root / "mine.json").write_text('{"$id": "evidence.v0.1", "const": "mine"}')
+    assert SchemaRegistry(root).load("evidence.v0.1").is_valid("mine")
+    assert SchemaRegistry(root).load("evidence.schema.v0.1.json").is_valid({"field": "x", "source": "y"})
+
+
+def test_a_contract_that_cannot_be_read_or_compiled_is_named(root: Path) -> None:
+    path = root / "broken.json"
+    path.write_text('{"$id": "x", "properties": {"a": {"$ref": "gone.json"}}}')
+    with pytest.raises(BadBundle, match="refers to something that is not in this document") as raised:
+        SchemaRegistry(root).load("x")
+    assert (raised.value.path, raised.value.pointer) == (path, "/properties/a/$ref")
+    path.write_text("{")
+    with pytest.raises(BadBundle, match="the text ends too early"):
+        SchemaRegistry(root).load("evidence.v0.1")
+
+
 @pytest.mark.parametrize(
     "make", [lambda root: None, lambda root: root.mkdir(), lambda root: (root / "tools").mkdir(parents=True)]
 )

@@ -390,7 +390,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assembled]:
     flags = {"docs.enabled": False, "python.toolsets": [str(folder / "echo_for_hostile_frames.py")]}
     assembled = assemble(load_settings(None, {}, flags, folder), is_exposed=False, sink=MemorySink())
     yield assembled
-    assembled.close()
+    asyncio.run(assembled.close())
 
 
 def answer(served: Assembled, frame: Frame) -> Answer:

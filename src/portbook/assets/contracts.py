@@ -10,7 +10,7 @@ from typing import Final
 
 from portbook.model import JSON, JSONObject
 
-__all__ = ["INPUTS", "OUTPUTS"]
+__all__ = ["ASSET_TOOLS", "INPUTS", "OUTPUTS"]
 
 _TEXT: Final[JSONObject] = {"type": "string"}
 _FLAG: Final[JSONObject] = {"type": "boolean"}
@@ -90,6 +90,8 @@ INPUTS: Final[dict[str, JSONObject]] = {
         "asset",
     ),
 }
+
+ASSET_TOOLS: Final = frozenset(INPUTS)
 
 OUTPUTS: Final[dict[str, JSONObject]] = {
     "list_schemas": _result({"schemas": _list_of("name", "version", "path")}),

@@ -1,29 +1,30 @@
 """Sending an asset to a backend: checked first, one POST, five seconds, nothing tried twice.
 
 Whatever happens is a result as the asset contract has it. A backend's own words are passed on where they
-are one short line; anything else it says stays here.
+are one short line; anything else it says stays here. Whatever posts it is an argument.
 """
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from portbook.assets.library import Library
 from portbook.assets.naming import ASSET
-from portbook.assets.posting import Post, Unreachable
 from portbook.assets.validate import check, failed
 from portbook.canonical import json_bytes
+from portbook.destinations import BadDestination, parse_url
 from portbook.errors import Finding, Refused
 from portbook.model import JSON, JSONObject
 from portbook.version import __version__
 from portbook.wire.framing import MAX_FRAME_BYTES
 from portbook.wire.parsing import parse
 
-__all__ = ["DISABLED", "Backend", "BadBackend", "backend_at", "populate"]
+__all__ = ["DISABLED", "Backend", "BadBackend", "Post", "Reply", "backend_at", "populate"]
 
 # The asset specification's deadline.
 _TIMEOUT_S: Final = 5.0
@@ -42,6 +43,33 @@ _WORDS_MEMBERS: Final = ("detail", "message", "error")
 
 class BadBackend(ValueError):
     """An address that no backend can have; the message says why."""
+
+
+class Reply(Protocol):
+    """What came back."""
+
+    @property
+    def status(self) -> int:
+        """Return its HTTP status."""
+        ...
+
+    @property
+    def body(self) -> bytes:
+        """Return its body, whole."""
+        ...
+
+
+class Post(Protocol):
+    """Sends a body to an address."""
+
+    def __call__(
+        self, url: str, body: bytes, headers: Mapping[str, str], timeout_s: float
+    ) -> Awaitable[Reply]:
+        """Send `body` to `url`, once; return what came back.
+
+        Raises `OSError` where nothing did that is HTTP, or not within `timeout_s`, all steps together.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +99,10 @@ def backend_at(base: str, path: str, post: Post) -> Backend:
     userinfo, _, host = parts.netloc.rpartition("@")
     bare = parts._replace(netloc=host, query="", fragment="")
     url = bare._replace(path=f"{bare.path.rstrip('/')}/{path.lstrip('/')}").geturl()
+    try:
+        parse_url(url)
+    except BadDestination as error:
+        raise BadBackend(f"the backend's address cannot be used: {error}") from None
     headers = {
         "content-type": "application/json",
         "accept": "application/json",
@@ -81,7 +113,7 @@ def backend_at(base: str, path: str, post: Post) -> Backend:
     return Backend(bare.geturl(), url, post, headers)
 
 
-def populate(library: Library, backend: Backend, asset: JSON, *, validate_first: bool) -> JSONObject:
+async def populate(library: Library, backend: Backend, asset: JSON, *, validate_first: bool) -> JSONObject:
     """Send `asset`, once it is known to be valid; return the contract's result."""
     body = json_bytes(asset)
     if len(body) > MAX_FRAME_BYTES:
@@ -91,8 +123,8 @@ def populate(library: Library, backend: Backend, asset: JSON, *, validate_first:
     if validate_first and (findings := check(library, asset, ASSET)):
         return failed(findings)
     try:
-        reply = backend.post(backend.url, body, backend.headers, _TIMEOUT_S)
-    except Unreachable:
+        reply = await backend.post(backend.url, body, backend.headers, _TIMEOUT_S)
+    except OSError:
         return _backend_error(503, "network_unreachable")
     answer = _parsed(reply.body)
     if not 200 <= reply.status < 300:

@@ -5,7 +5,7 @@ All but `populate_backend` are quick and touch nothing outside of memory, so the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
 from portbook.assets.contracts import INPUTS, OUTPUTS
@@ -16,9 +16,7 @@ from portbook.assets.validate import is_allowed, validate_asset, validate_many
 from portbook.model import JSON, JSONObject
 from portbook.tools.spec import Effect, ToolSpec
 
-__all__ = ["ASSET_TOOLS", "asset_tools"]
-
-ASSET_TOOLS: Final = frozenset(INPUTS)
+__all__ = ["asset_tools"]
 
 _NOT_FOUND: Final[JSONObject] = {"ok": False, "reason": "not_found"}
 
@@ -49,21 +47,33 @@ def asset_tools(library: Library, backend: Backend | None, max_batch: int) -> li
             library, cast("list[JSON]", given["assets"]), _text(given, "schema"), max_batch
         ),
         "diff_assets": lambda given: diff_assets(given["base"], given["new"]),
-        "populate_backend": lambda given: _populate(library, backend, given),
     }
-    return [
-        ToolSpec(
-            name=name,
-            description=_DESCRIPTIONS[name],
-            input_schema=INPUTS[name],
-            output_schema=OUTPUTS[name],
-            effect=Effect.WRITE if name == "populate_backend" else Effect.READ,
-            function=function,
-            # Sending takes as long as the backend does, in a thread that the deadline can leave.
-            is_inline=name != "populate_backend",
-        )
-        for name, function in functions.items()
-    ]
+    reading = [_spec(name, Effect.READ, function, is_inline=True) for name, function in functions.items()]
+    # Sending takes as long as the backend does: others are served meanwhile.
+    send = _spec(
+        "populate_backend", Effect.WRITE, lambda given: _populate(library, backend, given), is_async=True
+    )
+    return [*reading, send]
+
+
+def _spec(
+    name: str,
+    effect: Effect,
+    function: Callable[[JSONObject], JSONObject] | Callable[[JSONObject], Awaitable[JSONObject]],
+    *,
+    is_inline: bool = False,
+    is_async: bool = False,
+) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        description=_DESCRIPTIONS[name],
+        input_schema=INPUTS[name],
+        output_schema=OUTPUTS[name],
+        effect=effect,
+        function=function,
+        is_inline=is_inline,
+        is_async=is_async,
+    )
 
 
 def _text(given: JSONObject, name: str) -> str:
@@ -105,7 +115,8 @@ def _get_example(library: Library, path: str) -> JSONObject:
     }
 
 
-def _populate(library: Library, backend: Backend | None, given: JSONObject) -> JSONObject:
+async def _populate(library: Library, backend: Backend | None, given: JSONObject) -> JSONObject:
     if backend is None:
         return DISABLED
-    return populate(library, backend, given["asset"], validate_first=given.get("validate_first") is not False)
+    is_checked = given.get("validate_first") is not False
+    return await populate(library, backend, given["asset"], validate_first=is_checked)

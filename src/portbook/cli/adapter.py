@@ -1,7 +1,8 @@
 """`python -m mcp`: the asset specification's adapter, for who has its name in scripts and configurations.
 
 It serves the asset tools whether there is a library or not, says when it is ready, and writes no record
-unless it is told where to.
+unless it is told where to; a record that cannot be written refuses no call. Where nobody wrote settings it
+opens no store, and its results are the specification's to the letter: nothing is redacted in them.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ import ipaddress
 import os
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from portbook.assembly import Assembled, assemble, asset_library, record_files
+from portbook.assembly import Assembled, assemble, open_journal
 from portbook.assets.files import CannotRead, read_file
 from portbook.assets.naming import named_schema
 from portbook.assets.validate import failed, validate_asset, without_reference
@@ -28,13 +29,16 @@ from portbook.cli.options import START_ERRORS, say, settings_from, stop_with
 from portbook.cli.readiness import ReadyFile
 from portbook.cli.serve import Door, serve_until_done, stop_on_signals
 from portbook.clock import SystemClock
+from portbook.collecting import asset_library
 from portbook.doors.listening import ListeningDoor, listen_tcp, listen_unix
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.streams import Reader, Writer, claim_standard_streams
 from portbook.errors import Finding, Refused
+from portbook.journal import Journal
 from portbook.model import Arrival, JSONObject
 from portbook.settings import BadSettings, Settings
-from portbook.sinks import LenientSink, NoSink
+from portbook.sinks import NoSink
+from portbook.stores.connections import MEMORY
 from portbook.version import __version__
 from portbook.wire.parsing import parse
 
@@ -66,7 +70,7 @@ def command(*, asset: str | None, log_dir: Path | None, config: Path | None) -> 
     --validate the exit status is 0 for a valid asset, 1 for one that is not, 2 where it cannot be read.
     """
     try:
-        settings = settings_from(config, log_dir, None, **{"assets.enabled": True, "docs.enabled": False})
+        settings = _settings(config, log_dir)
         if asset is not None:
             raise click.exceptions.Exit(_validate(settings, Path(asset)))
         opening = _DOORS[_endpoint(os.environ)](os.environ)
@@ -81,6 +85,15 @@ def command(*, asset: str | None, log_dir: Path | None, config: Path | None) -> 
 def main() -> None:
     """Run `python -m mcp`."""
     run(command, "mcp")
+
+
+def _settings(config: Path | None, log_dir: Path | None) -> Settings:
+    flags = {"assets.enabled": True, "docs.enabled": False, "audit.on_failure": "warn"}
+    settings = settings_from(config, log_dir, None, **flags)
+    if settings.config is not None:
+        return settings
+    store = settings.store_path if os.environ.get("PORTBOOK_STORE") else Path(MEMORY)
+    return replace(settings, store_path=store, redaction_enabled=False)
 
 
 # -- one asset
@@ -212,9 +225,9 @@ def _require_consent(settings: Settings, opening: _Opening) -> None:
         )
 
 
-def _records(settings: Settings) -> LenientSink | NoSink:
+def _records(settings: Settings) -> Journal | NoSink:
     try:
-        return LenientSink(record_files(settings, SystemClock()), _warn)
+        return open_journal(settings, SystemClock())
     except OSError as error:
         _warn(f"{settings.log_dir}: no records are kept: {error.strerror}")
         return NoSink()
@@ -230,7 +243,7 @@ async def _serve(assembled: Assembled, opening: _Opening) -> None:
             try:
                 await serve_until_done(door, [door])
             finally:
-                assembled.close()
+                await assembled.close()
     finally:
         opening.close()
         click.echo(f"mcp:shutdown {opening.mode}", err=True)

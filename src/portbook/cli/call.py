@@ -6,20 +6,19 @@ import asyncio
 import difflib
 import json
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 
 from portbook.assembly import Assembled, assemble
+from portbook.cli.arguments import read_arguments
 from portbook.cli.options import START_ERRORS, claim_stdout, common_options, say, settings_from, stop_with
 from portbook.errors import Ending, Reason, Refused
-from portbook.model import Arrival, Done, JSONObject
+from portbook.model import Arrival, Done, JSONObject, Outcome
 from portbook.tools.spec import is_slug, slug_of
 from portbook.wire.jsonrpc import violations
-from portbook.wire.parsing import parse
 
 __all__ = ["command"]
 
@@ -31,6 +30,10 @@ __all__ = ["command"]
 @click.option(
     "--toolset", "toolsets", multiple=True, help="A Python file or module with a Toolset. Repeatable."
 )
+@click.option("--approval", metavar="ID", help="Redeem this approval.")
+@click.option(
+    "--wait-ms", type=click.IntRange(0, 600_000), default=0, help="Wait so long for a person's decision."
+)
 @click.option("--json", "as_json", is_flag=True, help="Compact JSON even on a terminal; errors as JSON too.")
 @common_options
 def command(
@@ -39,6 +42,8 @@ def command(
     *,
     document: str | None,
     toolsets: tuple[str, ...],
+    approval: str | None,
+    wait_ms: int,
     as_json: bool,
     config: Path | None,
     log_dir: Path | None,
@@ -47,8 +52,8 @@ def command(
     """Run one call through the boundary and print its result.
 
     A value is text where the tool's schema wants text, and JSON everywhere else: topK=3, tags='["a"]'.
-    The exit status is 0 for a result, 2 for a bad call, 3 without a valid key, 4 for an unknown tool, 5 for a
-    result that breaks its schema, 1 for anything else.
+    The exit status is 0 for a result, 2 for a bad call, 3 for one that is not allowed (no key, policy, no
+    approval), 4 for an unknown tool, 5 for a result that breaks its schema, 1 for anything else.
     """
     if not is_slug(slug_of(tool)):
         raise click.UsageError(
@@ -63,12 +68,14 @@ def command(
         raise stop_with(error) from None
     for warning in assembled.warnings:
         say(f"warning: {warning}")
-    given = _arguments(assembled, tool, arguments, document)
+    given = read_arguments(assembled.catalog.find(slug_of(tool)), arguments, document)
+    meta: JSONObject = {}
+    if approval is not None:
+        meta["portbook/approval_id"] = approval
+    if wait_ms:
+        meta["portbook/wait_ms"] = wait_ms
     arrival = Arrival("cli", "call", os.environ.pop("PORTBOOK_KEY", None))
-    try:
-        outcome = asyncio.run(assembled.boundary.invoke(tool, given, arrival)).outcome
-    finally:
-        assembled.close()
+    outcome = asyncio.run(_invoke(assembled, tool, given, arrival, meta))
     if isinstance(outcome, Done):
         click.echo(_pretty(outcome) if out.isatty() and not as_json else outcome.body.decode(), out)
         return
@@ -79,49 +86,13 @@ def command(
     raise click.exceptions.Exit(outcome.row.exit)
 
 
-def _arguments(assembled: Assembled, tool: str, pairs: tuple[str, ...], document: str | None) -> JSONObject:
-    arguments: JSONObject = {}
-    if document is not None:
-        arguments = _object(sys.stdin.buffer.read() if document == "-" else os.fsencode(document))
-    found = assembled.catalog.find(slug_of(tool))
-    properties: Any = found.spec.input_schema.get("properties", {}) if found else {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        _require_utf8(pair)
-        if not equals:
-            raise click.UsageError(f"{pair!r}: write arguments as name=value")
-        if name in arguments:
-            raise click.UsageError(f"{name!r} is given twice")
-        arguments[name] = value if _wants_text(properties.get(name)) else _json_or_text(value)
-    return arguments
-
-
-def _require_utf8(text: str) -> None:
+async def _invoke(
+    assembled: Assembled, tool: str, given: JSONObject, arrival: Arrival, meta: JSONObject
+) -> Outcome:
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise click.UsageError("arguments must be UTF-8") from None
-
-
-def _object(text: bytes) -> JSONObject:
-    try:
-        value = parse(text)
-    except Refused as refused:
-        raise click.UsageError(f"--input: {refused.findings[0].message}") from None
-    if not isinstance(value, dict):
-        raise click.UsageError("--input: must be a JSON object")
-    return value
-
-
-def _wants_text(schema: Any) -> bool:
-    return isinstance(schema, dict) and cast("dict[str, Any]", schema).get("type") == "string"
-
-
-def _json_or_text(value: str) -> Any:
-    try:
-        return parse(os.fsencode(value))
-    except Refused:
-        return value
+        return (await assembled.boundary.invoke(tool, given, arrival, meta)).outcome
+    finally:
+        await assembled.close()
 
 
 def _pretty(done: Done) -> str:
@@ -135,6 +106,7 @@ def _as_data(ending: Ending) -> dict[str, Any]:
             "reason": ending.reason.value,
             "message": ending.row.sentence,
             "violations": violations(ending) if isinstance(ending, Refused) else [],
+            **ending.details,
         }
     }
 
@@ -150,5 +122,7 @@ def _explain(ending: Ending, similar: str | None) -> None:
         say(f"  did you mean {similar}?")
     for finding in ending.findings:
         say(f"  {finding.pointer or '(root)'}: {finding.message}")
+    for name, value in ending.details.items():
+        say(f"  {name}: {value}")
     if ending.note:
         say(f"  {ending.note}")

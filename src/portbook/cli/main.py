@@ -19,9 +19,17 @@ _VERBS: Final = {
     "serve": "Serve tools over STDIO, HTTP or both.",
     "call": "Run one call through the boundary and print its result.",
     "tools": "List the tools that would be served.",
+    "init": "Write a commented settings file to start from.",
+    "explain": "Show what policy says of a call, without making it.",
+    "policy": "Try a policy out before it is in force.",
+    "approvals": "List, show and decide what calls wait for.",
+    "keys": "Make, list and revoke keys of callers.",
+    "audit": "Verify, follow, show and export the execution log.",
+    "schema": "Show the official MCP schemas in force, or check one that would replace them.",
     "validate": "Check files by their schemas.",
     "diff": "Show what is different between two files, or whether a schema's change breaks.",
-    "schema": "Show the official MCP schemas in force, or check one that would replace them.",
+    "wrap": "Run a program and print what it printed in an envelope.",
+    "envelope": "Check whether an envelope holds what it says.",
 }
 
 

@@ -15,12 +15,29 @@ from portbook.settings import BadSettings, Settings, load_settings
 from portbook.tools.registry import BadBundle
 from portbook.tools.spec import BadTool
 
-__all__ = ["START_ERRORS", "claim_stdout", "common_options", "say", "settings_from", "stop_with"]
+__all__ = [
+    "START_ERRORS",
+    "claim_stdout",
+    "common_options",
+    "config_option",
+    "say",
+    "settings_from",
+    "stop_with",
+]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 # What can be wrong with what an operator wrote; each explains itself.
 START_ERRORS = (BadSettings, BadTool, BadBundle, BrokenSchema)
+
+
+def config_option(function: _F) -> _F:
+    """Add the option that names the settings file."""
+    return click.option(
+        "--config",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Settings file.  [default: portbook.toml, where there is one]",
+    )(function)
 
 
 def common_options(function: _F) -> _F:
@@ -37,11 +54,7 @@ def common_options(function: _F) -> _F:
             type=click.Path(path_type=Path, file_okay=False),
             help="Keep records here.  [default: runs]",
         ),
-        click.option(
-            "--config",
-            type=click.Path(path_type=Path, dir_okay=False),
-            help="Settings file.  [default: portbook.toml, where there is one]",
-        ),
+        config_option,
     ):
         function = option(function)
     return function

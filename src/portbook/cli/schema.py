@@ -11,7 +11,7 @@ from typing import Any, TextIO, cast
 import click
 
 from portbook.assembly import FETCH_S, official_schemas
-from portbook.cli.options import START_ERRORS, claim_stdout, say, settings_from, stop_with
+from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
 from portbook.fetching import CannotFetch, fetch, without_secrets
 from portbook.model import JSON, JSONObject
 from portbook.protocol.methods import METHODS, Method, method_of
@@ -72,11 +72,7 @@ def _verdict_in_words(verdict: dict[str, JSON]) -> list[str]:
 @click.argument("revision")
 @click.argument("method", required=False)
 @_json_option
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Settings file.  [default: portbook.toml, where there is one]",
-)
+@config_option
 def show(revision: str, method: str | None, *, as_json: bool, config: Path | None) -> None:
     """Show what is in force for a revision of MCP, and where it came from.
 

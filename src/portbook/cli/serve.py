@@ -11,6 +11,7 @@ import socket
 import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -41,7 +42,7 @@ class Door(Protocol):
 @click.command("serve")
 @click.argument("toolsets", nargs=-1)
 @click.option("--stdio", is_flag=True, help="Serve standard input and output, a message a line.")
-@click.option("--http", is_flag=True, help="Serve HTTP at POST /rpc, and a page at /.")
+@click.option("--http", is_flag=True, help="Serve HTTP: POST /execute and /rpc, pages at / and /docs.")
 @click.option("--host", help="Address for HTTP.  [default: 127.0.0.1]")
 @click.option("--port", type=int, help="Port for HTTP; 0 takes a free one.  [default: 8765]")
 @click.option(
@@ -73,12 +74,9 @@ def command(
     # Before any tool is loaded: what its module prints must not land among the frames.
     try:
         streams = claim_standard_streams() if stdio else None
-        settings = settings_from(
-            config,
-            log_dir,
-            deterministic_ids,
-            **{"server.host": host, "server.port": port, "schema_override_uri": schema_override},
-        )
+        flags = {"server.host": host, "server.port": port, "schema_override_uri": schema_override}
+        load = partial(settings_from, config, log_dir, deterministic_ids, **flags)
+        settings = load()
         settings = replace(settings, toolsets=(*settings.toolsets, *toolsets))
         listener = _listen(settings) if http else None
         is_exposed = listener is not None and not _is_loopback(settings.host)
@@ -87,11 +85,17 @@ def command(
         raise stop_with(error) from None
     for warning in assembled.warnings:
         say(f"warning: {warning}")
-    _run(_serve(assembled, streams, listener, is_exposed=is_exposed), with_http=http)
+    main = _serve(assembled, streams, listener, is_exposed=is_exposed, load=load)
+    _run(main, with_http=http)
 
 
 async def _serve(
-    assembled: Assembled, streams: StandardStreams | None, listener: socket.socket | None, *, is_exposed: bool
+    assembled: Assembled,
+    streams: StandardStreams | None,
+    listener: socket.socket | None,
+    *,
+    is_exposed: bool,
+    load: Callable[[], Settings],
 ) -> None:
     doors: list[Door] = []
     if listener is not None:
@@ -102,12 +106,13 @@ async def _serve(
             NdjsonDoor(assembled.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival)
         )
     stop_on_signals(doors)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, assembled, load)
     if listener is not None:
         say(_invitation(assembled, listener))
     try:
         await asyncio.gather(*(serve_until_done(door, doors) for door in doors))
     finally:
-        assembled.close()
+        await assembled.close()
     if assembled.executor.has_strays:
         os._exit(0)  # all is answered and recorded; the loop would wait for what refuses to end
 
@@ -122,17 +127,23 @@ async def serve_until_done(door: Door, doors: list[Door]) -> None:
             other.stop()
 
 
+def _reload(assembled: Assembled, load: Callable[[], Settings]) -> None:
+    """Put the rules of the settings file as it is now into force, or keep the old ones where it is broken."""
+    try:
+        assembled.govern(load())
+    except (*START_ERRORS, OSError) as error:
+        say(f"error: {error}")
+        say("the rules stay what they were")
+    else:
+        say("policy, keys and redaction are those of the settings file now; tools change with a restart")
+
+
 def _http_door(assembled: Assembled, listener: socket.socket, *, is_exposed: bool) -> Door:
     # uvicorn takes 100 ms to import: only where there is an HTTP door.
-    from portbook.doors.asgi import route
-    from portbook.doors.home import home
     from portbook.doors.http_server import HttpServer
-    from portbook.doors.rpc import ROUTE, rpc
+    from portbook.doors.routes import routes_of
 
-    page = home(assembled.catalog, needs_key=assembled.needs_key, is_exposed=is_exposed)
-    calls = rpc(assembled.boundary, is_exposed=is_exposed)
-    app = route({("GET", "/"): page, ("HEAD", "/"): page, ("POST", ROUTE): calls})
-    return HttpServer(app, listener)
+    return HttpServer(routes_of(assembled, is_exposed=is_exposed), listener)
 
 
 def _invitation(assembled: Assembled, listener: socket.socket) -> str:
@@ -141,7 +152,7 @@ def _invitation(assembled: Assembled, listener: socket.socket) -> str:
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     count = len(assembled.catalog)
     tools = "1 tool" if count == 1 else f"{count} tools"
-    return f"serving {tools}; open {url}/ or POST to {url}/rpc; Ctrl-C stops"
+    return f"serving {tools}; open {url}/ or POST to {url}/execute or {url}/rpc; Ctrl-C stops"
 
 
 def _listen(settings: Settings) -> socket.socket:

@@ -10,8 +10,8 @@ from typing import TextIO
 
 import click
 
-from portbook.assembly import collect_tools
-from portbook.cli.options import START_ERRORS, claim_stdout, settings_from, stop_with
+from portbook.cli.options import START_ERRORS, claim_stdout, config_option, settings_from, stop_with
+from portbook.collecting import collect_tools
 from portbook.tools.catalog import Catalog
 
 __all__ = ["command"]
@@ -20,11 +20,7 @@ __all__ = ["command"]
 @click.command("tools")
 @click.argument("toolsets", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="JSON with the schemas, even on a terminal.")
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Settings file.  [default: portbook.toml, where there is one]",
-)
+@config_option
 def command(toolsets: tuple[str, ...], *, as_json: bool, config: Path | None) -> None:
     """List the tools that would be served.
 
@@ -33,7 +29,7 @@ def command(toolsets: tuple[str, ...], *, as_json: bool, config: Path | None) ->
     out = claim_stdout()
     try:
         settings = settings_from(config, None, None)
-        catalog = collect_tools(replace(settings, toolsets=(*settings.toolsets, *toolsets)))
+        catalog = collect_tools(replace(settings, toolsets=(*settings.toolsets, *toolsets))).catalog
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
     if as_json or not out.isatty():

@@ -1,7 +1,7 @@
 """The bare dialect: the method is the tool, params are its arguments, answers are results. Pure: no I/O.
 
-What happened is in `ok` and `reason` of the result. Only a message that is no JSON-RPC request at all is
-answered with an error.
+What happened is in `ok` and `reason` of the result, which no envelope is ever put around. Only a message that
+is no JSON-RPC request at all is answered with an error.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from portbook.canonical import json_bytes
+from portbook.dialects.meta import NO_CONTROLS, controls_of
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.model import JSON, Arrival, Call, Context, Done, JSONObject, Outcome, trace_of
 from portbook.wire.jsonrpc import Id, refusal_frame, refuse_structure, result_frame
@@ -41,21 +42,29 @@ class Bare:
         method = message.get("method")
         name = method if isinstance(method, str) else None
         params = message.get("params", {})
-        arguments = params if isinstance(params, dict) else {}
+        arguments, meta = _without_meta(params) if isinstance(params, dict) else ({}, {})
+        controls = controls_of(meta) if meta else NO_CONTROLS
         return Call(
             arrival=arrival,
             method=name if name is not None and len(name) <= 128 else None,
             tool=name if name in self._tools else None,
             arguments=arguments,
-            input_bytes=len(json_bytes(params)) if "params" in message else 0,
-            context=Context(),
-            trace=trace_of(arrival.traceparent),
+            input_bytes=len(json_bytes(arguments)) if isinstance(message.get("params"), dict) else 0,
+            context=Context(
+                step_id=1 if controls.step is None else controls.step,
+                attempt=controls.attempt or 1,
+                session=controls.session,
+                correlation=controls.correlation,
+            ),
+            trace=trace_of(meta.get("traceparent")) or trace_of(arrival.traceparent),
             content={"method": method, "params": params},
             flaw=self._flaw(message, params, identifier),
+            approval=controls.approval,
+            wait_ms=controls.wait_ms,
         )
 
-    def write(self, outcome: Outcome, identifier: Id) -> tuple[bytes, int]:
-        """Return the answer and its HTTP status."""
+    def write(self, outcome: Outcome, identifier: Id, method: str | None = None) -> tuple[bytes, int]:
+        """Return the answer, which is the same for every method, and its HTTP status."""
         if isinstance(outcome, Done):
             return result_frame(identifier.token, outcome.body), 200
         row = outcome.row
@@ -81,6 +90,14 @@ class Bare:
         return None if isinstance(params, dict) else Refused(Reason.BAD_PARAMS, (_NOT_AN_OBJECT,))
 
 
+def _without_meta(params: JSONObject) -> tuple[JSONObject, JSONObject]:
+    """Return the arguments, and what stands beside them: an approval must not change what was approved."""
+    meta = params.get("_meta")
+    if not isinstance(meta, dict):
+        return params, {}
+    return {name: value for name, value in params.items() if name != "_meta"}, meta
+
+
 def _result(ending: Ending) -> dict[str, Any]:
     """Return a refusal or failure as the contract has it: a closed set of reasons, and more beside them."""
     row = ending.row
@@ -90,5 +107,6 @@ def _result(ending: Ending) -> dict[str, Any]:
         errors = sorted(set(told)) or [("", row.bare_detail)]
         return {**result, "errors": [{"path": path, "msg": message} for path, message in errors]}
     if row.bare == "backend_error":
-        result["status"] = row.http
-    return {**result, "detail": row.bare_detail}
+        return {**result, "status": row.http, "detail": row.bare_detail}
+    # What to do about it: the ticket that waits for a person, the seconds to wait.
+    return {**result, "detail": row.bare_detail, **ending.details}

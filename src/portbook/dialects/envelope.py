@@ -5,25 +5,32 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from portbook.canonical import json_bytes
+from portbook.dialects.meta import NO_CONTROLS, Controls, controls_of
+from portbook.envelope.controls import take_meta
+from portbook.envelope.request import read_request
 from portbook.errors import CanonicalError, Finding, Reason, Refused
-from portbook.model import JSON, Arrival, Call, Context, Done, JSONObject, Outcome, trace_of
+from portbook.model import JSON, Arrival, Call, Context, Done, JSONObject, Outcome, Wish, trace_of
 from portbook.schema.engine import Validator
 from portbook.tools.spec import TOOL_PREFIX, is_slug
-from portbook.wire.jsonrpc import Id, error_frame, result_frame, violations
+from portbook.wire.jsonrpc import Id, error_frame, refuse_structure, result_frame, violations
 
-__all__ = ["METHOD", "Envelope"]
+__all__ = ["METHOD", "REQUEST_METHOD", "Envelope"]
 
 METHOD: Final = "mcp.tool.invoke"
+# Its params are an `mcp.request.v0.1`, and its result is an envelope.
+REQUEST_METHOD: Final = "mcp.request"
 _NO_CONTEXT: Final = Context()
 
 
 class Envelope:
     """Reads and writes the envelope contract."""
 
-    __slots__ = ("_schema",)
+    __slots__ = ("_request", "_schema")
 
-    def __init__(self, schema: Validator) -> None:
+    def __init__(self, schema: Validator, request: Validator) -> None:
+        """Take the schemas of a call, and of a request whose answer is an envelope."""
         self._schema = schema
+        self._request = request
 
     def recognises(self, message: JSONObject) -> bool:
         """Return whether `message` is meant for this contract, however broken it is.
@@ -40,34 +47,81 @@ class Envelope:
 
     def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Call:
         """Return the call that `message` is; where it breaks the contract, a call with that flaw."""
+        if message.get("method") == REQUEST_METHOD:
+            return self._read_request(message, identifier, arrival)
         flaw = self._flaw(message, identifier)
         params = message.get("params")
         if not isinstance(params, dict):
             params = {}
-        method, given = message.get("method"), params.get("input")
+        method, given, meta = message.get("method"), params.get("input"), params.get("_meta")
+        controls = controls_of(meta) if isinstance(meta, dict) else NO_CONTROLS
         return Call(  # by position: names would cost as much as all of the above
             arrival,
             method if isinstance(method, str) and len(method) <= 128 else None,
             _slug(params.get("tool")),
             given if isinstance(given, dict) else {},
             len(json_bytes(given)) if "input" in params else 0,
-            _context(params["context"]) if "context" in params else _NO_CONTEXT,
-            _trace(params.get("_meta"), arrival),
+            _context(params.get("context"), controls),
+            _trace(meta, arrival),
             {"method": method, "params": params},
             flaw,
+            approval=controls.approval,
+            wait_ms=controls.wait_ms,
+            wish=None if meta is None else Wish(meta),
         )
 
-    def write(self, outcome: Outcome, identifier: Id) -> tuple[bytes, int]:
-        """Return the answer and its HTTP status."""
+    def _read_request(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Call:
+        given = message.get("params")
+        flaw = refuse_structure(message, identifier)
+        if flaw is None and (not identifier.is_present or identifier.token in (b'""', b"null")):
+            flaw = _bad_envelope("/id", "a request needs one, a string that is not empty or a number")
+        request = None
+        if flaw is None:
+            try:
+                request = read_request(given, self._request, at="/params")
+            except Refused as refused:
+                flaw = Refused(Reason.BAD_ENVELOPE, refused.findings)
+        params = given if isinstance(given, dict) else {}
+        meta = take_meta(_object(params.get("params")))[1]
+        controls = controls_of(_object(meta))
+        arguments = {} if request is None else request.arguments
+        return Call(
+            arrival,
+            REQUEST_METHOD,
+            _slug(TOOL_PREFIX + request.tool) if request is not None else None,
+            arguments,
+            len(json_bytes(arguments)),
+            _context(None, controls),
+            _trace(meta, arrival),
+            {"method": REQUEST_METHOD, "params": params},
+            flaw,
+            approval=controls.approval,
+            wait_ms=controls.wait_ms,
+            wish=Wish(
+                meta,
+                _object(params.get("preferences")),
+                tuple(cast("list[JSON]", params.get("artifacts", []))) if request is not None else (),
+                None if request is None else request.request_id,
+                is_required=True,
+            ),
+        )
+
+    def write(self, outcome: Outcome, identifier: Id, method: str | None = METHOD) -> tuple[bytes, int]:
+        """Return the answer to a message of this method, and its HTTP status."""
         if isinstance(outcome, Done):
-            return result_frame(identifier.token, outcome.body), 200
-        row = outcome.row
+            return result_frame(identifier.token, outcome.wire), 200
+        row, envelope = outcome.row, outcome.envelope
+        if envelope is not None and method == REQUEST_METHOD:  # what a tool did wrong is part of the envelope
+            return result_frame(identifier.token, json_bytes(envelope)), 200
         error: dict[str, Any] = dict(CanonicalError.to_jsonrpc_error(row.canonical))
         if row.detail:
             error["data"]["reason"] = row.detail
         # The caller can mend its own message; where a tool broke its promise, only the record says how.
         if row.canonical == "INVALID_INPUT":
             error["data"]["violations"] = violations(outcome)
+        error["data"].update(outcome.details)
+        if envelope is not None:
+            error["data"]["envelope"] = envelope
         return error_frame(identifier.token, error), row.http
 
     def _flaw(self, message: JSONObject, identifier: Id) -> Refused | None:
@@ -88,20 +142,27 @@ def _slug(tool: JSON) -> str | None:
     return name if is_slug(name) else None
 
 
+def _object(value: JSON) -> JSONObject:
+    return value if isinstance(value, dict) else {}
+
+
 def _bad_envelope(pointer: str, message: str) -> Refused:
     return Refused(Reason.BAD_ENVELOPE, (Finding(pointer, message, "envelope", ""),))
 
 
-def _context(given: JSON) -> Context:
+def _context(given: JSON, controls: Controls) -> Context:
     """Return what the caller says of itself; a broken envelope's record has what of it is usable."""
-    if not isinstance(given, dict):
-        return Context()
+    if given is None and controls is NO_CONTROLS:
+        return _NO_CONTEXT
+    context = given if isinstance(given, dict) else {}
     return Context(
-        agent_id=_label(given.get("agentId")),
-        task_id=_label(given.get("taskId")),
-        step_id=_step(given.get("stepId")),
-        attempt=_number(given.get("attempt")) or 1,
-        prompt_id=_label(given.get("promptId")),
+        agent_id=_label(context.get("agentId")),
+        task_id=_label(context.get("taskId")),
+        step_id=_step(context.get("stepId", controls.step)),
+        attempt=_number(context.get("attempt", controls.attempt)) or 1,
+        prompt_id=_label(context.get("promptId")),
+        session=controls.session,
+        correlation=controls.correlation,
     )
 
 

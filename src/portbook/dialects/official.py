@@ -16,9 +16,23 @@ from functools import partial
 from typing import Any, Final, Literal, NamedTuple, cast
 
 from portbook.canonical import json_bytes
+from portbook.dialects.meta import controls_of
 from portbook.dialects.official_tools import ToolListing, page_of, tool_result
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
-from portbook.model import JSON, Arrival, Call, Context, Done, JSONObject, Outcome, Report, trace_of
+from portbook.model import (
+    JSON,
+    Arrival,
+    Call,
+    Caller,
+    Context,
+    Done,
+    JSONObject,
+    Outcome,
+    Report,
+    Wish,
+    trace_of,
+)
+from portbook.patterns import matches
 from portbook.protocol.conform import RESULT, SchemaValidator
 from portbook.protocol.methods import Sender, method_of
 from portbook.protocol.revisions import NEWEST_HANDSHAKE, REVISIONS, STATELESS_REVISIONS, Revision
@@ -36,6 +50,8 @@ from portbook.wire.jsonrpc import (
 
 __all__ = ["META_REVISION", "Exchange", "Mode", "Official"]
 
+# Where a call's result envelope rides.
+META_ENVELOPE: Final = "portbook/envelope"
 META_REVISION: Final = "io.modelcontextprotocol/protocolVersion"
 _META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
 _SERVER: Final[JSONObject] = {"name": "portbook", "version": __version__}
@@ -78,9 +94,9 @@ class Official:
         self._incoming: Mode = incoming
         self._outgoing: Mode = outgoing
         self._warn = warn
-        self._handlers: dict[str, Callable[[JSONObject, Revision], JSONObject]] = {
+        self._handlers: dict[str, Callable[[JSONObject, Revision, Caller], JSONObject]] = {
             "initialize": _initialize,
-            "ping": lambda params, revision: {},
+            "ping": lambda params, revision, caller: {},
             "server/discover": _discover,
             "tools/list": self._list_tools,
         }
@@ -141,23 +157,40 @@ class Official:
         tool = name if method == "tools/call" and isinstance(name, str) and is_slug(name) else None
         handler = self._handlers.get(method)
         own_trace = trace_of(meta.get("traceparent"))
+        controls = controls_of(meta)
         return Call(
             arrival=arrival,
             method=method if 0 < len(method) <= 128 else None,
             tool=tool,
             arguments=arguments,
             input_bytes=len(json_bytes(arguments)) if method == "tools/call" else 0,
-            context=Context(),
+            context=Context(
+                step_id=1 if controls.step is None else controls.step,
+                attempt=controls.attempt or 1,
+                session=controls.session,
+                correlation=controls.correlation,
+            ),
             trace=own_trace or trace_of(arrival.traceparent),
             content={"method": method, "params": cast("JSON", params)},
             flaw=flaw,
             contract=revision.name,
-            handler=None if handler is None else lambda: handler(params, revision),
+            handler=None if handler is None else partial(handler, params, revision),
             seal=partial(self._seal, method, tool, revision),
             report=self._reporter(meta.get("progressToken"), revision, emit),
+            approval=controls.approval,
+            wait_ms=controls.wait_ms,
+            wish=Wish(cast("JSON", meta)) if method == "tools/call" else None,
         )
 
-    def _seal(self, method: str, tool: str | None, revision: Revision, result: Any, body: bytes) -> bytes:
+    def _seal(
+        self,
+        method: str,
+        tool: str | None,
+        revision: Revision,
+        result: Any,
+        body: bytes,
+        envelope: JSONObject | None,
+    ) -> bytes:
         """Return a result as this revision has it, checked as what leaves.
 
         Raises `Failed` where the official schema does not allow it.
@@ -166,6 +199,8 @@ class Official:
             found = self._catalog.find(tool or "")
             assert found is not None
             result = tool_result(found, result, body, revision)
+            if envelope is not None:  # beside the result, so that it still satisfies the tool's outputSchema
+                result["_meta"] = {META_ENVELOPE: envelope}
             body = json_bytes(result)
         if self._outgoing != "off" and (
             findings := self._validator.findings(method + RESULT, result, revision.name)
@@ -191,9 +226,12 @@ class Official:
         may_omit = revision is not None and revision.may_omit_id
         return refusal_frame(ending, None if may_omit and not is_known else identifier.token)
 
-    def _list_tools(self, params: JSONObject, revision: Revision) -> JSONObject:
+    def _list_tools(self, params: JSONObject, revision: Revision, caller: Caller) -> JSONObject:
         cursor = params.get("cursor")
-        tools, following = page_of(self._listing.of(revision), cursor if isinstance(cursor, str) else None)
+        seen = [
+            tool for tool in self._listing.of(revision) if matches(caller.tools, cast("str", tool["name"]))
+        ]
+        tools, following = page_of(seen, cursor if isinstance(cursor, str) else None)
         result: JSONObject = {"tools": cast("JSON", tools)}
         if following is not None:
             result["nextCursor"] = following
@@ -271,11 +309,11 @@ def _revision_of(message: JSONObject, session: Session) -> tuple[Revision, Refus
     return NEWEST_HANDSHAKE, Refused(Reason.BAD_PARAMS, (finding,))
 
 
-def _initialize(params: JSONObject, revision: Revision) -> JSONObject:
+def _initialize(params: JSONObject, revision: Revision, caller: Caller) -> JSONObject:
     return {"protocolVersion": revision.name, "capabilities": {"tools": {}}, "serverInfo": dict(_SERVER)}
 
 
-def _discover(params: JSONObject, revision: Revision) -> JSONObject:
+def _discover(params: JSONObject, revision: Revision, caller: Caller) -> JSONObject:
     result: JSONObject = {
         "supportedVersions": list(STATELESS_REVISIONS),
         "capabilities": {"tools": {}},
@@ -298,16 +336,22 @@ def _told_to_model(ending: Ending, revision: Revision) -> JSONObject:
     lines = [
         ending.row.sentence,
         *(f"{finding.pointer or '(root)'}: {finding.message}" for finding in findings[:20]),
+        *(f"{name}: {value}" for name, value in ending.details.items()),
     ]
     refusal: JSONObject = {
         "reason": ending.reason.value,
         "violations": cast("JSON", violations(ending) if findings else []),
+        "retryable": ending.is_retryable,
+        "policy_violation": ending.row.rest == "POLICY_VIOLATION",
+        **cast("JSONObject", ending.details),
     }
     result: JSONObject = {
         "content": [{"type": "text", "text": "\n".join(lines)}],
         "isError": True,
         "_meta": {"portbook/refusal": refusal},
     }
+    if ending.envelope is not None:
+        cast("JSONObject", result["_meta"])[META_ENVELOPE] = cast("JSON", ending.envelope)
     return {**result, "resultType": "complete"} if revision.has_result_type else result
 
 

@@ -10,7 +10,20 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-__all__ = ["App", "Headers", "Receive", "Scope", "Send", "is_own_host", "plain", "respond", "route"]
+from portbook.errors import REASONS, Reason
+
+__all__ = [
+    "App",
+    "Headers",
+    "Receive",
+    "Scope",
+    "Send",
+    "guarded",
+    "is_own_host",
+    "plain",
+    "respond",
+    "route",
+]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -22,7 +35,10 @@ _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def route(routes: Mapping[tuple[str, str], App]) -> App:
-    """Return the application that hands each request to the one for its method and path."""
+    """Return the application that hands each request to the one for its method and path.
+
+    A path that ends in `/{}` takes any last segment, which is then `scope["portbook.segment"]`.
+    """
     methods: dict[str, list[str]] = {}
     for method, path in routes:
         methods.setdefault(path, []).append(method)
@@ -31,16 +47,34 @@ def route(routes: Mapping[tuple[str, str], App]) -> App:
         if scope["type"] != "http":
             return
         path: str = scope["path"]
+        if path not in methods:
+            folder, _, segment = path.rpartition("/")
+            if segment and f"{folder}/{{}}" in methods:
+                path, scope["portbook.segment"] = f"{folder}/{{}}", segment
         handler = routes.get((scope["method"], path))
         if handler is not None:
             await handler(scope, receive, send)
         elif path in methods:
             allowed = ", ".join(methods[path])
-            await plain(send, 405, f"{path} takes {allowed}.", [(b"allow", allowed.encode())])
+            await plain(send, 405, f"This takes {allowed}.", [(b"allow", allowed.encode())])
         else:
-            await plain(send, 404, f"Nothing here. Try {', '.join(sorted(methods))}.")
+            known = sorted(path for path in methods if not path.endswith("/{}"))
+            await plain(send, 404, f"Nothing here. Try {', '.join(known)}.")
 
     return app
+
+
+def guarded(app: App, *, is_exposed: bool) -> App:
+    """Return `app` behind the check that a request was meant for this server."""
+    row = REASONS[Reason.FOREIGN_HOST]
+
+    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+        if is_own_host(dict(scope["headers"]), is_exposed=is_exposed):
+            await app(scope, receive, send)
+        else:
+            await plain(send, row.http, row.sentence)
+
+    return guard
 
 
 def is_own_host(headers: Mapping[bytes, bytes], *, is_exposed: bool) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Final
 
 from portbook.canonical import json_bytes
-from portbook.doors.asgi import App, Receive, Scope, Send, is_own_host, plain, respond
-from portbook.errors import REASONS, Reason
+from portbook.doors.asgi import App, Receive, Scope, Send, respond
 from portbook.tools.catalog import Catalog
 from portbook.version import __version__
 
@@ -21,22 +21,18 @@ _POLICY: Final = (
 )
 
 
-def home(catalog: Catalog, *, needs_key: bool, is_exposed: bool) -> App:
-    """Return the application behind the page; where calls need a key, it does not list the tools."""
-    page = _page(catalog, needs_key=needs_key).encode()
-    row = REASONS[Reason.FOREIGN_HOST]
+def home(catalog: Catalog, needs_key: Callable[[], bool]) -> App:
+    """Return the application behind the page; while calls need a key, it does not list the tools."""
+    pages = {needed: _page(catalog, needs_key=needed).encode() for needed in (False, True)}
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if not is_own_host(dict(scope["headers"]), is_exposed=is_exposed):
-            await plain(send, row.http, row.sentence)
-            return
         headers = [
             (b"content-type", b"text/html; charset=utf-8"),
             (b"content-security-policy", _POLICY),
             (b"x-content-type-options", b"nosniff"),
             (b"cache-control", b"no-store"),
         ]
-        await respond(send, 200, headers, page)
+        await respond(send, 200, headers, pages[needs_key()])
 
     return app
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Generator
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from portbook.boundary import Boundary
 from portbook.conversation import Key, Order, Work
+from portbook.doors.stepping import Rest
 from portbook.doors.streams import Reader, Writer
 from portbook.model import Answer, Arrival
 from portbook.wire.framing import Frame, LineSplitter
@@ -81,7 +82,7 @@ class NdjsonDoor:
         except StopIteration as ended:
             await self._outlet.put(ended.value)
             return
-        rest = _Rest(work, waiting_for)
+        rest = Rest(work.answering, waiting_for)
         if work.order is Order.AT_ONCE:
             task = self._loop.create_task(self._finish(rest))
             self._running[task] = work.key
@@ -94,7 +95,7 @@ class NdjsonDoor:
             raise
         await self._outlet.put(await rest)
 
-    async def _finish(self, rest: _Rest) -> None:
+    async def _finish(self, rest: Rest) -> None:
         task = asyncio.current_task()
         assert task is not None
         try:
@@ -179,31 +180,3 @@ class _Outlet:
         with contextlib.suppress(BrokenPipeError):
             while self._gathered:
                 await self.flush()
-
-
-class _Rest:
-    """What is left of a coroutine that has run up to its first wait.
-
-    Safe because only our own stages run before it: a tool's coroutine has a task of its own.
-    """
-
-    __slots__ = ("_coroutine", "_waiting_for")
-
-    def __init__(self, work: Work, waiting_for: Any) -> None:
-        self._coroutine = work.answering
-        self._waiting_for = waiting_for
-
-    def __await__(self) -> Generator[Any, Any, Answer]:
-        waiting_for = self._waiting_for
-        while True:
-            try:
-                sent = yield waiting_for
-            except BaseException as thrown:  # noqa: BLE001 - a cancellation, for the coroutine to see
-                step = self._coroutine.throw
-                value: Any = thrown
-            else:
-                step, value = self._coroutine.send, sent
-            try:
-                waiting_for = step(value)
-            except StopIteration as ended:
-                return ended.value

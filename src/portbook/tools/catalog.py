@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from portbook.canonical import fingerprint
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
 from portbook.tools.spec import BadTool, ToolSpec, require_slug
@@ -19,6 +20,8 @@ class Tool:
     spec: ToolSpec
     input: Validator
     output: Validator
+    digest: str
+    """Changes when what the tool is does: what an approval is bound to."""
 
 
 class Catalog:
@@ -42,6 +45,7 @@ class Catalog:
                 spec,
                 _compiled(spec, "input", spec.input_schema),
                 _compiled(spec, "output", spec.output_schema),
+                fingerprint(spec.definition()),
             )
 
     def find(self, name: str) -> Tool | None:

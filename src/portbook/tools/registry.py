@@ -1,8 +1,8 @@
 """`SchemaRegistry`: the contract schemas and the tool bundles of a folder, as compiled validators.
 
-A schema root holds `envelope.schema.json`, `tool_io.schema.json` and a folder `tools/` of bundles
-`{tool, input, output?}`. What a root does not have of the two contracts comes from Portbook's own.
-Reads files when asked, never anything else.
+A schema root holds contract schemas, such as `envelope.schema.json`, and a folder `tools/` of bundles
+`{tool, input, output?}`. A contract goes by its file's name and by its `$id`, in references between them too.
+What a root does not have of them comes from Portbook's own. Reads files when asked, never anything else.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from portbook.errors import Refused
 from portbook.model import JSONObject
+from portbook.schema.bundling import bundle
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
 from portbook.schema.wording import escape_pointer
@@ -25,6 +26,7 @@ __all__ = ["BadBundle", "Bundle", "SchemaRegistry", "ToolIO"]
 
 _ENVELOPE: Final = "envelope.schema.json"
 _TOOL_IO: Final = "tool_io.schema.json"
+_EXECUTE: Final = "execute.schema.json"
 
 
 class BadBundle(ValueError):
@@ -73,8 +75,22 @@ class SchemaRegistry:
         """Use the schemas under `schema_root`, by default those that Portbook ships."""
         self._shipped = shipped_folder("schemas")
         self.schema_root = Path(schema_root) if schema_root is not None else self._shipped
+        self._contracts: dict[str, tuple[Path, Any]] | None = None
         self._bundles: dict[str, Bundle] | None = None
         self._loaded: dict[str, ToolIO] = {}
+
+    def load(self, name: str) -> Validator:
+        """Return the validator of the contract schema that has this file name or this `$id`.
+
+        Raises `KeyError` where there is none, `BadBundle` where one cannot be read or compiled.
+        """
+        contracts = self._by_name()
+        path, document = contracts[name]
+
+        def find(reference: str) -> Any:
+            return contracts[reference][1] if reference in contracts else None
+
+        return _compiled(path, bundle(document, find), ())
 
     def load_envelope(self) -> Validator:
         """Return the validator of a call's envelope.
@@ -82,6 +98,13 @@ class SchemaRegistry:
         Raises `BadBundle` where the schema cannot be read or compiled.
         """
         return self._contract(_ENVELOPE)
+
+    def load_execute(self) -> Validator:
+        """Return the validator of a body of `POST /execute`.
+
+        Raises `BadBundle` where the schema cannot be read or compiled.
+        """
+        return self._contract(_EXECUTE)
 
     def load_tool_io(self, tool_id: str) -> ToolIO:
         """Return the validators of one tool, named with or without `mcp.tool:`.
@@ -110,6 +133,20 @@ class SchemaRegistry:
                 bundles[bundle.tool] = bundle
             self._bundles = bundles
         return self._bundles
+
+    def _by_name(self) -> dict[str, tuple[Path, Any]]:
+        """Return every contract schema and its file under both of its names; the root's own win."""
+        if self._contracts is None:
+            contracts: dict[str, tuple[Path, Any]] = {}
+            for folder in dict.fromkeys((self._shipped, self.schema_root)):
+                for path in sorted(folder.glob("*.json")):
+                    document = _read(path)
+                    contracts[path.name] = path, document
+                    identifier = document.get("$id") if isinstance(document, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType] # schemas are Any
+                    if isinstance(identifier, str):
+                        contracts[identifier] = path, document
+            self._contracts = contracts
+        return self._contracts
 
     def _contract(self, name: str) -> Validator:
         path = self.schema_root / name

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from portbook.model import JSONObject
+from portbook.tools.operation import HttpOperation
 
 __all__ = ["TOOL_PREFIX", "BadTool", "Effect", "ToolSpec", "is_slug", "require_slug", "slug_of"]
 
@@ -39,8 +40,10 @@ class ToolSpec:
     input_schema: JSONObject
     output_schema: JSONObject | bool
     effect: Effect
-    function: Callable[[JSONObject], Any] | Callable[[JSONObject], Awaitable[Any]]
+    function: Callable[[JSONObject], Any] | Callable[[JSONObject], Awaitable[Any]] | None = None
     """Takes arguments that passed the input schema; returns a value for the output schema."""
+    operation: HttpOperation | None = None
+    """What to ask of an HTTP API instead, where the tool is one."""
     is_async: bool = False
     is_inline: bool = False
     """Quick and pure: runs on the event loop itself, without a deadline."""
@@ -53,6 +56,17 @@ class ToolSpec:
     def identifier(self) -> str:
         """Return the canonical identifier of the envelope contract."""
         return TOOL_PREFIX + self.name
+
+    def definition(self) -> JSONObject:
+        """Return what the tool is, as far as it can be written down."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "input": self.input_schema,
+            "output": self.output_schema,
+            "effect": self.effect.value,
+            "operation": None if self.operation is None else self.operation.as_data(),
+        }
 
 
 def is_slug(name: str) -> bool:

@@ -24,6 +24,7 @@ __all__ = [
     "refuse_structure",
     "result_frame",
     "violations",
+    "violations_of",
 ]
 
 # An id comes back in the answer and stands in no log, but a megabyte of it would be an amplifier.
@@ -140,7 +141,12 @@ def _not_jsonrpc(pointer: str, message: str) -> Refused:
 
 
 def violations(ending: Ending) -> list[dict[str, str]]:
-    """Return the findings as an answer carries them, the first ones where there are many."""
+    """Return an ending's findings as an answer carries them, the first ones where there are many."""
+    return violations_of(ending.findings)
+
+
+def violations_of(findings: tuple[Finding, ...]) -> list[dict[str, str]]:
+    """Return findings as an answer carries them, the first ones where there are many."""
     return [
         {
             "pointer": finding.pointer,
@@ -148,7 +154,7 @@ def violations(ending: Ending) -> list[dict[str, str]]:
             "keyword": finding.keyword,
             "message": finding.message,
         }
-        for finding in ending.findings[:_MAX_VIOLATIONS]
+        for finding in findings[:_MAX_VIOLATIONS]
     ]
 
 

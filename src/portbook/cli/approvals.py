@@ -1,0 +1,162 @@
+"""`portbook approvals`: what waits for a person, and that person's word."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pwd
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from portbook.approvals import State, Ticket, Undecidable, as_json
+from portbook.cli.options import START_ERRORS, claim_stdout, say, settings_from, stop_with
+from portbook.clock import SystemClock
+from portbook.escaping import escaped
+from portbook.stores.problems import StoreError
+from portbook.stores.sqlite import Store
+from portbook.stores.tickets import Approvals
+
+__all__ = ["command"]
+
+_json_option = click.option("--json", "is_json", is_flag=True, help="JSON, even on a terminal.")
+_reason_option = click.option("--reason", metavar="TEXT", help="Why; kept with the decision.")
+_config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Settings file.  [default: portbook.toml, where there is one]",
+)
+
+
+@click.group("approvals")
+def command() -> None:
+    """Decide on calls that policy lets a person decide on."""
+
+
+@command.command("list")
+@click.option("--state", type=click.Choice([state.value for state in State]), help="Only of this state.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many, the newest."
+)
+@_json_option
+@_config_option
+def list_them(state: str | None, *, limit: int, is_json: bool, config: Path | None) -> None:
+    """List approvals, the newest first."""
+    out = claim_stdout()
+    with _approvals(config) as approvals:
+        tickets = approvals.tickets(None if state is None else State(state), limit)
+    data = {"approvals": [as_json(ticket) for ticket in tickets]}
+    _print(data, [_in_a_line(ticket) for ticket in tickets], out, is_json=is_json)
+
+
+@command.command("show")
+@click.argument("approval_id", metavar="ID")
+@_json_option
+@_config_option
+def show(approval_id: str, *, is_json: bool, config: Path | None) -> None:
+    """Show one approval: what is asked, by whom, and what became of it."""
+    out = claim_stdout()
+    with _approvals(config) as approvals:
+        ticket = approvals.ticket(approval_id)
+    if ticket is None:
+        raise _refused(Undecidable(None))
+    _print(as_json(ticket), _in_words(ticket), out, is_json=is_json)
+
+
+@command.command("approve")
+@click.argument("approval_id", metavar="ID")
+@_reason_option
+@_json_option
+@_config_option
+def approve(approval_id: str, *, reason: str | None, is_json: bool, config: Path | None) -> None:
+    """Let the call of an approval run, once, and show what was approved."""
+    _decide(approval_id, "approve", reason, config, is_json=is_json)
+
+
+@command.command("deny")
+@click.argument("approval_id", metavar="ID")
+@_reason_option
+@_json_option
+@_config_option
+def deny(approval_id: str, *, reason: str | None, is_json: bool, config: Path | None) -> None:
+    """Keep the call of an approval from running, even after it was approved, if it has not run yet."""
+    _decide(approval_id, "deny", reason, config, is_json=is_json)
+
+
+def _decide(
+    approval_id: str, decision: str, reason: str | None, config: Path | None, *, is_json: bool
+) -> None:
+    out = claim_stdout()
+    with _approvals(config) as approvals:
+        try:
+            ticket = asyncio.run(approvals.decide(approval_id, decision, by=_user(), reason=reason))
+        except Undecidable as error:
+            raise _refused(error) from None
+    _print(as_json(ticket), _in_words(ticket), out, is_json=is_json)
+
+
+@contextmanager
+def _approvals(config: Path | None) -> Generator[Approvals]:
+    """Yield the approvals of the store that the settings name; what is wrong with it ends the command."""
+    try:
+        store = Store(settings_from(config, None, None).store_path)
+        try:
+            yield Approvals(store, SystemClock())
+        finally:
+            store.close()
+    except (*START_ERRORS, StoreError) as error:
+        raise stop_with(error) from None
+
+
+def _refused(error: Undecidable) -> click.exceptions.Exit:
+    say(f"error: {error}")
+    return click.exceptions.Exit(1)
+
+
+def _user() -> str:
+    """Return who runs this, by the system's word and not by a variable that anybody can set."""
+    number = os.getuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:  # as in many containers
+        return f"user {number}"
+
+
+def _in_a_line(ticket: Ticket) -> str:
+    state = ticket.state.ljust(8)
+    return "  ".join([ticket.id, state, ticket.expires_at, *map(escaped, (ticket.caller, ticket.tool))])
+
+
+def _in_words(ticket: Ticket) -> list[str]:
+    rows: list[tuple[str, str | None]] = [
+        ("approval", ticket.id),
+        ("state", ticket.state),
+        ("tool", ticket.tool),
+        ("caller", ticket.caller),
+        ("session", ticket.session),
+        ("rule", f"{ticket.rule} ({ticket.place})" if ticket.place else ticket.rule),
+        ("asked", ticket.asked_at),
+        ("expires", ticket.expires_at),
+        ("decided", ticket.decided_at and f"{ticket.decided_at} by {ticket.decided_by}"),
+        ("reason", ticket.reason),
+        ("started", ticket.started_at),
+        ("ended", ticket.ended_at),
+    ]
+    lines = [f"{name}:".ljust(10) + escaped(value) for name, value in rows if value]
+    # Nothing is cut off: who approves has to see all of it.
+    arguments = json.dumps(ticket.shown, indent=2, ensure_ascii=False).split("\n")
+    return [*lines, "arguments:", *(f"  {escaped(line, limit=10 * len(line) + 1)}" for line in arguments)]
+
+
+def _print(data: dict[str, Any], words: list[str], out: TextIO, *, is_json: bool) -> None:
+    if is_json or not out.isatty():
+        # ASCII alone: what a caller sent must not move the cursor of whoever reads it.
+        click.echo(json.dumps(data, separators=(",", ":")), out)
+    elif words:
+        click.echo("\n".join(words), out)
+    else:
+        say("there are none")

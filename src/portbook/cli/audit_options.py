@@ -1,0 +1,66 @@
+"""Options that the verbs of `portbook audit` have in common, and the log that they lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from portbook.cli.options import START_ERRORS, config_option, say, settings_from, stop_with
+from portbook.escaping import escaped
+from portbook.records import Located, records_in, stream_folder
+from portbook.settings import Settings
+
+__all__ = ["audit_options", "opened_log", "records_of"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def audit_options(function: _F) -> _F:
+    """Add the options of every verb that reads the log."""
+    for option in (
+        click.option("--json", "is_json", is_flag=True, help="JSON, even on a terminal."),
+        config_option,
+        click.option(
+            "--log-dir",
+            type=click.Path(path_type=Path, file_okay=False),
+            help="Where the records are kept.  [default: runs]",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@contextmanager
+def opened_log(config: Path | None, log_dir: Path | None) -> Generator[Settings]:
+    """Give the settings in force; what keeps the log from being read ends the verb with a sentence.
+
+    Raises `Exit` where the settings cannot be used, or where there is no log, or none that can be read.
+    """
+    try:
+        settings = settings_from(config, log_dir, None)
+        if not settings.log_dir.is_dir():
+            say(
+                f"error: {settings.log_dir}: there is no such folder; name that of the records with --log-dir"
+            )
+            raise click.exceptions.Exit(2)
+        yield settings
+    except BrokenPipeError:  # whoever read our output has had enough of it
+        raise
+    except (*START_ERRORS, OSError) as error:
+        raise stop_with(error) from None
+
+
+def records_of(log_dir: Path, stream: str) -> Iterator[Located]:
+    """Yield a stream's records; of lines that are none, the person at the terminal is told.
+
+    Raises `OSError` where a file cannot be read.
+    """
+
+    def warn(file: str, line: int) -> None:
+        say(f"warning: {escaped(file)}:{line}: not a record; left out")
+
+    return records_in(stream_folder(log_dir, stream), warn)

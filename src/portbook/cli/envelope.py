@@ -1,0 +1,114 @@
+"""`portbook envelope`: whether an envelope holds what it says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import click
+
+from portbook.cli.options import claim_stdout, stop_with
+from portbook.envelope.inspection import Inspection, inspect_envelope
+from portbook.errors import Refused
+from portbook.model import JSON
+from portbook.provenance.signing import BadKey, PublicKey
+from portbook.wire.parsing import parse
+
+__all__ = ["command"]
+
+
+class _BadFile(ValueError):
+    """A file that holds no JSON; the message names it."""
+
+
+@click.group("envelope")
+def command() -> None:
+    """Check whether an envelope holds what it says."""
+
+
+@command.command("check")
+@click.argument("file")
+@click.option(
+    "--artifact",
+    "artifacts",
+    multiple=True,
+    metavar="ID=FILE",
+    help="The content of an artifact, to compare its digest with. Repeatable.",
+)
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="FILE",
+    help="A public key that you trust; one of them must have signed. Repeatable.",
+)
+@click.option("--json", "as_json", is_flag=True, help="JSON, even on a terminal.")
+def check(file: str, *, artifacts: tuple[str, ...], keys: tuple[str, ...], as_json: bool) -> None:
+    """Check an envelope: its schema, its digests, its anchors and its signature.
+
+    FILE holds one mcp.envelope.v0.1 as JSON; - reads standard input. The exit status is 0 where nothing is
+    wrong, 1 where something is, 2 where there is nothing to check: a file that cannot be read, or is not
+    JSON.
+    """
+    out = claim_stdout()
+    try:
+        envelope = _json(file)
+        brought = dict(_artifact(pair) for pair in artifacts)
+        trusted = [_key(Path(path)) for path in keys]
+    except (OSError, BadKey, _BadFile) as error:
+        raise stop_with(error) from None
+    inspection = inspect_envelope(envelope, artifacts=brought, keys=trusted)
+    if as_json or not out.isatty():
+        shown = json.dumps(_as_data(inspection), separators=(",", ":"), ensure_ascii=False)
+        click.echo(shown, out)
+    else:
+        click.echo("\n".join(_in_words(inspection)), out)
+    if not inspection.is_sound:
+        raise click.exceptions.Exit(1)
+
+
+def _json(file: str) -> JSON:
+    data = cast("BinaryIO", sys.stdin.buffer).read() if file == "-" else Path(file).read_bytes()
+    try:
+        return parse(data)
+    except Refused as refused:
+        name = "standard input" if file == "-" else file
+        raise _BadFile(f"{name}: {refused.findings[0].message}") from None
+
+
+def _artifact(pair: str) -> tuple[str, bytes]:
+    name, equals, path = pair.partition("=")
+    if not equals:
+        raise click.UsageError(f"--artifact {pair!r}: write it as ID=FILE")
+    return name, Path(path).read_bytes()
+
+
+def _key(path: Path) -> PublicKey:
+    try:
+        return PublicKey.from_pem(path.read_text("ascii"))
+    except (UnicodeDecodeError, BadKey) as error:
+        problem = error if isinstance(error, BadKey) else "not a PEM file"
+        raise BadKey(f"{path}: {problem}") from None
+
+
+def _as_data(inspection: Inspection) -> dict[str, Any]:
+    return {
+        "sound": inspection.is_sound,
+        "findings": [
+            {"pointer": finding.pointer, "check": finding.keyword, "message": finding.message}
+            for finding in inspection.findings
+        ],
+        "notes": list(inspection.notes),
+    }
+
+
+def _in_words(inspection: Inspection) -> list[str]:
+    if inspection.is_sound:
+        return [click.style("sound", fg="green", bold=True), *(f"  {note}" for note in inspection.notes)]
+    return [
+        click.style("not sound", fg="red", bold=True),
+        *(f"  {finding.pointer or '(root)'}: {finding.message}" for finding in inspection.findings),
+        *(f"  {note}" for note in inspection.notes),
+    ]

@@ -1,0 +1,114 @@
+"""`portbook explain`: what policy says of a call, without making it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from portbook.callers import ANONYMOUS
+from portbook.canonical import json_bytes
+from portbook.cli.arguments import read_arguments
+from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
+from portbook.collecting import collect_tools
+from portbook.governing import base_urls_of, policy_of
+from portbook.policy import Decision, Subject, decide
+from portbook.tools.catalog import Tool
+from portbook.tools.spec import slug_of
+from portbook.wire.jsonrpc import violations_of
+
+__all__ = ["command"]
+
+
+@click.command("explain")
+@click.argument("tool")
+@click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--input", "document", help="All arguments as one JSON object; - reads it from standard input.")
+@click.option("--caller", default=ANONYMOUS.name, show_default=True, help="Whose call it would be.")
+@click.option("--session", help="The session that it would belong to.")
+@click.option(
+    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Which attempt it would be."
+)
+@click.option(
+    "--toolset", "toolsets", multiple=True, help="A Python file or module with a Toolset. Repeatable."
+)
+@click.option("--json", "as_json", is_flag=True, help="JSON, even on a terminal.")
+@config_option
+def command(
+    tool: str,
+    arguments: tuple[str, ...],
+    *,
+    document: str | None,
+    caller: str,
+    session: str | None,
+    attempt: int,
+    toolsets: tuple[str, ...],
+    as_json: bool,
+    config: Path | None,
+) -> None:
+    """Show what policy says of a call, which rule says it and what would change it; nothing is run.
+
+    The exit status is 0 for a call that is allowed, 3 for one that is not or that a person has to approve.
+    """
+    out = claim_stdout()
+    try:
+        settings = settings_from(config, None, None)
+        settings = replace(settings, toolsets=(*settings.toolsets, *toolsets))
+        catalog = collect_tools(settings).catalog
+        policy = policy_of(settings, base_urls_of(tool.spec for tool in catalog))
+    except (*START_ERRORS, OSError) as error:
+        raise stop_with(error) from None
+    found = catalog.find(slug_of(tool))
+    if found is None:
+        say(f"there is no tool {tool!r}; `portbook tools` lists those that are served")
+        raise click.exceptions.Exit(4)
+    given = read_arguments(found, arguments, document)
+    subject = Subject(
+        found.spec.name,
+        found.spec.effect,
+        caller,
+        given,
+        found.spec.input_schema,
+        len(json_bytes(given)),
+        attempt,
+        session,
+        found.spec.operation,
+    )
+    decision = decide(policy, subject)
+    shown = _as_data(found, decision, given)
+    if as_json or not out.isatty():
+        click.echo(json.dumps(shown, separators=(",", ":"), ensure_ascii=False), out)
+    else:
+        click.echo("\n".join(_in_words(shown)), out)
+    if decision.reason is not None:
+        raise click.exceptions.Exit(3)
+
+
+def _as_data(tool: Tool, decision: Decision, arguments: dict[str, Any]) -> dict[str, Any]:
+    findings = () if tool.input.allows(arguments) else tool.input.findings(arguments)
+    return {
+        "tool": tool.spec.identifier,
+        "effect": tool.spec.effect.value,
+        "decision": decision.action.value,
+        "rule": decision.rule,
+        "place": decision.place,
+        "reason": None if decision.reason is None else decision.reason.value,
+        "remedy": decision.remedy,
+        "violations": violations_of(findings),
+    }
+
+
+def _in_words(shown: dict[str, Any]) -> list[str]:
+    colour = {"allow": "green", "ask": "yellow", "deny": "red"}[shown["decision"]]
+    lines = [
+        f"{shown['tool']} ({shown['effect']}): {click.style(shown['decision'], fg=colour, bold=True)}",
+        f"  decided by: {shown['rule']} ({shown['place']})",
+        f"  would change it: {shown['remedy']}",
+    ]
+    if shown["violations"]:
+        lines.append("  these arguments would be refused whatever policy says:")
+        lines += [f"    {each['pointer'] or '(root)'}: {each['message']}" for each in shown["violations"]]
+    return lines

@@ -1,0 +1,115 @@
+"""`portbook keys`: make, list and revoke the keys of callers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from portbook.cli import signing
+from portbook.cli.options import START_ERRORS, claim_stdout, say, settings_from, stop_with
+from portbook.clock import SystemClock
+from portbook.stores.keys import BadKey, KeptKey, Keys
+from portbook.stores.problems import StoreError
+from portbook.stores.sqlite import Store
+
+__all__ = ["command"]
+
+_json_option = click.option("--json", "is_json", is_flag=True, help="JSON, even on a terminal.")
+_config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Settings file.  [default: portbook.toml, where there is one]",
+)
+
+
+@click.group("keys")
+def command() -> None:
+    """Make, list and revoke the keys of callers; servers that run notice at once."""
+
+
+command.add_command(signing.command)
+
+
+@command.command("create")
+@click.argument("name")
+@click.option(
+    "--tool",
+    "--tools",
+    "tools",
+    metavar="PATTERN",
+    multiple=True,
+    default=("*",),
+    help="Tools that it opens, such as orders.*; may be repeated.  [default: *]",
+)
+@click.option("--json", "is_json", is_flag=True, help="JSON, with what is kept of it.")
+@_config_option
+def create(name: str, *, tools: tuple[str, ...], is_json: bool, config: Path | None) -> None:
+    """Make a key for the caller NAME and print it. It is shown this once; only its digest is kept."""
+    out = claim_stdout()
+    with _keys(config) as keys:
+        try:
+            made = asyncio.run(keys.create(name, tools))
+        except BadKey as error:
+            raise click.UsageError(str(error)) from None
+    if is_json:
+        click.echo(json.dumps({**asdict(made.kept), "key": made.text}, separators=(",", ":")), out)
+    else:
+        click.echo(made.text, out)
+    say(f"key {made.kept.id} of {name} opens {', '.join(tools)}; it is not shown again")
+
+
+@command.command("list")
+@_json_option
+@_config_option
+def list_them(*, is_json: bool, config: Path | None) -> None:
+    """List the keys that were made, revoked ones too; not those of [[keys.allow]] in the settings file."""
+    out = claim_stdout()
+    with _keys(config) as keys:
+        _print(keys.kept(), out, is_json=is_json)
+
+
+@command.command("revoke")
+@click.argument("key", metavar="ID|NAME")
+@_json_option
+@_config_option
+def revoke(key: str, *, is_json: bool, config: Path | None) -> None:
+    """Revoke the key with this id, or all keys of the caller with this name, for good."""
+    out = claim_stdout()
+    with _keys(config) as keys:
+        revoked = asyncio.run(keys.revoke(key))
+    if not revoked:
+        say("error: no key in use has this id or name; `portbook keys list` lists them")
+        raise click.exceptions.Exit(1)
+    _print(revoked, out, is_json=is_json)
+
+
+@contextmanager
+def _keys(config: Path | None) -> Generator[Keys]:
+    """Yield the keys of the store that the settings name; what is wrong with it ends the command."""
+    try:
+        store = Store(settings_from(config, None, None).store_path)
+        try:
+            yield Keys(store, SystemClock())
+        finally:
+            store.close()
+    except (*START_ERRORS, StoreError) as error:
+        raise stop_with(error) from None
+
+
+def _print(keys: list[KeptKey], out: TextIO, *, is_json: bool) -> None:
+    if is_json or not out.isatty():
+        click.echo(json.dumps({"keys": [asdict(key) for key in keys]}, separators=(",", ":")), out)
+    elif keys:
+        width = max(len(key.name) for key in keys)
+        for key in keys:
+            fate = f"revoked {key.revoked_at}" if key.revoked_at else f"made {key.made_at}"
+            click.echo(f"{key.id}  {key.name.ljust(width)}  {fate}  {', '.join(key.tools)}", out)
+    else:
+        say("there are none")

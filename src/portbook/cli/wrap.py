@@ -1,0 +1,180 @@
+"""`portbook wrap`: any program's output in an envelope."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import BinaryIO, Final, TextIO, cast
+
+import click
+
+from portbook.canonical import NotJSON, json_bytes
+from portbook.cli.options import claim_stdout, stop_with
+from portbook.clock import SystemClock
+from portbook.envelope.controls import Controls, Mode
+from portbook.envelope.enclosing import enclose
+from portbook.envelope.problems import EXECUTION_FAILED, Problem
+from portbook.envelope.programs import Form, Ran, outcome_of
+from portbook.envelope.wrapping import is_envelope
+from portbook.errors import Refused
+from portbook.governing import load_signing_key
+from portbook.provenance.artifacts import JSON_TYPE, TEXT_TYPE, Artifact, artifact_of
+from portbook.provenance.record import Occasion, Subject
+from portbook.provenance.signing import BadKey
+from portbook.wire.parsing import parse
+
+__all__ = ["command"]
+
+# More than anybody would put into one JSON document; a program that never stops must not take all memory.
+_MAX_OUTPUT: Final = 64 << 20
+
+# What is kept of standard error: enough for the envelope, which has less.
+_MAX_STDERR: Final = 16 << 10
+
+_MEDIA_TYPES: Final = {".json": JSON_TYPE, ".txt": TEXT_TYPE, ".md": "text/markdown", ".csv": "text/csv"}
+
+
+@click.command("wrap", context_settings={"allow_interspersed_args": False})
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
+@click.option("--provenance", type=click.Choice(["minimal", "full"]), help="Attach a record of the run.")
+@click.option("--digests/--no-digests", default=True, help="Whether that record has digests.  [default: yes]")
+@click.option("--input", "inputs", multiple=True, metavar="FILE", help="A file that it reads. Repeatable.")
+@click.option("--parent", "parents", multiple=True, metavar="RUN_ID", help="A run it builds on. Repeatable.")
+@click.option("--tool", metavar="NAME", help="What to call it in the record.  [default: the program's name]")
+@click.option("--tool-version", default="unknown", show_default=True, help="Its version in the record.")
+@click.option("--signing-key", type=click.Path(path_type=Path, dir_okay=False), help="Sign the record.")
+@click.option(
+    "--json/--text", "is_json", default=None, help="What it prints.  [default: JSON if it looks so]"
+)
+@click.option(
+    "--times", is_flag=True, help="Say when it ran and for how long; no two envelopes are equal then."
+)
+def command(
+    program: tuple[str, ...],
+    *,
+    provenance: Mode | None,
+    digests: bool,
+    inputs: tuple[str, ...],
+    parents: tuple[str, ...],
+    tool: str | None,
+    tool_version: str,
+    signing_key: Path | None,
+    is_json: bool | None,
+    times: bool,
+) -> None:
+    """Run a program and print what it printed in an envelope.
+
+    JSON objects, arrays and strings become that, anything else becomes text. An envelope is printed as it
+    came. A failure becomes an envelope with errors. The exit status is that of the program; 126 or 127 where
+    it could not be started, 128 and the signal's number where a signal ended it.
+    """
+    if signing_key is not None and provenance is None:
+        raise click.UsageError("--signing-key signs a record; add --provenance minimal")
+    out = claim_stdout()
+    try:
+        signer = None if signing_key is None else load_signing_key(signing_key)
+        files = [_file(path, is_digested=digests) for path in inputs]
+        if provenance == "full" and (found := shutil.which(program[0])):
+            content, labels = Path(found).read_bytes(), {"role": "program"}
+            files.append(artifact_of("program", content, is_digested=digests, labels=labels))
+        subject = Subject(
+            (tool or Path(program[0]).name)[:200] or "unknown",
+            tool_version,
+            arguments=[_text(word) for word in program],
+            artifacts=tuple(files),
+        )
+        controls = Controls(
+            provenance is not None,
+            digests,
+            provenance or "minimal",
+            parents,
+            deterministic=not times,
+        )
+    except (OSError, BadKey) as error:
+        raise stop_with(error) from None
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    clock = SystemClock()
+    now, started = clock.now(), clock.tick()
+    ran = _run(program)
+    occasion = Occasion(None, now, (clock.tick() - started) * 1000)
+    form: Form = "auto" if is_json is None else "json" if is_json else "text"
+    outcome, warnings = outcome_of(ran, form)
+    if is_envelope(outcome):
+        out.buffer.write(ran.output)  # not even its spaces change
+    else:
+        asked, known = replace(controls, warnings=warnings), replace(subject, occasion=occasion)
+        envelope = enclose(outcome, asked, known, signer)
+        click.echo(_shown(json_bytes(envelope), out), out)
+    out.flush()
+    raise click.exceptions.Exit(ran.status if ran.status >= 0 else 128 - ran.status)
+
+
+def _shown(envelope: bytes, out: TextIO) -> str:
+    if not out.isatty():
+        return envelope.decode()
+    return json.dumps(json.loads(envelope), indent=2, ensure_ascii=False)
+
+
+def _text(word: str) -> str:
+    return os.fsencode(word).decode(errors="replace")
+
+
+def _file(path: str, *, is_digested: bool) -> Artifact:
+    """Return a file as an artifact, of JSON where it is that."""
+    content, name = Path(path).read_bytes(), _text(path)
+    media_type = _MEDIA_TYPES.get(Path(path).suffix.lower())
+    if media_type == JSON_TYPE:
+        try:
+            return artifact_of(
+                name, parse(content), is_digested=is_digested, media_type=JSON_TYPE, locator=name
+            )
+        except (Refused, NotJSON):
+            media_type = None
+    return artifact_of(name, content, is_digested=is_digested, media_type=media_type, locator=name)
+
+
+def _run(program: tuple[str, ...]) -> Ran:
+    try:
+        process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - what we are for
+    except OSError as error:
+        message = f"The program could not be started: {error.strerror}."
+        problem = Problem(EXECUTION_FAILED, message, {"errno": errno.errorcode.get(error.errno or 0)})
+        return Ran(127 if isinstance(error, FileNotFoundError) else 126, problem=problem)
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        process.send_signal(number)
+
+    # Ctrl-C reaches the program by itself; its end is what we wait for.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, pass_on)
+    tail = bytearray()
+    listener = threading.Thread(target=_listen, args=(process.stderr, tail), daemon=True)
+    listener.start()
+    output = cast("BinaryIO", process.stdout).read(_MAX_OUTPUT + 1)
+    problem = None
+    if len(output) > _MAX_OUTPUT:
+        process.kill()
+        message = f"The program was ended, for it printed more than {_MAX_OUTPUT} bytes."
+        problem = Problem("ADAPTER.OUTPUT.TOO_LARGE", message, {"max_output_bytes": _MAX_OUTPUT})
+    status = process.wait()
+    listener.join(1)  # whatever the program left running may hold standard error open for longer
+    return Ran(status, output[:_MAX_OUTPUT], bytes(tail), problem)
+
+
+def _listen(source: BinaryIO, tail: bytearray) -> None:
+    """Show what the program says on standard error as it says it, and keep the end of it."""
+    while chunk := os.read(source.fileno(), 4096):
+        sys.stderr.buffer.write(chunk)
+        sys.stderr.buffer.flush()
+        tail += chunk
+        del tail[:-_MAX_STDERR]

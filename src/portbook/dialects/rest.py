@@ -1,0 +1,167 @@
+"""The rest dialect: the bodies of `POST /execute` and of its answers. Pure: no I/O.
+
+The answer has one shape, whatever happened: `status`, `result`, `error`, `metadata`; so has the error in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, cast
+
+from portbook.canonical import json_bytes
+from portbook.clock import Identity
+from portbook.errors import Ending, Finding, Reason, Refused
+from portbook.model import JSON, Arrival, Call, Caller, Context, Done, JSONObject, Outcome, Wish, trace_of
+from portbook.policy import Policy
+from portbook.schema.engine import Validator
+from portbook.tools.catalog import Tool
+from portbook.tools.spec import is_slug, slug_of
+from portbook.wire.jsonrpc import violations
+
+__all__ = ["METHOD", "Rest", "described", "error_of"]
+
+METHOD: Final = "execute"
+
+
+class Rest:
+    """Reads and writes the contract of `/execute`."""
+
+    __slots__ = ("_schema",)
+
+    def __init__(self, schema: Validator) -> None:
+        self._schema = schema
+
+    def question(self, method: str, arrival: Arrival, handler: Callable[[Caller], JSON]) -> Call:
+        """Return a question about the boundary itself as a call."""
+        return Call(
+            arrival=arrival,
+            method=method,
+            tool=None,
+            arguments={},
+            input_bytes=0,
+            context=Context(),
+            trace=trace_of(arrival.traceparent),
+            content={"method": method, "params": {}},
+            handler=handler,
+        )
+
+    def decision(
+        self, method: str, arrival: Arrival, act: Callable[[], Awaitable[JSON]], approval: str | None
+    ) -> Call:
+        """Return what an operator wants done, about which approval, as a call."""
+        question = self.question(method, arrival, lambda _: None)
+        return question._replace(handler=None, act=act, approval=approval)
+
+    def read(self, body: JSON, arrival: Arrival, tool: str | None = None) -> Call:
+        """Return the call that `body` is; where it breaks the contract, a call with that flaw.
+
+        A `tool` that the route names stands for the body's own `tool_id`.
+        """
+        flaw = None
+        if tool is not None and isinstance(body, dict):
+            body = {"tool_id": tool, **body}
+            if slug_of(str(body["tool_id"])) != slug_of(tool):
+                flaw = Refused(
+                    Reason.BAD_PARAMS, (Finding("/tool_id", "another tool than the route's", "const", ""),)
+                )
+        if flaw is None and not self._schema.allows(body):
+            flaw = Refused(Reason.BAD_PARAMS, self._schema.findings(body))
+        given = body if isinstance(body, dict) else {}
+        arguments = given.get("args")
+        return Call(
+            arrival=arrival,
+            method=METHOD,
+            tool=_slug(given.get("tool_id")),
+            arguments=arguments if isinstance(arguments, dict) else {},
+            input_bytes=len(json_bytes(arguments)) if "args" in given else 0,
+            context=Context() if flaw else _context(given),
+            trace=_trace(given, arrival) if flaw is None else trace_of(arrival.traceparent),
+            content={"method": METHOD, "params": given},
+            flaw=flaw,
+            approval=None if flaw else cast("str | None", given.get("approval_id")),
+            wait_ms=0 if flaw else int(cast("float", given.get("wait_ms", 0))),
+            wish=Wish(given.get("_meta")),
+        )
+
+    def write(
+        self,
+        outcome: Outcome,
+        identity: Identity,
+        *,
+        latency_ms: float,
+        is_redacted: bool,
+        approval: str | None,
+    ) -> tuple[bytes, int]:
+        """Return the answer and its HTTP status."""
+        status = 200 if isinstance(outcome, Done) else outcome.row.http
+        metadata: JSONObject = {
+            "latency_ms": latency_ms,
+            "status_code": status,
+            "request_id": identity.request,
+            "trace_id": identity.trace,
+            "redaction_applied": is_redacted,
+        }
+        if approval is not None:
+            metadata["approval_id"] = approval
+        tail = b',"metadata":' + json_bytes(metadata) + b"}"
+        if isinstance(outcome, Done):  # its bytes are there already
+            return b'{"status":"success","result":' + outcome.wire + b',"error":null' + tail, status
+        error = json_bytes(error_of(outcome))
+        result = b"null" if outcome.envelope is None else json_bytes(outcome.envelope)
+        return b'{"status":"failure","result":' + result + b',"error":' + error + tail, status
+
+
+def described(tool: Tool, policy: Policy) -> JSONObject:
+    """Return a tool as `GET /tools` lists it."""
+    spec, operation = tool.spec, tool.spec.operation
+    methods = policy.allowed_methods
+    return {
+        "tool_id": spec.identifier,
+        "name": spec.name,
+        "description": spec.description,
+        "effect": spec.effect.value,
+        "args_schema": spec.input_schema,
+        "result_schema": spec.output_schema,
+        "allowed_methods": (
+            [operation.method] if operation and (methods is None or operation.method in methods) else []
+        ),
+        "allowed_domains": (
+            [operation.domain] if operation and operation.domain and policy.lists(operation) else []
+        ),
+        "timeout_ms": spec.timeout_ms,
+    }
+
+
+def error_of(ending: Ending) -> JSONObject:
+    """Return the error object of an ending: the same five members for each."""
+    row = ending.row
+    details: dict[str, Any] = {"reason": ending.reason.value, **ending.details}
+    # The sender can mend its own message; where a tool broke its promise, only the record says how.
+    if ending.findings and row.stage.is_senders_fault:
+        details["violations"] = violations(ending)
+    return {
+        "code": row.rest,
+        "message": row.sentence,
+        "details": details,
+        "retryable": ending.is_retryable,
+        "policy_violation": row.rest == "POLICY_VIOLATION",
+    }
+
+
+def _slug(tool: JSON) -> str | None:
+    name = slug_of(tool) if isinstance(tool, str) else ""
+    return name if is_slug(name) else None
+
+
+def _context(given: JSONObject) -> Context:
+    return Context(
+        step_id=int(cast("float", given.get("agent_step", 1))),
+        attempt=int(cast("float", given.get("attempt", 1))),
+        session=cast("str", given["session_id"]),
+        correlation=cast("str | None", given.get("correlation_id")),
+    )
+
+
+def _trace(given: JSONObject, arrival: Arrival) -> str | None:
+    named = given.get("trace_id")
+    return cast("str", named) if named is not None else trace_of(arrival.traceparent)

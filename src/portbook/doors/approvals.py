@@ -1,0 +1,130 @@
+"""`GET /approvals` and `POST /approvals/ID`: where an operator sees what is asked for, and decides."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any, Final, Protocol, cast
+from urllib.parse import parse_qs
+
+from portbook.approvals import DECISIONS, State, Ticket, Undecidable, as_json
+from portbook.boundary import Boundary
+from portbook.doors.asgi import App, Receive, Scope, Send
+from portbook.doors.requests import arrival_of, send_answer, serve_message
+from portbook.errors import Finding, Reason, Refused
+from portbook.model import JSON, Answer, Arrival, JSONObject
+from portbook.wire.framing import OVERSIZE, Frame
+from portbook.wire.parsing import parse
+
+__all__ = ["APPROVALS", "decide_approval", "list_approvals", "show_approval"]
+
+APPROVALS: Final = "/approvals"
+_OPERATOR: Final = "operator (HTTP)"
+_MAX_REASON: Final = 1000
+
+
+class Desk(Protocol):
+    """Where tickets lie."""
+
+    def tickets(self, state: State | None = None, limit: int = 100) -> list[Ticket]:
+        """Return the newest tickets."""
+        ...
+
+    def ticket(self, approval_id: str) -> Ticket | None:
+        """Return one ticket."""
+        ...
+
+    async def decide(self, approval_id: str, decision: str, *, by: str, reason: str | None = None) -> Ticket:
+        """Approve or deny."""
+        ...
+
+
+def list_approvals(boundary: Boundary, desk: Desk) -> App:
+    """Return the application that lists tickets, those of one `state` where the query names it."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        named = parse_qs(scope["query_string"].decode("latin-1")).get("state", [None])[0]
+
+        async def act() -> JSON:
+            if named is not None and named not in tuple(State):
+                raise _bad("/state", f"must be one of {', '.join(State)}")
+            return {"approvals": [as_json(each) for each in desk.tickets(State(named) if named else None)]}
+
+        await send_answer(send, await boundary.operate("approvals.list", arrival_of(scope, APPROVALS), act))
+
+    return app
+
+
+def show_approval(boundary: Boundary, desk: Desk) -> App:
+    """Return the application that shows one ticket."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        approval_id: str = scope["portbook.segment"]
+
+        async def act() -> JSON:
+            ticket = desk.ticket(approval_id)
+            if ticket is None:
+                raise Refused(Reason.APPROVAL_UNKNOWN)
+            return as_json(ticket)
+
+        arrival = arrival_of(scope, APPROVALS)
+        await send_answer(send, await boundary.operate("approvals.show", arrival, act, approval_id))
+
+    return app
+
+
+def decide_approval(boundary: Boundary, desk: Desk, *, is_exposed: bool) -> App:
+    """Return the application that approves or denies."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        approval_id: str = scope["portbook.segment"]
+
+        def answer(frame: Frame, arrival: Arrival) -> Coroutine[Any, Any, Answer]:
+            async def act() -> JSON:
+                decision, reason = _read(frame)
+                try:
+                    ticket = await desk.decide(approval_id, decision, by=_OPERATOR, reason=reason)
+                except Undecidable as error:
+                    if error.state is None:
+                        raise Refused(Reason.APPROVAL_UNKNOWN) from None
+                    raise Refused(
+                        Reason.APPROVAL_SETTLED, details={"state": error.state.value, "why": str(error)}
+                    ) from None
+                return as_json(ticket)
+
+            return boundary.operate("approvals.decide", arrival, act, approval_id)
+
+        await serve_message(
+            scope,
+            receive,
+            send,
+            arrival=arrival_of(scope, APPROVALS),
+            is_exposed=is_exposed,
+            answer=answer,
+            refuse=boundary.refuse_execution,
+        )
+
+    return app
+
+
+def _read(frame: Frame) -> tuple[str, str | None]:
+    """Return the decision and its reason.
+
+    Raises `Refused` where the body is not of that shape.
+    """
+    if frame is OVERSIZE:
+        raise Refused(Reason.FRAME_TOO_LARGE)
+    body = parse(frame)
+    given = cast("JSONObject", body) if isinstance(body, dict) else {}
+    decision, reason = given.get("decision"), given.get("reason")
+    if not isinstance(decision, str) or decision not in DECISIONS:
+        raise _bad("/decision", f"must be one of {', '.join(DECISIONS)}")
+    if reason is not None and not (isinstance(reason, str) and len(reason) <= _MAX_REASON):
+        raise _bad("/reason", f"must be a text of at most {_MAX_REASON} characters")
+    for name in given:
+        if name not in ("decision", "reason"):
+            raise _bad("", "has decision and reason, and nothing else")
+    return decision, reason
+
+
+def _bad(pointer: str, message: str) -> Refused:
+    return Refused(Reason.BAD_PARAMS, (Finding(pointer, message, "approval", ""),))

@@ -1,0 +1,153 @@
+"""What every HTTP route that takes a message does alike: read it within limits, stop when it is given up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from portbook.doors.asgi import Headers, Receive, Scope, Send, is_own_host, respond
+from portbook.doors.stepping import Rest
+from portbook.errors import Reason
+from portbook.model import Answer, Arrival
+from portbook.wire.framing import MAX_FRAME_BYTES, OVERSIZE, Frame
+
+__all__ = ["JSON_HEADERS", "arrival_of", "key_of", "send_answer", "serve_message"]
+
+# A body over the limit is thrown away as it arrives, so that the sender hears why; but not for ever.
+_MAX_DISCARDED: Final = 128 * MAX_FRAME_BYTES
+
+# A message is at most a mebibyte: whoever takes longer than this for it holds a place and a shutdown up.
+_BODY_SECONDS: Final = 15
+
+_MAX_SESSION: Final = 256
+
+JSON_HEADERS: Final[Headers] = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+
+Answering = Coroutine[Any, Any, Answer]
+
+
+async def serve_message(
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    *,
+    arrival: Arrival,
+    is_exposed: bool,
+    answer: Callable[[Frame, Arrival], Answering],
+    refuse: Callable[[Reason, Arrival], Answering],
+) -> None:
+    """Read one message and send its answer; where its sender leaves first, cancel the call.
+
+    A request is refused before anything is read of it where its Host or its Origin is another's, and before
+    its body where that is not JSON.
+    """
+    headers: dict[bytes, bytes] = dict(scope["headers"])
+    if not is_own_host(headers, is_exposed=is_exposed):
+        answered = await refuse(Reason.FOREIGN_HOST, arrival)
+    elif not _is_json(headers.get(b"content-type", b"")):
+        answered = await refuse(Reason.NOT_JSON_CONTENT, arrival)
+    else:
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                frame = await _body(receive)
+        except TimeoutError:
+            answered = await refuse(Reason.FRAME_TOO_SLOW, arrival)
+        else:
+            if frame is None:
+                return  # the sender left before the end of its message
+            still_there = await _unless_left(answer(frame, arrival), receive)
+            if still_there is None:
+                return
+            answered = still_there
+    await send_answer(send, answered)
+
+
+async def send_answer(send: Send, answer: Answer) -> None:
+    """Send an answer with the headers that go with it."""
+    await respond(send, answer.status, _headers(answer), answer.body or b"")
+
+
+def arrival_of(scope: Scope, route: str) -> Arrival:
+    """Return how a request came in."""
+    headers: dict[bytes, bytes] = dict(scope["headers"])
+    session = headers.get(b"x-session-id", b"").decode("latin-1")
+    return Arrival(
+        "http",
+        route,
+        key_of(headers),
+        headers.get(b"traceparent", b"").decode("latin-1"),
+        session if 0 < len(session) <= _MAX_SESSION else None,
+    )
+
+
+def key_of(headers: dict[bytes, bytes]) -> str | None:
+    """Return the bearer token of a request; the empty string, which no key is, for any other credential."""
+    presented = headers.get(b"authorization")
+    if presented is None:
+        return None
+    scheme, _, key = presented.decode("utf-8", "replace").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""
+
+
+def _is_json(content_type: bytes) -> bool:
+    return content_type.partition(b";")[0].strip().lower() == b"application/json"
+
+
+async def _body(receive: Receive) -> Frame | None:
+    body = bytearray()
+    held = 0
+    while True:
+        event = await receive()
+        if event["type"] == "http.disconnect":
+            return None
+        held += len(event.get("body", b""))
+        if held <= MAX_FRAME_BYTES:
+            body += event.get("body", b"")
+        else:
+            body.clear()
+        if not event.get("more_body") or held > _MAX_DISCARDED:
+            return OVERSIZE if held > MAX_FRAME_BYTES else bytes(body)
+
+
+async def _unless_left(answering: Answering, receive: Receive) -> Answer | None:
+    """Return the answer; None where the sender left before it, and the call was cancelled and recorded."""
+    try:
+        waiting_for = answering.send(None)
+    except StopIteration as ended:
+        return ended.value
+    loop = asyncio.get_running_loop()
+    call = loop.create_task(_finish(Rest(answering, waiting_for)))
+    # A callback, because a task that is cancelled before its first step runs none of its own code.
+    call.add_done_callback(lambda _: answering.close())
+    leaving = loop.create_task(_left(receive))
+    try:
+        await asyncio.wait((call, leaving), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        leaving.cancel()
+        call.cancel()
+    await asyncio.wait((call,))
+    return None if call.cancelled() else call.result()
+
+
+async def _finish(rest: Rest) -> Answer:
+    return await rest
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _headers(answer: Answer) -> Headers:
+    headers = list(JSON_HEADERS) if answer.body is not None else JSON_HEADERS[1:]
+    if answer.identity is not None:
+        headers.append((b"x-request-id", answer.identity.request.encode()))
+        headers.append((b"traceparent", answer.identity.traceparent.encode()))
+    if answer.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if answer.retry_after_s is not None:
+        headers.append((b"retry-after", b"%d" % answer.retry_after_s))
+    if answer.status in (408, 413):  # what is left of the message must not be taken for another
+        headers.append((b"connection", b"close"))
+    return headers

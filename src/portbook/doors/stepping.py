@@ -1,0 +1,38 @@
+"""Running a call up to its first wait: most calls never wait, and need no task of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Generator
+from typing import Any
+
+from portbook.model import Answer
+
+__all__ = ["Rest"]
+
+
+class Rest:
+    """What is left of a coroutine that has run up to its first wait.
+
+    Safe because only our own stages run before it: a tool's coroutine has a task of its own.
+    """
+
+    __slots__ = ("_coroutine", "_waiting_for")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Answer], waiting_for: Any) -> None:
+        self._coroutine = coroutine
+        self._waiting_for = waiting_for
+
+    def __await__(self) -> Generator[Any, Any, Answer]:
+        waiting_for = self._waiting_for
+        while True:
+            try:
+                sent = yield waiting_for
+            except BaseException as thrown:  # noqa: BLE001 - a cancellation, for the coroutine to see
+                step = self._coroutine.throw
+                value: Any = thrown
+            else:
+                step, value = self._coroutine.send, sent
+            try:
+                waiting_for = step(value)
+            except StopIteration as ended:
+                return ended.value

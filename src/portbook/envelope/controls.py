@@ -1,0 +1,112 @@
+"""What a caller asks of the envelope around its result, read from the `_meta` of its params. Pure: no I/O.
+
+    capture_provenance   true: attach a record of where the result comes from
+    capture_artifacts    true: with digests of what went in and came out
+    provenance_mode      "minimal", or "full": with digests of what governed the run too
+    parents              the ids of the runs whose results this one is made from
+
+A value that cannot be used does not fail the call: the default is used, and the envelope warns of it.
+Whatever else `_meta` holds is not ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, cast
+
+from portbook.envelope.problems import BAD_CONTROL, Problem
+from portbook.model import JSON, JSONObject
+from portbook.provenance.lengths import require_length
+
+__all__ = ["CONTROLS", "Controls", "Default", "Mode", "read_controls", "take_meta"]
+
+Mode = Literal["minimal", "full"]
+
+# What callers get that ask for nothing: their bare result, an envelope, or one with provenance.
+Default = Literal["off", "wrap", "provenance"]
+
+CONTROLS: Final = ("capture_provenance", "capture_artifacts", "provenance_mode", "parents")
+
+_MAX_PARENTS: Final = 100
+_MAX_RUN_ID: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """What is asked of an envelope."""
+
+    capture_provenance: bool = False
+    capture_artifacts: bool = False
+    provenance_mode: Mode = "minimal"
+    parents: tuple[str, ...] = ()
+    deterministic: bool = True
+    """Whether the same request must give the same bytes: no time, no duration, no random id."""
+    max_output_bytes: int | None = None
+    """Beyond this many bytes of result, the envelope warns."""
+    warnings: tuple[Problem, ...] = ()
+    """What was asked for and cannot be used."""
+    is_wanted: bool = True
+    """Whether the result goes into an envelope at all."""
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for what no schema allows."""
+        for parent in self.parents:
+            require_length("parents", parent, _MAX_RUN_ID)
+
+
+def read_controls(meta: JSON, default: Default = "off") -> Controls:
+    """Return what `meta` asks for; an envelope is wanted where it asks for anything, even wrongly.
+
+    Asking for no more than the defaults, as in `"capture_provenance": false`, is not asking for an envelope.
+    """
+    given: JSONObject = meta if isinstance(meta, dict) else {}
+    warnings: list[Problem] = []
+
+    def switch(name: str, otherwise: bool) -> bool:
+        value = given.get(name, otherwise)
+        if isinstance(value, bool):
+            return value
+        warnings.append(_ignored(name, f"must be true or false; {str(otherwise).lower()} is used"))
+        return otherwise
+
+    capture_provenance = switch("capture_provenance", default == "provenance")
+    capture_artifacts = switch("capture_artifacts", False)
+    mode = given.get("provenance_mode", "minimal")
+    if mode not in ("minimal", "full"):
+        warnings.append(_ignored("provenance_mode", 'must be "minimal" or "full"; "minimal" is used'))
+        mode = "minimal"
+    parents = given.get("parents", [])
+    if not _are_run_ids(parents):
+        warnings.append(
+            _ignored("parents", f"must be at most {_MAX_PARENTS} strings of 1 to {_MAX_RUN_ID} characters")
+        )
+        parents = []
+    if capture_artifacts and not capture_provenance:
+        warnings.append(_ignored("capture_artifacts", "has no effect without capture_provenance"))
+    return Controls(
+        capture_provenance,
+        capture_artifacts,
+        mode,
+        tuple(dict.fromkeys(cast("list[str]", parents))),
+        warnings=tuple(warnings),
+        is_wanted=default != "off" or capture_provenance or bool(warnings),
+    )
+
+
+def take_meta(params: JSONObject) -> tuple[JSONObject, JSON]:
+    """Return params without their `_meta`, which no tool's schema knows, and that `_meta`."""
+    if "_meta" not in params:
+        return params, None
+    return {name: value for name, value in params.items() if name != "_meta"}, params["_meta"]
+
+
+def _are_run_ids(value: JSON) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) <= _MAX_PARENTS
+        and all(isinstance(item, str) and 0 < len(item) <= _MAX_RUN_ID for item in value)
+    )
+
+
+def _ignored(name: str, problem: str) -> Problem:
+    return Problem(BAD_CONTROL, f"_meta/{name}: {problem}.", {"control": name})

@@ -1,0 +1,172 @@
+"""The entries of an envelope's `errors` and `warnings`, and what is known of a failure as such entries.
+
+Where all that can be seen of a failure is an exception, an exit status or what was written to standard error,
+the code is `ADAPTER.EXECUTION.FAILED`. Codes of the tool's own are preferred. An exception's text is never
+shown. Pure: no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, cast
+
+from portbook.errors import Ending, Failed, Reason, Stage
+from portbook.model import JSON, JSONObject
+from portbook.provenance.anchors import (
+    MAX_NOTE,
+    MAX_SOURCE,
+    Evidence,
+    anchor_at,
+    parse_anchor,
+    resolves,
+)
+from portbook.provenance.record import ARGUMENTS
+
+__all__ = [
+    "BAD_CONTROL",
+    "EXECUTION_FAILED",
+    "NO_PROVENANCE",
+    "OVERSIZE",
+    "UNRESOLVED",
+    "Problem",
+    "Scalar",
+    "ending_problem",
+    "exception_problem",
+    "exit_problem",
+    "own_problems",
+    "stderr_problem",
+]
+
+EXECUTION_FAILED: Final = "ADAPTER.EXECUTION.FAILED"
+
+# Warnings of ours.
+BAD_CONTROL: Final = "ADAPTER.CONTROLS.IGNORED"
+NO_PROVENANCE: Final = "ADAPTER.PROVENANCE.OMITTED"
+OVERSIZE: Final = "ADAPTER.OUTPUT.OVERSIZE"
+UNRESOLVED: Final = "ADAPTER.EVIDENCE.UNRESOLVED"
+
+Scalar: TypeAlias = str | int | float | bool | None
+
+# The lengths that the envelope's schema allows.
+_MAX_CODE: Final = 200
+_MAX_MESSAGE: Final = 2000
+
+# The end of what a program wrote to standard error is where it says what went wrong.
+_MAX_STDERR: Final = 2000
+
+# More of a tool's own errors, or of the anchors of one, make no answer that anybody would read.
+_MAX_ENTRIES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One error or warning."""
+
+    code: str
+    message: str
+    details: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    retryable: bool | None = None
+    """Of errors alone: whether trying again may help; None where nobody knows."""
+    evidence: tuple[Evidence, ...] = ()
+
+    def to_json(self) -> JSONObject:
+        """Return it as the envelope's schema has it, cut to the lengths that it allows."""
+        entry: JSONObject = {
+            "code": self.code[:_MAX_CODE] or EXECUTION_FAILED,
+            "message": self.message[:_MAX_MESSAGE] or self.code[:_MAX_CODE] or EXECUTION_FAILED,
+        }
+        if self.details:
+            entry["details"] = dict(self.details)
+        if self.retryable is not None:
+            entry["retryable"] = self.retryable
+        if self.evidence:
+            entry["evidence"] = [item.to_json() for item in self.evidence]
+        return entry
+
+
+def exit_problem(status: int, stderr: str = "") -> Problem:
+    """Return what to say of a program that ended with `status`, negative for a signal as Python has it."""
+    said: dict[str, Scalar] = {"stderr": stderr[-_MAX_STDERR:]} if stderr else {}
+    if status < 0:
+        message = f"Tool execution was ended by signal {-status}."
+        return Problem(EXECUTION_FAILED, message, {"signal": -status, **said})
+    message = f"Tool execution failed with exit code {status}."
+    return Problem(EXECUTION_FAILED, message, {"exit_code": status, **said})
+
+
+def stderr_problem(stderr: str) -> Problem:
+    """Return what to say of a tool that failed, where only its standard error was seen."""
+    message = "Tool execution failed; standard error says why."
+    return Problem(EXECUTION_FAILED, message, {"stderr": stderr[-_MAX_STDERR:]})
+
+
+def exception_problem(error: BaseException) -> Problem:
+    """Return what to say of an exception: its own `code` where that is a string, its type, never its text."""
+    code = getattr(error, "code", None)
+    own = code if isinstance(code, str) and code else EXECUTION_FAILED
+    name = type(error).__qualname__[:_MAX_CODE]
+    return Problem(own, "Tool execution failed with an exception.", {"exception": name})
+
+
+def ending_problem(ending: Ending, arguments: JSON = None) -> Problem:
+    """Return what to say of a call that ended without a result; of its `details`, those that are scalars.
+
+    Where it is the arguments that are wrong, and they are given, the evidence says which of them.
+    """
+    row = ending.row
+    area = "EXECUTION" if row.stage is Stage.EXECUTE else row.stage.upper()
+    is_tools_own = ending.reason is Reason.TOOL_FAILED
+    code = EXECUTION_FAILED if is_tools_own else f"ADAPTER.{area}.{ending.reason}"
+    told = _scalars(ending.details)
+    retryable = told.pop("retryable", None)
+    details: dict[str, Scalar] = {
+        **told,
+        "reason": ending.reason.value,
+        "canonical_code": row.canonical,
+        "executed": isinstance(ending, Failed),
+    }
+    evidence: list[Evidence] = []
+    if row.stage is Stage.ARGUMENTS and arguments is not None:
+        for finding in ending.findings[:_MAX_ENTRIES]:
+            source = anchor_at(ARGUMENTS, finding.pointer)
+            anchor = parse_anchor(source)
+            if anchor is not None and len(source) <= MAX_SOURCE and resolves(anchor, arguments):
+                evidence.append(Evidence("/errors/0", source, note=finding.message[:MAX_NOTE]))
+    may_help = retryable if isinstance(retryable, bool) else None
+    return Problem(code, row.sentence, details, may_help, tuple(evidence))
+
+
+def own_problems(output: JSON) -> tuple[Problem, ...]:
+    """Return the errors that a tool itself reports in its output, if it does.
+
+    1. A list `errors` of objects with a `code` and a `message`.
+    2. One such object as `error`.
+    3. The output is one.
+    """
+    if not isinstance(output, dict):
+        return ()
+    listed = output.get("errors")
+    found = listed if isinstance(listed, list) else [output.get("error"), output]
+    problems = [problem for item in found[:_MAX_ENTRIES] if (problem := _own(item)) is not None]
+    return tuple(problems if isinstance(listed, list) else problems[:1])
+
+
+def _own(entry: Any) -> Problem | None:
+    given = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    code, message = given.get("code"), given.get("message")
+    if isinstance(code, int) and not isinstance(code, bool):
+        code = str(code)
+    if not isinstance(code, str) or not code or not isinstance(message, str) or not message:
+        return None
+    details, retryable = given.get("details"), given.get("retryable")
+    kept = _scalars(cast("dict[str, Any]", details)) if isinstance(details, dict) else {}
+    return Problem(code, message, kept, retryable if isinstance(retryable, bool) else None)
+
+
+def _scalars(details: Mapping[str, object]) -> dict[str, Scalar]:
+    return {
+        name: value
+        for name, value in details.items()
+        if value is None or isinstance(value, str | int | float | bool)
+    }

@@ -1,0 +1,72 @@
+"""`mcp.request.v0.1`: a request whose answer is an envelope. Pure: no I/O.
+
+Its controls sit in the `_meta` of its own `params`, which are the tool's arguments; they are taken out before
+those are checked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, cast
+
+from portbook.envelope.controls import Controls, Default, read_controls, take_meta
+from portbook.errors import Finding, Reason, Refused
+from portbook.model import JSON, JSONObject
+from portbook.provenance.artifacts import Artifact, referred_artifact
+from portbook.schema.engine import Validator
+from portbook.tools.spec import slug_of
+
+__all__ = ["REQUEST", "Request", "is_request", "read_request"]
+
+REQUEST: Final = "mcp.request.v0.1"
+
+
+class Request(NamedTuple):
+    """A request, read."""
+
+    tool: str
+    """The tool's name, without `mcp.tool:`."""
+    version: str | None
+    """The version that is asked for."""
+    arguments: JSONObject
+    controls: Controls
+    artifacts: tuple[Artifact, ...]
+    request_id: str | None
+    locale: str | None
+
+
+def is_request(value: object) -> bool:
+    """Return whether `value` says that it is a request of this contract, however broken it is."""
+    return isinstance(value, dict) and cast("JSONObject", value).get("schema_version") == REQUEST
+
+
+def read_request(value: JSON, schema: Validator, *, default: Default = "wrap", at: str = "") -> Request:
+    """Return the request that `value` is, by the `schema` of `mcp.request.v0.1`; it stands `at` a pointer.
+
+    Raises `Refused` with the findings where it breaks that schema, or its params are no arguments.
+    """
+    if not schema.allows(value):
+        found = (replace(finding, pointer=at + finding.pointer) for finding in schema.findings(value))
+        raise Refused(Reason.BAD_PARAMS, tuple(found))
+    request = cast("dict[str, Any]", value)
+    params: JSON = request["params"]
+    if params is not None and not isinstance(params, dict):
+        message = "expected object, the tool's arguments by their names"
+        raise Refused(Reason.BAD_PARAMS, (Finding(f"{at}/params", message, "type", ""),))
+    arguments, meta = take_meta(params or {})
+    preferences: dict[str, Any] = request.get("preferences", {})
+    limit: float | None = preferences.get("max_output_bytes")
+    controls = replace(
+        read_controls(meta, "wrap" if default == "off" else default),
+        deterministic=preferences.get("deterministic", True),
+        max_output_bytes=None if limit is None else int(limit),  # 1e3 is an integer to JSON Schema
+    )
+    return Request(
+        slug_of(request["tool"]["name"]),
+        request["tool"].get("version"),
+        arguments,
+        controls,
+        tuple(referred_artifact(reference, place) for place, reference in enumerate(request["artifacts"])),
+        request.get("request_id"),
+        preferences.get("locale"),
+    )

@@ -1,0 +1,102 @@
+"""Results into envelopes and out of them, with nothing known of the run. Pure: no I/O.
+
+What says that it is an `mcp.envelope.v0.1` is returned as it is, never put into another. Any other result
+goes in unchanged, a `schema_version` of its own included.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from portbook.canonical import jcs_bytes
+from portbook.envelope.problems import exception_problem, exit_problem, stderr_problem
+from portbook.model import JSON, JSONObject
+
+__all__ = [
+    "ENVELOPE",
+    "NotAnEnvelope",
+    "ToolFailed",
+    "failure",
+    "is_envelope",
+    "signed_bytes",
+    "unwrap",
+    "wrap",
+]
+
+ENVELOPE: Final = "mcp.envelope.v0.1"
+
+
+class NotAnEnvelope(ValueError):
+    """Something that was to be unwrapped, and is not in an envelope."""
+
+
+class ToolFailed(ValueError):
+    """An envelope with errors; `errors` has them, `partial` what output there was."""
+
+    def __init__(self, errors: tuple[JSONObject, ...], partial: JSON) -> None:
+        super().__init__("; ".join(str(error.get("code")) for error in errors))
+        self.errors = errors
+        self.partial = partial
+
+
+def is_envelope(value: object) -> bool:
+    """Return whether `value` says that it is an envelope; whether it is sound, `inspect_envelope` tells."""
+    return isinstance(value, dict) and cast("dict[str, Any]", value).get("schema_version") == ENVELOPE
+
+
+def wrap(result: JSON) -> JSONObject:
+    """Return `result` in an envelope, without provenance; one that is in an envelope already, as it is."""
+    if is_envelope(result):
+        return cast("JSONObject", result)
+    return {"schema_version": ENVELOPE, "result": result, "provenance": None}
+
+
+def failure(
+    *,
+    exit_code: int | None = None,
+    error: BaseException | None = None,
+    stderr: str = "",
+    partial: JSON = None,
+) -> JSONObject:
+    """Return the envelope of a tool that failed, by what was seen of that, with the output there was before.
+
+    Where that output is an envelope, it is returned as it is.
+
+    Raises `ValueError` where nothing was seen: no exit code, no exception, no standard error.
+    """
+    if exit_code is not None:
+        problem = exit_problem(exit_code, stderr)
+    elif error is not None:
+        problem = exception_problem(error)
+    elif stderr:
+        problem = stderr_problem(stderr)
+    else:
+        raise ValueError("a failure needs an exit_code, an error or stderr")
+    if is_envelope(partial):
+        return cast("JSONObject", partial)
+    return {"schema_version": ENVELOPE, "result": partial, "errors": [problem.to_json()], "provenance": None}
+
+
+def unwrap(envelope: JSON) -> JSON:
+    """Return the result that is in an envelope.
+
+    Raises `NotAnEnvelope` where it is none, `ToolFailed` where it has errors.
+    """
+    if not isinstance(envelope, dict) or not is_envelope(envelope) or "result" not in envelope:
+        raise NotAnEnvelope(f"expected an object with schema_version {ENVELOPE} and a result")
+    if errors := envelope.get("errors"):
+        raise ToolFailed(tuple(cast("list[JSONObject]", errors)), envelope["result"])
+    return envelope["result"]
+
+
+def signed_bytes(envelope: JSONObject) -> bytes:
+    """Return what a signature of `envelope` is of: all of it but that signature, in RFC 8785's form.
+
+    Raises `NotJSON` where RFC 8785 has no form for it.
+    """
+    record = envelope.get("provenance")
+    integrity = record.get("integrity") if isinstance(record, dict) else None
+    if not isinstance(record, dict) or not isinstance(integrity, dict):
+        return jcs_bytes(envelope)
+    rest: JSONObject = {name: value for name, value in integrity.items() if name != "signature"}
+    return jcs_bytes({**envelope, "provenance": {**record, "integrity": rest}})

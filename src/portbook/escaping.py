@@ -1,0 +1,49 @@
+"""Strings of a caller's, made safe for a line that people read: a log line, a terminal. Pure: no I/O.
+
+Whatever could start a line, move a cursor, hide, or change the order of what is shown is written as an
+escape. The rest stays as it is, backslashes included: an escaped string is for eyes, not for reading back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["MARK", "escaped"]
+
+# Stands where something was cut off.
+MARK: Final = "…"
+
+_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+# Printable to Python, and yet nobody sees them: Unicode's Default_Ignorable_Code_Point, as far as it is not
+# of the categories that `isprintable` knows, and the blank pattern of braille.
+_INVISIBLE: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
+
+
+def escaped(text: str, limit: int = 256) -> str:
+    """Return `text` on one line, with nothing in it that is not seen, in at most `limit` characters."""
+    if len(text) <= limit and text.isprintable() and (text.isascii() or not _INVISIBLE.search(text)):
+        return text
+    pieces = [_shown(character) for character in text[:limit]]
+    if len(text) <= limit and sum(map(len, pieces)) <= limit:
+        return "".join(pieces)
+    room = limit - len(MARK)
+    kept: list[str] = []
+    for piece in pieces:
+        room -= len(piece)
+        if room < 0:  # an escape is never cut in two
+            break
+        kept.append(piece)
+    return "".join(kept) + MARK
+
+
+def _shown(character: str) -> str:
+    if character.isprintable() and not _INVISIBLE.match(character):
+        return character
+    code = ord(character)
+    if code < 0x100:
+        return _SHORT.get(character) or f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,71 @@
+"""How a gateway knows that it is us: headers from the operator's secrets, never from the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from portbook.executors.http_client import HttpClient
+from portbook.executors.managed_identity import IdentityTokens
+from portbook.executors.secret_values import NoCredential, SecretValue
+from portbook.tools.gateway import Gateway, Secret
+
+__all__ = ["Credentials"]
+
+
+class Credentials:
+    """The credentials of one gateway."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        environ: Mapping[str, str],
+        client: HttpClient,
+        notice: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Take what `gateway` names; `notice` is told every secret when it is first seen."""
+        place = f"http.{gateway.name}"
+
+        def value(key: str, secret: Secret) -> SecretValue:
+            return SecretValue(f"{place}.{key}", secret, environ, notice)
+
+        # A prefix of the header line, and what reads the rest of it.
+        self._read: list[tuple[str, SecretValue]] = [
+            (f"{name}: ", value(f"headers.{name}", secret))
+            for name, secret in gateway.headers
+            if isinstance(secret, Secret)
+        ]
+        if gateway.subscription_key is not None:
+            key = value("subscription_key", gateway.subscription_key)
+            self._read.append((f"{gateway.subscription_key_header}: ", key))
+        if gateway.bearer is not None:
+            self._read.append(("Authorization: Bearer ", value("bearer", gateway.bearer)))
+        self._tokens: IdentityTokens | None = None
+        if gateway.managed_identity is not None:
+            self._tokens = IdentityTokens(
+                f"{place}.managed_identity", gateway.managed_identity, environ, client, notice
+            )
+
+    async def lines(self) -> str:
+        """Return the header lines to send, as the secrets are now.
+
+        Raises `NoCredential` where one is not to be had.
+        """
+        lines = "".join([f"{prefix}{secret.read()}\r\n" for prefix, secret in self._read])
+        if self._tokens is not None:
+            lines += f"Authorization: Bearer {await self._tokens.read()}\r\n"
+        return lines
+
+    def secrets(self) -> list[str]:
+        """Return every secret that is known by now, so that it can be taken out of what is shown."""
+        found = [value for _, secret in self._read for value in secret.known()]
+        return found + (self._tokens.known() if self._tokens is not None else [])
+
+    def problems(self) -> list[str]:
+        """Return what is missing, as far as it can be told without asking anybody; reads what can be read."""
+        found: list[str] = []
+        for _, secret in self._read:
+            try:
+                secret.read()
+            except NoCredential as error:
+                found.append(str(error))
+        return found

@@ -1,0 +1,258 @@
+"""Runs tools that are operations of an HTTP API behind a gateway.
+
+The caller decides the arguments and nothing else: where a request goes, how often, with which credentials
+and headers is the operator's. The token that a caller came with is never seen here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from portbook.destinations import BadDestination, Destination, Destinations, parse_url
+from portbook.errors import Failed, Reason, Refused
+from portbook.executors.answering import REDIRECTS, failure_of, result_of, retry_after_s, upstream_failed
+from portbook.executors.composing import Composed, Composer
+from portbook.executors.credentials import Credentials
+from portbook.executors.dialling import Unreachable, Untrusted
+from portbook.executors.http_client import HttpClient, Request
+from portbook.executors.http_connection import Broken, Response, TooLarge
+from portbook.executors.resolving import NotPermitted
+from portbook.executors.secret_values import NoCredential
+from portbook.model import JSON, JSONObject, Run
+from portbook.tools.catalog import Tool
+from portbook.tools.gateway import Gateway
+from portbook.tools.operation import HttpOperation
+from portbook.version import __version__
+
+__all__ = ["HttpExecutor"]
+
+# Redirects that are followed for one request.
+_MAX_REDIRECTS: Final = 5
+# A server that asks to wait longer than this is told to the caller, who can wait better than we can.
+_MAX_WAIT_S: Final = 2.0
+_BACKOFF_S: Final = 0.1
+# Ids that a caller chose: as much of them as common servers log.
+_MAX_ID: Final = 256
+_UNSAFE: Final = re.compile(r"[^ -~]+")
+
+
+class HttpExecutor:
+    """Executes tools that are operations of HTTP APIs."""
+
+    def __init__(
+        self,
+        gateways: Iterable[Gateway],
+        *,
+        destinations: Destinations,
+        max_attempts: int | None = None,
+        environ: Mapping[str, str],
+        client: HttpClient | None = None,
+        notice: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Take the gateways and what policy allows; `notice` is told every secret when it is first seen."""
+        self._client = client or HttpClient()
+        self._gateways = {gateway.name: gateway for gateway in gateways}
+        self._credentials = {
+            name: Credentials(gateway, environ, self._client, notice)
+            for name, gateway in self._gateways.items()
+        }
+        self._heads = {name: _fixed_lines(gateway) for name, gateway in self._gateways.items()}
+        self._proxies = {name: _proxy_of(gateway) for name, gateway in self._gateways.items()}
+        self._composers: dict[str, Composer] = {}
+        self.permit(destinations, max_attempts)
+
+    def permit(self, destinations: Destinations, max_attempts: int | None = None) -> None:
+        """Set what policy allows from now on: where to go, and how often to send one call."""
+        self._destinations = destinations
+        self._max_attempts = max_attempts
+
+    def secrets(self) -> list[str]:
+        """Return every secret that is known by now, so that it can be taken out of what is shown."""
+        return [secret for credentials in self._credentials.values() for secret in credentials.secrets()]
+
+    def problems(self) -> list[str]:
+        """Return what is missing of the credentials, as far as it can be told without asking anybody."""
+        return [found for credentials in self._credentials.values() for found in credentials.problems()]
+
+    async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> JSON:
+        """Call the operation of `tool` within the time that `run` gives it and return its result.
+
+        Raises `Refused` where nothing was sent because it may not be, `Failed` where there is no result.
+        """
+        operation = tool.spec.operation
+        assert operation is not None
+        destination = operation.destination
+        if destination is None or not self._destinations.permits(destination):
+            raise Refused(Reason.POLICY_VIOLATION, note="its base URL is not on the allowlist")
+        composed = self._composer(tool.spec.name, operation).compose(arguments)
+        try:
+            async with asyncio.timeout(run.timeout_ms / 1000) as deadline:
+                lines = await self._lines(operation, composed, run)
+                request = self._request(operation, destination, composed, lines)
+                return await self._attempts(operation, request, deadline.when() or 0.0)
+        except TimeoutError:
+            raise Failed(Reason.TIMEOUT) from None
+
+    async def unreachable(self, timeout_s: float) -> dict[str, str]:
+        """Return the gateways that cannot be connected to, by name, and why; nothing is asked of them."""
+
+        async def probe(gateway: Gateway) -> str | None:
+            try:
+                destination = parse_url(gateway.base_url).destination
+                async with asyncio.timeout(timeout_s):
+                    await self._client.probe(
+                        destination,
+                        self._destinations,
+                        proxy=self._proxies[gateway.name],
+                        ca_file=gateway.ca_file,
+                    )
+            except (BadDestination, NotPermitted, Unreachable, Untrusted) as error:
+                return str(error)
+            except TimeoutError:
+                return "no connection in time"
+            return None
+
+        found = await asyncio.gather(*map(probe, self._gateways.values()))
+        return {name: why for name, why in zip(self._gateways, found, strict=True) if why is not None}
+
+    async def close(self) -> None:
+        """Close every connection that is kept."""
+        await self._client.close()
+
+    # -- one request, and its repetitions
+
+    def _composer(self, name: str, operation: HttpOperation) -> Composer:
+        composer = self._composers.get(name)
+        if composer is None or composer.operation is not operation:
+            composer = self._composers[name] = Composer(operation)
+        return composer
+
+    async def _lines(self, operation: HttpOperation, composed: Composed, run: Run) -> bytes:
+        """Return the header lines: ours, the operator's, the arguments', the credentials'."""
+        identity = run.identity
+        try:
+            credentials = await self._credentials[operation.gateway].lines()
+        except NoCredential as error:
+            raise upstream_failed(str(error)) from None
+        session = "" if run.session is None else _cleaned("X-Session-ID", run.session)
+        content_type = f"Content-Type: {operation.request}\r\n" if composed.body else ""
+        given = "".join([f"{name}: {value}\r\n" for name, value in composed.headers])
+        return (
+            f"{self._heads[operation.gateway]}Accept: {operation.response}\r\n"
+            f"{content_type}"
+            f"X-Request-ID: {identity.request}\r\n"
+            f"X-Trace-ID: {identity.trace}\r\n"
+            f"traceparent: {identity.traceparent}\r\n"
+            f"{_cleaned('X-Correlation-ID', run.correlation or identity.trace)}"
+            f"{session}"
+            f"{given}"
+            f"{credentials}"
+        ).encode("ascii")
+
+    def _request(
+        self, operation: HttpOperation, destination: Destination, composed: Composed, lines: bytes
+    ) -> Request:
+        gateway = self._gateways[operation.gateway]
+        return Request(
+            destination,
+            operation.method,
+            composed.target,
+            lines,
+            composed.body,
+            operation.is_idempotent,
+            operation.max_response_bytes or gateway.max_response_bytes,
+            self._proxies[operation.gateway],
+            gateway.ca_file,
+        )
+
+    async def _attempts(self, operation: HttpOperation, request: Request, deadline: float) -> JSON:
+        """Send `request` until there is a result, as often as the operation, the gateway and policy allow."""
+        left = 0
+        if operation.is_idempotent:
+            retries = operation.retries
+            left = self._gateways[operation.gateway].retries if retries is None else retries
+            left = left if self._max_attempts is None else min(left, self._max_attempts - 1)
+        pause_s = _BACKOFF_S
+        failure: Failed | None = None
+        while True:
+            wait_s: float | None = 0.0
+            try:
+                response = await self._follow(request)
+            except NotPermitted as error:
+                # Refused says that nothing ran: true only where nothing was sent before.
+                raise failure or Refused(Reason.POLICY_VIOLATION, note=str(error)) from None
+            except (Unreachable, Broken) as error:
+                failure = upstream_failed(str(error), is_retryable=True)
+            except (Untrusted, TooLarge) as error:
+                raise upstream_failed(str(error)) from None
+            else:
+                found = failure_of(response)
+                if found is None:
+                    return result_of(response, operation.response)
+                failure, wait_s = found, retry_after_s(response)
+            if left <= 0 or not failure.is_retryable or wait_s is None or wait_s > _MAX_WAIT_S:
+                raise failure
+            # Spread out, so that many callers of one server that stumbled do not all come back at once.
+            wait_s = max(wait_s, pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - no secret depends on it
+            if asyncio.get_running_loop().time() + wait_s >= deadline:
+                raise failure
+            await asyncio.sleep(wait_s)
+            left, pause_s = left - 1, pause_s * 2
+
+    async def _follow(self, request: Request) -> Response:
+        """Return the response to `request`; a GET follows redirects that stay where they are.
+
+        Raises `Failed` for one that leads elsewhere, and for too many.
+        """
+        followed = 0
+        while True:
+            try:
+                response = await self._client.send(request, self._destinations)
+            except NotPermitted as error:
+                if not followed:
+                    raise
+                raise upstream_failed(str(error)) from None
+            if response.status not in REDIRECTS or request.method not in ("GET", "HEAD"):
+                return response
+            target = _target_of(response, request.destination)
+            if target is None:
+                raise upstream_failed("it redirects elsewhere, which is not followed", response.status)
+            followed += 1
+            if followed > _MAX_REDIRECTS:
+                raise upstream_failed("it redirects too often", response.status)
+            request = request._replace(target=target)
+
+
+def _target_of(response: Response, here: Destination) -> str | None:
+    """Return what to ask for next, or None where that would be of somebody else."""
+    location = response.headers.get(b"location", b"").decode("latin-1")
+    if location.startswith("/") and not location.startswith("//"):
+        location = f"{here.scheme}://{here.authority}{location}"
+    try:
+        url = parse_url(location)
+    except BadDestination:
+        return None
+    if url.destination != here:
+        return None
+    return f"{url.path or '/'}{'?' + url.query if url.query else ''}"
+
+
+def _fixed_lines(gateway: Gateway) -> str:
+    fixed = "".join(f"{name}: {value}\r\n" for name, value in gateway.headers if isinstance(value, str))
+    return f"User-Agent: portbook/{__version__}\r\nAccept-Encoding: identity\r\n{fixed}"
+
+
+def _proxy_of(gateway: Gateway) -> Destination | None:
+    return None if gateway.proxy is None else parse_url(gateway.proxy).destination
+
+
+def _cleaned(name: str, value: str) -> str:
+    """Return a header line with what is left of a caller's own word: printable ASCII, and not too much."""
+    if not (value.isascii() and value.isprintable()):
+        value = _UNSAFE.sub("", value)
+    value = value[:_MAX_ID].strip()
+    return f"{name}: {value}\r\n" if value else ""

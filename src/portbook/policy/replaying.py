@@ -1,0 +1,80 @@
+"""What another policy would have said of calls that were recorded. Pure: no I/O.
+
+A record has no arguments unless an operator asked for them, so that a rule with a `where` may or may not have
+matched: a decision is told only where it is the same either way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from portbook.model import JSONObject
+from portbook.policy.deciding import Policy, Subject, decide
+from portbook.policy.rule import Rule
+from portbook.tools.operation import HttpOperation
+from portbook.tools.spec import Effect, slug_of
+
+__all__ = ["Replayed", "replay", "subject_of"]
+
+
+class Replayed(NamedTuple):
+    """What a policy says of a recorded call."""
+
+    decision: Literal["deny", "ask", "allow", "unknown"]
+    rule: str
+    """The rule and its place; empty where it is not known which."""
+
+
+def subject_of(record: JSONObject) -> Subject | None:
+    """Return the call that an execution record is of; None where it is of none that policy decided on."""
+    tool, effect = record.get("tool_id"), record.get("effect")
+    if not isinstance(tool, str) or not isinstance(effect, str) or effect not in tuple(Effect):
+        return None
+    arguments = record.get("arguments")
+    attempt, size = record.get("attempt"), record.get("input_bytes")
+    session = record.get("session_id")
+    return Subject(
+        name=slug_of(tool),
+        effect=Effect(effect),
+        caller=str(record.get("caller") or ""),
+        arguments=arguments if isinstance(arguments, dict) else {},
+        input_schema={},
+        payload_bytes=size if isinstance(size, int) else 0,
+        attempt=attempt if isinstance(attempt, int) else 1,
+        session=session if isinstance(session, str) else None,
+        operation=_operation(record),
+    )
+
+
+def replay(policy: Policy, subject: Subject, *, has_arguments: bool) -> Replayed:
+    """Return what `policy` says of a recorded call."""
+    if has_arguments:
+        return _said(policy, subject)
+    # One rule decides in the end, so that it is enough to take each condition for the only one that is met.
+    conditional = [rule for rule in policy.rules if rule.where]
+    possible = {_said(_where_met(policy, met), subject) for met in (None, *conditional)}
+    if len(possible) == 1:
+        return possible.pop()
+    first = next(iter(possible)).decision
+    return Replayed(first if all(each.decision == first for each in possible) else "unknown", "")
+
+
+def _where_met(policy: Policy, met: Rule | None) -> Policy:
+    """Return `policy` as if of all its conditions only those of `met` were met."""
+    rules = tuple(replace(rule, where=()) for rule in policy.rules if not rule.where or rule is met)
+    return replace(policy, rules=rules)
+
+
+def _said(policy: Policy, subject: Subject) -> Replayed:
+    decision = decide(policy, subject)
+    return Replayed(decision.action.value, f"{decision.rule} ({decision.place})")
+
+
+def _operation(record: JSONObject) -> HttpOperation | None:
+    endpoint, method = record.get("endpoint"), record.get("method")
+    if not isinstance(endpoint, str) or not isinstance(method, str):
+        return None
+    scheme, _, rest = endpoint.partition("://")
+    authority, slash, path = rest.partition("/")
+    return HttpOperation(gateway="", base_url=f"{scheme}://{authority}", method=method, path=slash + path)

@@ -1,0 +1,95 @@
+"""One rule of a policy: what it matches, and what then happens. Pure: no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from portbook.canonical import canonical_bytes
+from portbook.model import JSONObject
+from portbook.patterns import covers, matches
+from portbook.policy.condition import Condition
+
+__all__ = ["Action", "Rule", "hidden_by"]
+
+
+class Action(StrEnum):
+    """What happens to a call; the first of these that a rule says wins."""
+
+    DENY = "deny"
+    ASK = "ask"
+    ALLOW = "allow"
+
+
+_ORDER: Final = list(Action)
+_EVERYTHING: Final = ("*",)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule. Each of its lists must have a match; an empty `where` is met by every call."""
+
+    name: str
+    action: Action
+    place: str
+    """The file and line that it stands at."""
+    tools: tuple[str, ...] = _EVERYTHING
+    kinds: tuple[str, ...] = _EVERYTHING
+    effects: tuple[str, ...] = _EVERYTHING
+    callers: tuple[str, ...] = _EVERYTHING
+    sessions: tuple[str, ...] = _EVERYTHING
+    where: tuple[Condition, ...] = ()
+
+    def is_about(self, kind: str, name: str, effect: str) -> bool:
+        """Return whether this rule can ever match a call of that tool, resource or prompt."""
+        return matches(self.tools, name) and matches(self.kinds, kind) and matches(self.effects, effect)
+
+    def matches(self, caller: str, session: str, arguments: JSONObject, input_schema: JSONObject) -> bool:
+        """Return whether a call of something that it is about is one that it means."""
+        is_cautious = self.action is not Action.ALLOW
+        return (
+            matches(self.callers, caller)
+            and matches(self.sessions, session)
+            and all(each.holds(arguments, input_schema, is_cautious=is_cautious) for each in self.where)
+        )
+
+    def as_data(self) -> JSONObject:
+        """Return the rule without its place: what a digest of the policy is made of."""
+        return {
+            "name": self.name,
+            "action": self.action.value,
+            "tools": list(self.tools),
+            "kinds": list(self.kinds),
+            "effects": list(self.effects),
+            "callers": list(self.callers),
+            "sessions": list(self.sessions),
+            "where": {each.pointer: each.schema for each in self.where},
+        }
+
+
+def hidden_by(rule: Rule, rules: tuple[Rule, ...]) -> Rule | None:
+    """Return a rule because of which `rule` can never decide: it wins wherever `rule` matches."""
+    for other in rules:
+        if other is rule:
+            continue
+        rank, own = _ORDER.index(other.action), _ORDER.index(rule.action)
+        comes_first = rank < own or (rank == own and rules.index(other) < rules.index(rule))
+        if comes_first and _matches_all_of(other, rule):
+            return other
+    return None
+
+
+def _matches_all_of(wide: Rule, narrow: Rule) -> bool:
+    lists = ("tools", "kinds", "effects", "callers", "sessions")
+    return all(_covers(getattr(wide, name), getattr(narrow, name)) for name in lists) and (
+        not wide.where or _conditions(wide) == _conditions(narrow)
+    )
+
+
+def _covers(wide: tuple[str, ...], narrow: tuple[str, ...]) -> bool:
+    return all(any(covers(each, pattern) for each in wide) for pattern in narrow)
+
+
+def _conditions(rule: Rule) -> bytes:
+    return canonical_bytes(rule.as_data()["where"])

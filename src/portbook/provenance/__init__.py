@@ -1,0 +1,1 @@
+"""Where a result comes from: artifacts and their digests, evidence, methods, records, signatures."""

@@ -1,0 +1,33 @@
+"""How many calls a caller may make: a bucket of tokens each, refilled as time passes. Time is handed in."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["Rates"]
+
+_MINUTE = 60.0
+
+
+class Rates:
+    """Counts the calls of each caller against the same allowance."""
+
+    __slots__ = ("_buckets", "_per_minute")
+
+    def __init__(self, per_minute: int | None) -> None:
+        self._per_minute = per_minute
+        # One per caller: callers have keys, or are all the same anonymous one, so that they are few.
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def take(self, caller: str, tick: float) -> int | None:
+        """Count one call at `tick` seconds; where it is one too many, return the seconds to wait."""
+        if self._per_minute is None:
+            return None
+        tokens, last = self._buckets.get(caller, (float(self._per_minute), tick))
+        rate = self._per_minute / _MINUTE
+        tokens = min(float(self._per_minute), tokens + (tick - last) * rate)
+        if tokens < 1:
+            self._buckets[caller] = (tokens, tick)
+            return math.ceil((1 - tokens) / rate)
+        self._buckets[caller] = (tokens - 1, tick)
+        return None

@@ -1,0 +1,96 @@
+"""Keeps the record of every call, and keeps calls from running where it cannot.
+
+Pure but for the sink and the clock that it is handed. What cannot be recorded is not acknowledged; what has
+effects does not begin before its intent is kept. Where an operator would rather go on, a warning is all there
+is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from portbook.audit import envelope_view, execution_view, intent_view, without_secrets
+from portbook.clock import Clock
+from portbook.errors import Failed, Reason, Refused
+from portbook.faults import place_of
+from portbook.governance import Governance
+from portbook.model import Call, Outcome
+from portbook.passage import Passage
+from portbook.ports import Sink
+
+__all__ = ["Recorder"]
+
+
+class Recorder:
+    """Writes to one sink, and knows whether it can."""
+
+    def __init__(self, sink: Sink, clock: Clock, warn: Callable[[str], None], *, deterministic: bool) -> None:
+        self._sink = sink
+        self._clock = clock
+        self._warn = warn
+        self._deterministic = deterministic
+        self.is_recording = True
+        """Whether the last record could be kept."""
+
+    def require(self, governance: Governance) -> None:
+        """Let a call begin.
+
+        Raises `Refused` while records cannot be written, unless an operator would rather go on.
+        """
+        try:
+            if self.is_recording:
+                self._sink.look()
+                return
+        except OSError as error:
+            self._note_failure(error, governance)
+        try:
+            self._sink.mend()
+        except OSError as error:
+            if governance.on_audit_failure == "refuse":
+                raise Refused(Reason.NOT_RECORDED, note=place_of(error)) from None
+
+    def intend(self, passage: Passage) -> None:
+        """Write down that a call with effects is about to run.
+
+        Raises `Refused` where that cannot be written, unless an operator would rather go on.
+        """
+        noted = _without_secrets(passage)
+        intent = intent_view(noted, passage.identity, passage.trail, ts=self._clock.now())
+        try:
+            self._sink.intend(intent)
+        except Exception as error:  # noqa: BLE001 - whatever keeps it from being written keeps it from running
+            self._note_failure(error, passage.governance)
+            if passage.governance.on_audit_failure == "refuse":
+                raise Refused(Reason.NOT_RECORDED, note=place_of(error)) from None
+
+    def record(self, passage: Passage, outcome: Outcome, duration_ms: float) -> Outcome:
+        """Write down how a call ended; return how it is to be answered."""
+        governance, trail, identity = passage.governance, passage.trail, passage.identity
+        ts, call = self._clock.now(), _without_secrets(passage)
+        envelope = envelope_view(
+            call, outcome, identity, ts=ts, duration_ms=duration_ms, deterministic=self._deterministic
+        )
+        execution = execution_view(call, outcome, identity, trail, ts=ts, latency_ms=duration_ms)
+        if governance.records_arguments and trail.tool is not None:
+            execution["arguments"] = governance.shown(call.arguments)
+        try:
+            self._sink.write(envelope, execution)
+        except Exception as error:  # noqa: BLE001 - a record that cannot be kept is an ending like any other
+            self._note_failure(error, governance)
+            if isinstance(outcome, Refused) or governance.on_audit_failure == "warn":
+                return outcome  # nothing ran, and that is all it says; or an operator would rather go on
+            return Failed(Reason.NOT_RECORDED, note=place_of(error))  # nothing is acknowledged without it
+        self.is_recording = True
+        return outcome
+
+    def _note_failure(self, error: Exception, governance: Governance) -> None:
+        if self.is_recording:
+            refuses = governance.on_audit_failure == "refuse"
+            consequence = "calls are refused until they can" if refuses else "calls go on"
+            self._warn(f"records cannot be written, {consequence}: {error}")
+        self.is_recording = False
+
+
+def _without_secrets(passage: Passage) -> Call:
+    redactor = passage.governance.redactor
+    return passage.call if redactor is None else without_secrets(passage.call, passage.trail, redactor)

@@ -1,0 +1,168 @@
+"""What looks like a secret, by its shape alone. Pure: no I/O.
+
+Each detector is a regular expression and, where shape is not enough, a check of what it found. They run on
+Python's engine, which backtracks, so each is written to be linear: it starts only where a run of its
+characters starts, or fails within a bounded number of steps. A detector is not tried where none of its
+triggers stands, which are folded as the gate folds.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from math import log2
+from typing import Final, NamedTuple, TypeAlias
+
+from portbook.redaction.gate import LONG_RUN, fold
+from portbook.redaction.marks import NOT_MARKED
+
+__all__ = ["RUN_TRIGGERS", "TRIGGERS", "Span", "is_card_number", "spans_of_shapes"]
+
+Span: TypeAlias = tuple[int, int]
+
+
+def _yes(_: str) -> bool:
+    return True
+
+
+class _Detector(NamedTuple):
+    triggers: tuple[str, ...]
+    """One of them is in every text in which this finds something."""
+    pattern: re.Pattern[str]
+    """What it takes out is its group `secret`, or all of it."""
+    is_secret: Callable[[str], bool] = _yes
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
+
+
+# Bits per character. Random text of 40 characters from 64 has about 4.9, a path of words about 4.
+_LEAST_ENTROPY: Final = 4.3
+
+
+def _is_random(text: str) -> bool:
+    """Return whether this could be an AWS secret: digits, both cases, few characters twice."""
+    if not (_has_digit(text) and any(map(str.isupper, text)) and any(map(str.islower, text))):
+        return False
+    shares = [count / len(text) for count in Counter(text).values()]
+    return -sum(share * log2(share) for share in shares) > _LEAST_ENTROPY
+
+
+def _is_basic(text: str) -> bool:
+    """Return whether this is a name and a password as HTTP sends them, not a word of English."""
+    try:
+        return b":" in base64.b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4))
+    except binascii.Error:
+        return False
+
+
+def _is_bearer(text: str) -> bool:
+    return len(text) >= 20 or _has_digit(text)
+
+
+# The first digits of card numbers by their length: Diners; American Express; Visa, Mastercard, Discover,
+# JCB, UnionPay. Rarer lengths are left out, for numbers of any other meaning have them far more often.
+_ISSUERS: Final = {
+    14: re.compile(r"30[0-5]|3[689]"),
+    15: re.compile(r"3[47]"),
+    16: re.compile(r"4|5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720|6011|64[4-9]|65|352[89]|35[3-8]|62"),
+}
+
+
+def _is_card(text: str) -> bool:
+    """Return whether the digits in `text` are a payment card's number."""
+    digits = [int(character) for character in text if character not in " -"]
+    issuers = _ISSUERS.get(len(digits))
+    if issuers is None or not issuers.match("".join(map(str, digits))):
+        return False
+    doubled = (digit * 2 - 9 if digit > 4 else digit * 2 for digit in digits[-2::-2])
+    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+def is_card_number(number: int) -> bool:
+    """Return whether `number` is a payment card's."""
+    return 10**13 <= number < 10**16 and _is_card(str(number))
+
+
+# Tokens with a mark of their own: each is a run of at least `RUN` characters.
+_TOKENS: Final = (
+    _Detector(("akia", "asia"), re.compile(r"A(?:KI|SI)A[A-Z0-9]{16}")),
+    _Detector(("xox", "xapp"), re.compile(r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{11,}"), _has_digit),
+    _Detector(("ghp", "gho", "ghu", "ghs", "ghr"), re.compile(r"gh[oprsu]_[A-Za-z0-9]{36,}")),
+    _Detector(("githubpat",), re.compile(r"github_pat_[A-Za-z0-9_]{22,}")),
+    _Detector(("glpat",), re.compile(r"glpat-[A-Za-z0-9_-]{20,}")),
+    _Detector(("npm",), re.compile(r"npm_[A-Za-z0-9]{36,}")),
+    _Detector(("klive", "ktest"), re.compile(r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}")),
+    _Detector(("aiza",), re.compile(r"AIza[A-Za-z0-9_-]{35}")),
+    _Detector(("skproj", "skant", "sksvcacct"), re.compile(r"sk-(?:proj|ant|svcacct)-[A-Za-z0-9_-]{20,}")),
+    _Detector(("pbk",), re.compile(r"pbk_[A-Za-z0-9_-]{20,}")),
+)
+
+_SHAPES: Final = (
+    _Detector(("basic",), re.compile(r"(?ai)\bbasic[ \t]+(?P<secret>[a-z0-9+/]{6,}={0,2})"), _is_basic),
+    _Detector(
+        ("bearer",), re.compile(r"(?ai)\bbearer[ \t]+(?P<secret>[a-z0-9+/._~-]{6,}={0,2})"), _is_bearer
+    ),
+    # To the last @ before the path: a password may have one, unescaped.
+    _Detector(("@",), re.compile(rf"://[^\s/:@?#\"']*:(?P<secret>{NOT_MARKED}[^\s/?#\"']+)@")),
+    # What was cut off has no end; the lines that are left are the key all the same.
+    _Detector(
+        ("privatekey",),
+        re.compile(
+            r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----.*?(?:-----END [A-Z0-9 ]{0,60}-----|\Z)",
+            re.DOTALL,
+        ),
+    ),
+    # Not behind a digit, nor behind the point of a decimal; looked at once there is a digit at all.
+    _Detector(
+        ("0" * 14,),
+        re.compile(
+            r"(?P<secret>\d(?<!\d\d)(?<!\d\.\d)\d{3}"
+            r"(?:\d{10,12}|(?P<gap>[ -])(?:\d{4}(?P=gap)\d{4}(?P=gap)\d{4}|\d{6}(?P=gap)\d{4,5})))(?!\.?\d)",
+            re.ASCII,
+        ),
+        _is_card,
+    ),
+)
+
+# An AWS secret, which has no mark.
+_RANDOM: Final = _Detector(
+    ("",),
+    re.compile(rf"[A-Za-z0-9/+](?<![A-Za-z0-9/+_-].)[A-Za-z0-9/+]{{{LONG_RUN - 1}}}(?![A-Za-z0-9/+=_-])"),
+    _is_random,
+)
+
+# JSON Web Tokens: parts joined by dots, and an object in base64, of which {"alg":"none"} is the shortest.
+_JWT_TRIGGER: Final = "eyj"
+_DOTTED: Final = re.compile(r"[\w-](?<![\w-].)[\w-]*+(?:\.[\w-]*+)++", re.ASCII)
+_HEADER: Final = re.compile(r"eyJ[\w-]{13}", re.ASCII)
+
+TRIGGERS: Final = tuple(trigger for detector in _SHAPES for trigger in detector.triggers)
+RUN_TRIGGERS: Final = (_JWT_TRIGGER, *(trigger for detector in _TOKENS for trigger in detector.triggers))
+
+
+def spans_of_shapes(text: str) -> Iterator[Span]:
+    """Yield where in `text` something stands that looks like a secret."""
+    plain = fold(text.encode("utf-8", "surrogatepass"))
+    for triggers, pattern, is_secret in (*_TOKENS, *_SHAPES, _RANDOM):
+        if any(trigger in plain for trigger in triggers):
+            group = "secret" if pattern.groups else 0
+            for match in pattern.finditer(text):
+                if is_secret(match[group]):
+                    yield match.span(group)
+    if _JWT_TRIGGER in plain:
+        yield from _web_tokens(text)
+
+
+def _web_tokens(text: str) -> Iterator[Span]:
+    for match in _DOTTED.finditer(text):
+        header = _HEADER.search(match[0])
+        if header is None:
+            continue
+        # The second part of most is an object as well: then one that was cut off behind it is found, too.
+        if match[0].count(".", header.end()) >= 2 or match[0].find(".eyJ", header.end()) >= 0:
+            yield match.start() + header.start(), match.end()

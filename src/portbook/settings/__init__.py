@@ -1,0 +1,18 @@
+"""Typed settings from flags, environment and `portbook.toml`. Nothing is read at import.
+
+Where one setting is given in several places, the first of these wins:
+
+1. a flag on the command line,
+2. its environment variable,
+3. `portbook.toml`,
+4. its default.
+
+An unknown key or a value of the wrong type stops the start, with file, line, key and a suggestion.
+"""
+
+from __future__ import annotations
+
+from portbook.settings.loading import CONFIG_NAME, BadSettings, Settings, load_settings
+from portbook.settings.table import SETTINGS, Setting
+
+__all__ = ["CONFIG_NAME", "SETTINGS", "BadSettings", "Setting", "Settings", "load_settings"]

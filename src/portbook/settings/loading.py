@@ -1,0 +1,277 @@
+"""Settings as values: read, checked, and put together from wherever they stand."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from portbook.callers import AllowedKey
+from portbook.patterns import problem_of
+from portbook.settings.table import SETTINGS, Setting
+
+if TYPE_CHECKING:
+    from portbook.settings.places import Places
+
+__all__ = ["CONFIG_NAME", "BadSettings", "Settings", "load_settings"]
+
+CONFIG_NAME: Final = "portbook.toml"
+
+Mode = Literal["enforce", "warn", "off"]
+
+_BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
+_SECTIONS: Final = frozenset(key.split(".")[0] for key in _BY_KEY if "." in key)
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_SHA256: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
+_KEY_MEMBERS: Final = frozenset({"name", "sha256", "tools"})
+
+
+class BadSettings(ValueError):
+    """Settings that cannot be used; the message says where they stand and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting's value. What each one means stands in `SETTINGS`."""
+
+    schema_override_uri: str | None
+    schema_override_revision: str
+    schema_override_sha256: str | None
+    host: str
+    port: int
+    log_dir: Path
+    keep_runs: int
+    on_audit_failure: Literal["refuse", "warn"]
+    audit_to_stderr: bool
+    audit_arguments: bool
+    store_path: Path
+    toolsets: tuple[str, ...]
+    timeout_ms: int
+    workers: int
+    docs_enabled: bool
+    docs_folder: Path | None
+    schema_root: Path | None
+    assets_enabled: bool | None
+    asset_schemas: Path | None
+    asset_examples: Path | None
+    asset_max_batch: int
+    backend_url: str | None
+    backend_path: str
+    deterministic_ids: bool
+    incoming_validation: Mode
+    outgoing_validation: Mode
+    keys_required: bool | None
+    allowed_keys: tuple[AllowedKey, ...]
+    allowed_domains: tuple[str, ...] | None
+    allowed_networks: tuple[str, ...]
+    allowed_methods: tuple[str, ...] | None
+    max_payload_bytes: int | None
+    max_execution_timeout_ms: int | None
+    max_attempts: int | None
+    max_calls_per_minute: int | None
+    policy_default: Literal["allow", "deny"]
+    approval: Literal["never", "writes", "always"]
+    require_redaction: bool
+    policy_rules: tuple[dict[str, Any], ...]
+    approval_expires_s: int
+    redaction_enabled: bool
+    redacted_keys: tuple[str, ...]
+    redacted_pointers: tuple[str, ...]
+    redacted_patterns: tuple[str, ...]
+    secret_variables: tuple[str, ...]
+    detectors: bool
+    redaction_mode: Literal["replace", "remove", "hash"]
+    envelope_default: Literal["off", "wrap", "provenance"]
+    signing_key: Path | None
+    http_tables: dict[str, Any]
+    config: Path | None = None
+    """The file they came from, if there was one."""
+    places: Places | None = field(default=None, compare=False, repr=False)
+    """The lines of that file."""
+
+    @property
+    def folder(self) -> Path:
+        """Return where what the file names is looked for: beside it."""
+        return Path() if self.config is None else self.config.parent
+
+    def place_of(self, *path: str | int) -> str:
+        """Return the file and line of a key, or what stands for it where there is no file."""
+        if self.config is None or self.places is None:
+            return "default"
+        return f"{self.config.name}:{self.places.line_of(path)}"
+
+    def complain(self, path: tuple[str | int, ...], sentence: str) -> BadSettings:
+        """Return the exception for a key that cannot be used, with its file and line."""
+        line = 0 if self.places is None else self.places.line_of(path)
+        return BadSettings(f"{self.config or CONFIG_NAME}:{line}: {dotted(path)} {sentence}")
+
+
+def load_settings(
+    config: Path | None, environ: Mapping[str, str], flags: Mapping[str, Any], folder: Path
+) -> Settings:
+    """Return the settings in force; `flags` go by key, `folder` is where an unnamed file is looked for.
+
+    Raises `BadSettings` for a file that cannot be read, an unknown key or a value of the wrong type.
+    """
+    if config is None and (named := environ.get("PORTBOOK_CONFIG")):
+        config = Path(named)
+    if config is None and (folder / CONFIG_NAME).is_file():
+        config = folder / CONFIG_NAME
+    values = {setting.key: setting.default for setting in SETTINGS}
+    places = None
+    if config is not None:
+        values["store.path"] = config.parent / values["store.path"]
+        given, places = _read_file(config)
+        values.update(given)
+    for setting in SETTINGS:
+        if setting.env and setting.env in environ and not _is_unset(setting.env, environ):
+            values[setting.key] = _convert(
+                setting, _from_text(setting, environ[setting.env]), f"${setting.env}"
+            )
+    for key, value in flags.items():
+        if value is not None:
+            values[key] = _convert(_BY_KEY[key], value, "command line")
+    named_values = {setting.field: values[setting.key] for setting in SETTINGS}
+    return Settings(**named_values, config=config, places=places)
+
+
+def _is_unset(variable: str, environ: Mapping[str, str]) -> bool:
+    """Return whether a variable counts as not set: those of other contracts are passed on empty for that."""
+    return not environ[variable].strip() and not variable.startswith("PORTBOOK_")
+
+
+def dotted(path: tuple[str | int, ...]) -> str:
+    """Return a path as people write it: `policy.rules[2].action`."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part[:80]}" for part in path)
+    return text.removeprefix(".")
+
+
+def _read_file(path: Path) -> tuple[dict[str, Any], Places]:
+    import tomllib  # 20 ms, only where there is a file
+
+    from portbook.settings.places import Places
+
+    try:
+        text = path.read_text("utf-8")
+        document = tomllib.loads(text)
+    except OSError as error:
+        raise BadSettings(f"{path}: cannot be read: {error.strerror}") from None
+    except RecursionError:
+        raise BadSettings(f"{path}: nested too deeply") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadSettings(f"{path}: not TOML: {error}") from None
+    places = Places(text)
+    values: dict[str, Any] = {}
+    for key, value in _flatten(path, document, places):
+        origin = f"{path}:{places.line_of(tuple(key.split('.')))}"
+        setting = _BY_KEY.get(key)
+        if setting is None:
+            raise _unknown(origin, key)
+        values[setting.key] = _from_folder(setting, _convert(setting, value, origin), path.parent)
+    return values, places
+
+
+def _flatten(path: Path, document: dict[str, Any], places: Places) -> Iterator[tuple[str, Any]]:
+    """Yield every key as `SETTINGS` names it, with its value."""
+    for key, value in document.items():
+        if key not in _SECTIONS:
+            yield key, value
+        elif isinstance(value, dict):
+            for name, below in cast("dict[str, Any]", value).items():
+                yield f"{key}.{name}", below
+        else:
+            line = places.line_of((key,))
+            raise BadSettings(f"{path}:{line}: {key} must be a table; start it with [{key}]")
+
+
+def _from_folder(setting: Setting, value: Any, folder: Path) -> Any:
+    """Return `value` as meant: a path in the file starts where the file stands, not where we were started."""
+    if setting.kind == "path":
+        return folder / value
+    if setting.kind == "address" and not _SCHEME.match(value):
+        return str(folder / value)
+    if setting.key == "python.toolsets":
+        return tuple(str(folder / item) if item.endswith(".py") else item for item in value)
+    return value
+
+
+def _unknown(origin: str, key: str) -> BadSettings:
+    section, _, name = key.rpartition(".")
+    everywhere = {known.rpartition(".")[2]: known for known in _BY_KEY}
+    beside = {known.rpartition(".")[2]: known for known in _BY_KEY if known.rpartition(".")[0] == section}
+    if not section:
+        beside |= {known: known for known in _SECTIONS}
+    for known in (beside, everywhere):  # the last: its name is right, its section is not
+        if near := difflib.get_close_matches(name, known, n=1, cutoff=0.6):
+            return BadSettings(f"{origin}: unknown setting {key[:80]!r}; did you mean {known[near[0]]}?")
+    return BadSettings(
+        f"{origin}: unknown setting {key[:80]!r}; docs/reference/settings.md lists the settings"
+    )
+
+
+def _from_text(setting: Setting, text: str) -> Any:
+    if setting.kind == "whole" and re.fullmatch(r"\d{1,10}", text, re.ASCII):
+        return int(text)
+    return text
+
+
+def _convert(setting: Setting, value: Any, origin: str) -> Any:
+    """Return `value` as the setting's type.
+
+    Raises `BadSettings` where it is not one.
+    """
+    if setting.kind == "keys":
+        return _keys(value, origin)
+    is_text = isinstance(value, str) and bool(value)
+    checks: dict[str, tuple[bool, str]] = {
+        "whole": (
+            type(value) is int and setting.minimum <= value <= setting.maximum,
+            f"a whole number from {setting.minimum} to {setting.maximum}",
+        ),
+        "switch": (isinstance(value, bool), "true or false"),
+        "texts": (_is_list_of(str, value), "a list of strings"),
+        "choice": (is_text and value in setting.choices, f"one of {', '.join(setting.choices)}"),
+        "text": (is_text, "a string that is not empty"),
+        "address": (is_text, "a string that is not empty"),
+        "path": (isinstance(value, str | Path) and bool(str(value)), "a string that is not empty"),
+        "table": (isinstance(value, dict), f"a table; start it with [{setting.key}.NAME]"),
+        "tables": (_is_list_of(dict, value), f"a list of tables; start each with [[{setting.key}]]"),
+    }
+    is_right, wanted = checks[setting.kind]
+    if not is_right:
+        raise BadSettings(f"{origin}: {setting.key} must be {wanted}")
+    if setting.kind in ("texts", "tables"):
+        return tuple(cast("list[Any]", value))
+    return Path(cast("str", value)) if setting.kind == "path" else value
+
+
+def _is_list_of(kind: type, value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(item, kind) for item in cast("list[Any]", value)
+    )
+
+
+def _keys(value: Any, origin: str) -> tuple[AllowedKey, ...]:
+    return tuple(
+        _key(item, origin) for item in cast("list[Any]", value if isinstance(value, list) else [value])
+    )
+
+
+def _key(item: Any, origin: str) -> AllowedKey:
+    table = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+    name, digest, tools = table.get("name"), table.get("sha256"), table.get("tools", ["*"])
+    if not isinstance(name, str) or not isinstance(digest, str) or not table.keys() <= _KEY_MEMBERS:
+        raise BadSettings(f"{origin}: each [[keys.allow]] has a name, a sha256 and, if you like, tools")
+    if not _SHA256.fullmatch(digest):
+        raise BadSettings(
+            f"{origin}: keys.allow {name!r}: sha256 must be 64 hexadecimal digits (sha256 of the key)"
+        )
+    if not _is_list_of(str, tools):
+        raise BadSettings(f"{origin}: keys.allow {name!r}: tools must be a list of patterns")
+    for pattern in tools:
+        if problem := problem_of(pattern):
+            raise BadSettings(f"{origin}: keys.allow {name!r}: bad pattern {pattern[:80]!r}: {problem}")
+    return AllowedKey(name, digest, tuple(tools))

@@ -1,0 +1,1 @@
+"""What outlives the process: approvals and keys, in one SQLite file."""

@@ -1,0 +1,151 @@
+"""Keys of callers as they are kept: a digest each, made and revoked by operators while servers run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from portbook.callers import ANONYMOUS, AllowedKey, digest_of_key
+from portbook.clock import Clock
+from portbook.patterns import problem_of
+from portbook.stores.connections import Connection
+from portbook.stores.sqlite import Store, Version
+
+__all__ = ["BadKey", "KeptKey", "Keys", "NewKey"]
+
+# Tells people, and those who search for secrets that got out, what it is.
+_PREFIX: Final = "pbk_"
+_SECRET_BYTES: Final = 32
+_ID_BYTES: Final = 4
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}", re.ASCII)
+
+
+class BadKey(ValueError):
+    """A key that cannot be made so; the message says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptKey:
+    """What is kept of a key, apart from its digest."""
+
+    id: str
+    name: str
+    """Whose it is. One caller may have several, while a new one replaces an old one."""
+    tools: tuple[str, ...]
+    """Patterns of the tools that it opens."""
+    made_at: str
+    revoked_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key just made, and its text, which is kept nowhere."""
+
+    kept: KeptKey
+    text: str
+
+
+class Keys:
+    """The keys of a store."""
+
+    def __init__(self, store: Store, clock: Clock, *, draw: Callable[[int], bytes] = os.urandom) -> None:
+        """Keep keys in `store`; `draw` gives random bytes."""
+        self._store = store
+        self._clock = clock
+        self._draw = draw
+        self._version: Version | None = None
+        self._allowed: tuple[AllowedKey, ...] = ()
+
+    def allowed(self) -> tuple[AllowedKey, ...]:
+        """Return the keys that open the boundary now, whichever process made or revoked them.
+
+        Raises `StoreError` where the store cannot be read.
+        """
+        version = self._store.version()
+        if version != self._version:
+            self._allowed = self._store.read(_allowed, ())
+            self._version = version
+        return self._allowed
+
+    def kept(self) -> list[KeptKey]:
+        """Return all keys, revoked ones too, in the order in which they were made.
+
+        Raises `StoreError` where the store cannot be read.
+        """
+        return self._store.read(_kept, [])
+
+    async def create(self, name: str, tools: Sequence[str] = ("*",)) -> NewKey:
+        """Make a key for the caller `name` that opens the tools that one of the patterns matches.
+
+        Raises `BadKey` for a name or a pattern that cannot be one, `StoreError` where it cannot be kept.
+        """
+        _require_name(name)
+        for pattern in tools:
+            if (problem := problem_of(pattern)) is not None:
+                raise BadKey(f"the pattern {pattern[:40]!r} matches no tool: {problem}")
+        if not tools:
+            raise BadKey("a key without tools opens nothing; name some, or '*' for all")
+        text = _PREFIX + urlsafe_b64encode(self._draw(_SECRET_BYTES)).decode().rstrip("=")
+        kept = KeptKey(self._draw(_ID_BYTES).hex(), name, tuple(tools), self._clock.now())
+        digest = digest_of_key(text)
+        await asyncio.wrap_future(self._store.submit(lambda connection: _insert(connection, kept, digest)))
+        return NewKey(kept, text)
+
+    async def revoke(self, id_or_name: str) -> list[KeptKey]:
+        """Revoke the key with this id, or all keys of the caller with this name; return those revoked.
+
+        Raises `StoreError` where that cannot be written.
+        """
+        if not self.kept():  # no file is made for it
+            return []
+        now = self._clock.now()
+        job = self._store.submit(lambda connection: _revoke(connection, id_or_name, now))
+        return await asyncio.wrap_future(job)
+
+
+def _require_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise BadKey(
+            f"the name {name[:40]!r} cannot be used: take 1 to 64 letters, digits and any of '._@+-', "
+            "a letter or a digit first"
+        )
+    if name == ANONYMOUS.name:
+        raise BadKey(f"{name} is the name of callers without a key; take another")
+
+
+def _allowed(connection: Connection) -> tuple[AllowedKey, ...]:
+    rows = connection.execute("SELECT name, sha256, tools FROM caller_key WHERE revoked_at IS NULL")
+    return tuple(AllowedKey(name, digest, tuple(json.loads(tools))) for name, digest, tools in rows)
+
+
+def _kept(connection: Connection) -> list[KeptKey]:
+    rows = connection.execute(
+        "SELECT id, name, tools, made_at, revoked_at FROM caller_key ORDER BY made_at, rowid"
+    )
+    return [
+        KeptKey(id, name, tuple(json.loads(tools)), made_at, revoked_at)
+        for id, name, tools, made_at, revoked_at in rows  # noqa: A001 - as in a key
+    ]
+
+
+def _insert(connection: Connection, kept: KeptKey, digest: str) -> None:
+    connection.execute(
+        "INSERT INTO caller_key (id, name, sha256, tools, made_at) VALUES (?, ?, ?, ?, ?)",
+        (kept.id, kept.name, digest, json.dumps(kept.tools), kept.made_at),
+    )
+
+
+def _revoke(connection: Connection, id_or_name: str, now: str) -> list[KeptKey]:
+    good = [key for key in _kept(connection) if key.revoked_at is None]
+    # An id first: a caller may be called like one.
+    chosen = [key for key in good if key.id == id_or_name] or [key for key in good if key.name == id_or_name]
+    for key in chosen:
+        connection.execute("UPDATE caller_key SET revoked_at = ? WHERE id = ?", (now, key.id))
+    return [replace(key, revoked_at=now) for key in chosen]

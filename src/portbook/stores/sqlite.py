@@ -1,0 +1,144 @@
+"""One SQLite file for whatever has to outlive the process, shared by all processes that serve or operate it.
+
+Writes go through one thread (see `writer`) and are on the disk before they are acknowledged. Reads happen on
+the thread that asks: they wait for nobody. The file is made by the first write; a reader makes none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Final, TypeVar
+
+from portbook.stores.connections import MEMORY, Connection
+from portbook.stores.problems import StoreError, told
+from portbook.stores.writer import Writer
+
+__all__ = ["Store", "Version"]
+
+T = TypeVar("T")
+
+_KEY: Final = "SELECT value FROM secret WHERE name = 'hmac'"
+
+# Two that differ mean that something was written in between, by whichever process.
+Version = tuple[int, int]
+
+
+class Store:
+    """A store at a path. It opens the file when it is first needed, and creates it when first written."""
+
+    def __init__(self, path: Path, *, draw: Callable[[int], bytes] = os.urandom) -> None:
+        """Stand for the store at `path`, or one in memory where that is `:memory:`.
+
+        `draw` gives the random bytes of a new store's own key.
+        """
+        self.path = path
+        self.is_memory = path.name == MEMORY
+        self._draw = draw
+        self._key = b""
+        self._connections: list[Connection] = []
+        self._writer: Writer | None = None
+        self._is_closed = False
+        self._state = threading.Lock()
+        """Held to open and to close, for moments."""
+        self._reading = threading.Lock()
+        """Held to use the connection that reads."""
+
+    @property
+    def key(self) -> bytes:
+        """Return the store's own key, with which digests are made that only this store can compare.
+
+        Raises `StoreError` where it cannot be read.
+        """
+        if not self._key:
+            self._key = self._query(lambda connection: bytes(connection.execute(_KEY).get))
+        return self._key
+
+    def read(self, query: Callable[[Connection], T], absent: T) -> T:
+        """Return what `query` finds, or `absent` where nothing was ever written.
+
+        Raises `StoreError` where it cannot be read.
+        """
+        return self._query(query) if self._exists() else absent
+
+    def submit(self, work: Callable[[Connection], T]) -> Future[T]:
+        """Run `work` as part of a transaction; its future tells what came of it once that is on the disk.
+
+        Raises `StoreError` where the store cannot be opened.
+        """
+        with self._state, told(self.path):
+            reader = self._open()
+            if self._writer is None:
+                self._writer = self._open_writer(reader)
+            return self._writer.submit(work)
+
+    def version(self) -> Version:
+        """Return a value that is another one after every write, whichever process made it.
+
+        Raises `StoreError` where it cannot be read.
+        """
+        if not self._exists():
+            return (0, 0)
+        own = 0 if self._writer is None else self._writer.commits
+        return (own, self._query(lambda connection: int(connection.execute("PRAGMA data_version").get)))
+
+    async def check(self) -> None:
+        """Do nothing where the store can be written, or made.
+
+        Raises `StoreError` otherwise.
+        """
+        if self._exists():
+            await asyncio.wrap_future(self.submit(lambda _: None))
+        else:
+            folder = next(folder for folder in self.path.absolute().parents if folder.exists())
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise StoreError(f"{self.path}: cannot be made; check the permissions of its folder")
+
+    def close(self) -> None:
+        """Finish what was submitted and close the file; from then on nothing can be asked of it."""
+        with self._state:
+            is_first, self._is_closed = not self._is_closed, True
+        if is_first and self._writer is not None:
+            self._writer.close()
+        with self._reading:
+            for connection in self._connections:
+                connection.close()
+
+    def _exists(self) -> bool:
+        return bool(self._connections) or self.is_memory or self.path.exists()
+
+    def _query(self, query: Callable[[Connection], T]) -> T:
+        with told(self.path):
+            with self._state:
+                connection = self._open()
+            with self._reading:
+                return query(connection)
+
+    def _open(self) -> Connection:
+        """Return the connection that reads."""
+        if self._is_closed:
+            raise StoreError(f"{self.path}: closed")
+        if not self._connections:
+            self._connections.append(self._connect())
+        return self._connections[0]
+
+    def _open_writer(self, reader: Connection) -> Writer:
+        if self.is_memory:  # has one connection for all
+            return Writer(reader, self._reading, self.path)
+        self._connections.append(self._connect())
+        return Writer(self._connections[-1], contextlib.nullcontext(), self.path)
+
+    def _connect(self) -> Connection:
+        from portbook.stores.tables import connect  # which loads the database library
+
+        try:
+            return connect(self.path, self._draw)
+        except StoreError:
+            raise
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be opened: {error.strerror}") from error

@@ -1,0 +1,155 @@
+"""What a tool asks of an HTTP API: which operation, and where each argument goes. Pure: no I/O."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from portbook.destinations import BadDestination, Destination, parse_url
+from portbook.model import JSONObject
+
+__all__ = [
+    "BODY_METHODS",
+    "METHODS",
+    "HttpOperation",
+    "Parameter",
+    "Place",
+    "Style",
+    "problem_of_base_url",
+    "split_path",
+]
+
+# The verbs that a tool may use. CONNECT and TRACE are for proxies and debugging, and never a tool's.
+METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
+# Those that carry their arguments as a JSON body; the others carry them in the query.
+BODY_METHODS: Final = frozenset({"POST", "PUT", "PATCH"})
+
+_BRACED: Final = re.compile(r"\{([^{}]+)\}")
+
+
+class Place(StrEnum):
+    """Where an argument goes in the request."""
+
+    PATH = "path"
+    QUERY = "query"
+    HEADER = "header"
+    BODY = "body"
+
+
+class Style(StrEnum):
+    """How a list or an object is written outside of a body; the words of OpenAPI say the same in pairs."""
+
+    REPEAT = "repeat"
+    """A list repeats the name, an object is JSON."""
+    COMMA = "comma"
+    SPACE = "space"
+    PIPE = "pipe"
+    SPREAD = "spread"
+    """An object's members stand under their own names; a list repeats the name."""
+    DEEP = "deep"
+    """An object's members stand under `name[member]`; a list repeats the name."""
+    JSON = "json"
+    """Everything is JSON, strings too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One argument on its way into a request."""
+
+    argument: str
+    """Its name among the tool's arguments."""
+    place: Place
+    name: str
+    """Its name in the request."""
+    style: Style = Style.REPEAT
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOperation:
+    """One operation of an API behind a gateway."""
+
+    gateway: str
+    """The name of the gateway in the settings: `orders` in `[http.orders]`."""
+    base_url: str
+    method: str
+    """The HTTP verb, in capitals."""
+    path: str
+    """A template such as `/orders/{id}`, joined to the base URL's own path."""
+    parameters: tuple[Parameter, ...] = ()
+    """Arguments that are placed by name; an argument that the template names goes into the path, and what is
+    left goes into the query or the body."""
+    body: str | None = None
+    """The argument that is the whole body, where one is."""
+    has_body: bool | None = None
+    """Whether what is left goes into a JSON body; None where the verb says so."""
+    is_idempotent: bool = False
+    """Whether sending it twice does no more than sending it once."""
+    retries: int | None = None
+    """How often to send it again, where it is idempotent and policy allows; else the gateway's number."""
+    max_response_bytes: int | None = None
+    """The largest answer that is read; else the gateway's number."""
+    request: str = "application/json"
+    """The content type of the body."""
+    response: str = "application/json"
+    """The content type that an answer must have; what is not JSON is returned as text."""
+    destination: Destination | None = field(init=False)
+    """Where the base URL leads; None where it cannot be read, and then nothing may be called there."""
+
+    def __post_init__(self) -> None:
+        # Parsed once here, for every decision on every call asks for it.
+        usable = problem_of_base_url(self.base_url) is None
+        object.__setattr__(self, "destination", parse_url(self.base_url).destination if usable else None)
+
+    @property
+    def endpoint(self) -> str:
+        """Return the address as records show it: the template, not what was filled in.
+
+        A base URL that cannot be used is left out, for there may be a password in it.
+        """
+        return self.path if self.destination is None else self.base_url.rstrip("/") + self.path
+
+    @property
+    def domain(self) -> str | None:
+        """Return host and port, as an entry of the allowlist names them."""
+        return None if self.destination is None else f"{self.destination.host}:{self.destination.port}"
+
+    def as_data(self) -> JSONObject:
+        """Return the operation as JSON: what a digest of the tool is made of."""
+        return {
+            "gateway": self.gateway,
+            "base_url": self.base_url,
+            "method": self.method,
+            "path": self.path,
+            "parameters": [
+                [parameter.argument, parameter.place.value, parameter.name, parameter.style.value]
+                for parameter in self.parameters
+            ],
+            "body": self.body,
+            "has_body": self.has_body,
+            "request": self.request,
+            "response": self.response,
+        }
+
+    @property
+    def sends_body(self) -> bool:
+        """Return whether what is left of the arguments goes into the body."""
+        return self.method in BODY_METHODS if self.has_body is None else self.has_body
+
+
+def problem_of_base_url(url: str) -> str | None:
+    """Return why an API cannot stand at `url`, or None where it can."""
+    try:
+        parsed = parse_url(url)
+    except BadDestination as error:
+        return str(error)
+    if parsed.query or "?" in url or "#" in url:
+        return "a base URL ends with its path, without a query or a fragment"
+    return None
+
+
+def split_path(path: str) -> tuple[list[str], list[str]]:
+    """Return what stands around the names in braces of `/orders/{id}`, and the names: one less of these."""
+    parts = _BRACED.split(path)
+    return parts[::2], parts[1::2]

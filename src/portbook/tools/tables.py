@@ -1,0 +1,105 @@
+"""Tables of a settings file, read key by key; what is missing, wrong or unknown is named by its place."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias, cast
+
+from portbook.canonical import NotJSON, json_bytes
+
+__all__ = ["Complain", "Table"]
+
+# Takes the path of a key and what is wrong with it, as a sentence that goes on after the key's name.
+Complain: TypeAlias = Callable[[tuple[str | int, ...], str], Exception]
+
+
+class Table:
+    """One table of the settings, and where it stands."""
+
+    def __init__(self, value: Any, path: tuple[str | int, ...], complain: Complain) -> None:
+        """Take a value that should be a table. Raises what `complain` makes where it is none."""
+        self.path = path
+        self._complain = complain
+        if not isinstance(value, dict):
+            raise complain(path, "must be a table")
+        self._values = cast("dict[str, Any]", value)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def wrong(self, key: str | None, sentence: str) -> Exception:
+        """Return the exception for a key, or for the table itself."""
+        return self._complain(self.path if key is None else (*self.path, key), sentence)
+
+    def only(self, known: Iterable[str]) -> None:
+        """Raise for the first key that is not one of `known`, with a suggestion."""
+        names = sorted(known)
+        for key in self._values:
+            if key not in names:
+                near = difflib.get_close_matches(key, names, n=1, cutoff=0.6)
+                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
+                raise self.wrong(key, f"is not a key here; {hint}")
+
+    def value(self, key: str) -> Any:
+        """Return what stands there, or None."""
+        return self._values.get(key)
+
+    def text(self, key: str) -> str | None:
+        """Return a string that is not empty, or None where there is nothing."""
+        value = self._values.get(key)
+        if value is not None and (not isinstance(value, str) or not value):
+            raise self.wrong(key, "must be a string that is not empty")
+        return value
+
+    def choice(self, key: str, choices: Iterable[str]) -> str | None:
+        """Return one of `choices`, or None where there is nothing."""
+        value = self._values.get(key)
+        known = tuple(choices)
+        if value is not None and value not in known:
+            raise self.wrong(key, f"must be one of {', '.join(known)}")
+        return value
+
+    def whole(self, key: str, minimum: int, maximum: int) -> int | None:
+        """Return a whole number in a range, or None where there is nothing."""
+        value = self._values.get(key)
+        if value is not None and not (type(value) is int and minimum <= value <= maximum):
+            raise self.wrong(key, f"must be a whole number from {minimum} to {maximum}")
+        return value
+
+    def switch(self, key: str) -> bool | None:
+        """Return true or false, or None where there is nothing."""
+        value = self._values.get(key)
+        if value is not None and not isinstance(value, bool):
+            raise self.wrong(key, "must be true or false")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...] | None:
+        """Return a list of strings, or None where there is nothing."""
+        value = self._values.get(key)
+        if value is None:
+            return None
+        items = cast("list[Any]", value)
+        if not isinstance(value, list) or not all(isinstance(item, str) and item for item in items):
+            raise self.wrong(key, "must be a list of strings")
+        return tuple(items)
+
+    def table(self, key: str) -> Table:
+        """Return the table that stands there."""
+        return Table(self._values.get(key), (*self.path, key), self._complain)
+
+    def schema(self, key: str) -> Any:
+        """Return a JSON Schema, as far as its outside goes, or None where there is nothing."""
+        value = self._values.get(key)
+        if value is None or isinstance(value, bool):
+            return value
+        if not isinstance(value, dict):
+            raise self.wrong(key, "must be a JSON Schema: a table, or true or false")
+        try:
+            json_bytes(value)
+        except NotJSON:
+            raise self.wrong(key, "has something in it that JSON cannot hold, such as a date") from None
+        return cast("Any", value)

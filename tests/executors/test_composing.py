@@ -1,0 +1,233 @@
+"""Arguments into requests: each goes to its place, and none can leave it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from portbook.errors import Reason, Refused
+from portbook.executors.composing import Composed, Composer
+from portbook.model import JSON, JSONObject
+from portbook.tools.operation import HttpOperation, Parameter, Place, Style
+
+BASE = "https://api.example.com/base/"
+
+
+def compose(method: str, path: str, arguments: JSONObject, **options: Any) -> Composed:
+    return Composer(HttpOperation("g", BASE, method, path, **options)).compose(arguments)
+
+
+def refused(method: str, path: str, arguments: JSONObject, **options: Any) -> tuple[str, ...]:
+    with pytest.raises(Refused) as caught:
+        compose(method, path, arguments, **options)
+    assert caught.value.reason is Reason.BAD_ARGUMENTS
+    return tuple(finding.pointer for finding in caught.value.findings)
+
+
+def placed(place: Place, name: str = "x", style: Style = Style.REPEAT) -> dict[str, Any]:
+    return {"parameters": (Parameter("x", place, name, style),)}
+
+
+# --- the path
+
+PATHS: list[tuple[str, JSON, str]] = [
+    ("a string", "A-1", "A-1"),
+    ("a number", 7, "7"),
+    ("a big number", 2**70, str(2**70)),
+    ("true", True, "true"),
+    ("a slash", "a/b", "a%2Fb"),
+    ("a question mark", "a?b=c", "a%3Fb%3Dc"),
+    ("a fragment", "a#b", "a%23b"),
+    ("a space", "a b", "a%20b"),
+    ("a percent sign", "100%", "100%25"),
+    ("an escape", "a%20b", "a%2520b"),
+    ("a semicolon", "a;b", "a%3Bb"),
+    ("beyond ASCII", "é", "%C3%A9"),
+    ("dots that are no segment", "a..b", "a..b"),
+    ("three dots", "...", "..."),
+    ("a host", "//evil.test", "%2F%2Fevil.test"),
+    ("a URL", "https://evil.test", "https%3A%2F%2Fevil.test"),
+    ("a list", ["a", "b/c"], "a,b%2Fc"),
+]
+
+
+@pytest.mark.covers("002.execution.path-parameters-encoded")
+@pytest.mark.parametrize(("what", "value", "written"), PATHS, ids=[row[0] for row in PATHS])
+def test_a_path_argument_is_encoded_whole(what: str, value: JSON, written: str) -> None:
+    assert compose("GET", "/orders/{id}/lines", {"id": value}).target == f"/base/orders/{written}/lines"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, "", [], [""], {"a": 1}, ".", "..", "../admin", "a/../b", "a/..", "./a", "..\\admin", "a\\.\\b",
+        "%2e%2e", "%2E.", "%2e%2e%2fadmin", "%252e%252e", "..;", "..;/admin", "a/..;x/b", "\x00", "a\nb",
+        "a\x7fb", "%00", "%0d%0a", "a/%2e%2e/b", "%25252525252e%25252525252e", [".", "."],
+    ],
+)  # fmt: skip
+def test_a_path_argument_that_could_leave_its_place_is_refused(value: JSON) -> None:
+    assert refused("GET", "/orders/{id}", {"id": value}) == ("/id",)
+
+
+def test_a_path_argument_that_is_missing_is_refused() -> None:
+    assert refused("GET", "/orders/{a~b}", {}) == ("/a~0b",)
+
+
+def test_two_harmless_arguments_cannot_make_a_dot_segment_together() -> None:
+    assert compose("GET", "/x/{a}{b}", {"a": "a", "b": "b"}).target == "/base/x/ab"
+    assert refused("GET", "/x/.{a}", {"a": "."}) == ("/a",)
+
+
+@given(st.one_of(st.text(), st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False)))
+def test_no_path_argument_changes_anything_but_its_segment(value: JSON) -> None:
+    try:
+        target = compose("GET", "/orders/{id}/lines", {"id": value}).target
+    except Refused:
+        return
+    parts = urlsplit(target)
+    assert (parts.scheme, parts.netloc, parts.query, parts.fragment) == ("", "", "", "")
+    before, segment, after = target.rsplit("/", 2)
+    assert (before, after) == ("/base/orders", "lines")
+    said = unquote(segment, errors="strict")
+    assert (said if isinstance(value, str) else json.loads(said)) == value
+    assert segment not in ("", ".", "..")
+    assert target.isascii()
+    assert target.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("base", "path", "target"),
+    [
+        ("https://a.example", "/", "/"),
+        ("https://a.example", "/orders", "/orders"),
+        ("https://a.example/", "/orders", "/orders"),
+        ("https://a.example/api/v1", "/orders", "/api/v1/orders"),
+        ("https://a.example/api/", "/orders/", "/api/orders/"),
+        ("https://a.example", "/orders?api-version=2024-01-01", "/orders?api-version=2024-01-01&id=1"),
+        ("https://a.example", "/with space", "/with%20space"),
+    ],
+)
+def test_a_path_is_joined_to_that_of_its_base_url(base: str, path: str, target: str) -> None:
+    arguments: JSONObject = {"id": 1} if "?" in path else {}
+    assert Composer(HttpOperation("g", base, "GET", path)).compose(arguments).target == target
+
+
+def test_a_path_parameter_may_have_another_name_than_its_argument() -> None:
+    composed = compose("GET", "/orders/{order-id}", {"x": "A"}, **placed(Place.PATH, "order-id"))
+    assert composed.target == "/base/orders/A"
+
+
+# --- the query
+
+QUERIES: list[tuple[str, JSON, Style, str]] = [
+    ("a string", "a b&c=d", Style.REPEAT, "x=a%20b%26c%3Dd"),
+    ("a plus", "a+b", Style.REPEAT, "x=a%2Bb"),
+    ("a number", 1.5, Style.REPEAT, "x=1.5"),
+    ("false", False, Style.REPEAT, "x=false"),
+    ("null", None, Style.REPEAT, ""),
+    ("a list", ["a", 1, True], Style.REPEAT, "x=a&x=1&x=true"),
+    ("an empty list", [], Style.REPEAT, ""),
+    ("an object", {"a": [1]}, Style.REPEAT, "x=%7B%22a%22%3A%5B1%5D%7D"),
+    ("commas", ["a,b", "c"], Style.COMMA, "x=a%2Cb,c"),
+    ("an object with commas", {"r": 1, "g": "2"}, Style.COMMA, "x=r,1,g,2"),
+    ("spaces", ["a", "b"], Style.SPACE, "x=a%20b"),
+    ("pipes", ["a", "b"], Style.PIPE, "x=a%7Cb"),
+    ("a spread object", {"r": 1, "g": "a&b"}, Style.SPREAD, "r=1&g=a%26b"),
+    ("a spread list", ["a", "b"], Style.SPREAD, "x=a&x=b"),
+    ("a deep object", {"r": 1, "g": 2}, Style.DEEP, "x%5Br%5D=1&x%5Bg%5D=2"),
+    ("JSON", "a", Style.JSON, "x=%22a%22"),
+    ("a list as JSON", [1, 2], Style.JSON, "x=%5B1%2C2%5D"),
+]
+
+
+@pytest.mark.parametrize(("what", "value", "style", "query"), QUERIES, ids=[row[0] for row in QUERIES])
+def test_a_query_argument_is_written_in_its_style(what: str, value: JSON, style: Style, query: str) -> None:
+    target = compose("GET", "/", {"x": value}, **placed(Place.QUERY, style=style)).target
+    assert target == (f"/base/?{query}" if query else "/base/")
+
+
+@pytest.mark.covers("002.execution.arguments-placed-by-verb")
+@pytest.mark.parametrize("method", ["GET", "DELETE", "HEAD", "OPTIONS"])
+def test_verbs_without_a_body_carry_arguments_in_the_query(method: str) -> None:
+    composed = compose(method, "/orders/{id}", {"id": "A", "state": "open", "tag": ["a", "b"]})
+    assert composed == Composed("/base/orders/A?state=open&tag=a&tag=b", (), None)
+
+
+@given(st.dictionaries(st.text(min_size=1), st.text() | st.integers(), max_size=4))
+def test_a_query_says_what_the_arguments_said(arguments: dict[str, str | int]) -> None:
+    target = compose("GET", "/", dict(arguments)).target
+    expected = [(name, str(value)) for name, value in arguments.items()]
+    assert (
+        parse_qsl(target.partition("?")[2], keep_blank_values=True, strict_parsing=bool(expected)) == expected
+    )
+    assert target.isascii()
+    assert target.isprintable()
+
+
+# --- the body
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+def test_other_verbs_carry_arguments_as_a_json_body(method: str) -> None:
+    composed = compose(method, "/orders/{id}", {"id": "A", "cents": 100, "note": None, "tags": ["a"]})
+    assert composed == Composed("/base/orders/A", (), b'{"cents":100,"note":null,"tags":["a"]}')
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "body"),
+    [
+        ({}, {}, b"{}"),
+        ({"has_body": False}, {}, b""),
+        ({"body": "order"}, {"order": [1, 2]}, b"[1,2]"),
+        ({"body": "order"}, {"order": None}, b"null"),
+        ({"body": "order"}, {}, b""),
+        (placed(Place.BODY, "otherName"), {"x": 1, "y": 2}, b'{"otherName":1,"y":2}'),
+    ],
+)
+def test_a_body_is_what_the_operation_says(
+    options: dict[str, Any], arguments: JSONObject, body: bytes
+) -> None:
+    assert compose("POST", "/orders", arguments, **options).body == body
+
+
+def test_a_delete_has_a_body_where_the_operation_says_so() -> None:
+    assert compose("DELETE", "/orders", {"ids": [1]}, has_body=True).body == b'{"ids":[1]}'
+
+
+# --- headers
+
+HEADERS: list[tuple[str, JSON, Style, list[tuple[str, str]]]] = [
+    ("a string", "abc", Style.REPEAT, [("X-Tenant", "abc")]),
+    ("a number", 5, Style.REPEAT, [("X-Tenant", "5")]),
+    ("null", None, Style.REPEAT, []),
+    ("a list", ["a", 1], Style.COMMA, [("X-Tenant", "a,1")]),
+    ("an object", {"a": 1}, Style.REPEAT, [("X-Tenant", '{"a":1}')]),
+    ("JSON", "a", Style.JSON, [("X-Tenant", '"a"')]),
+    ("spaces around it", "  a  ", Style.REPEAT, [("X-Tenant", "a")]),
+]
+
+
+@pytest.mark.parametrize(("what", "value", "style", "written"), HEADERS, ids=[row[0] for row in HEADERS])
+def test_a_header_argument_is_written_in_its_header(
+    what: str, value: JSON, style: Style, written: list[tuple[str, str]]
+) -> None:
+    composed = compose("GET", "/", {"x": value}, **placed(Place.HEADER, "X-Tenant", style))
+    assert (composed.target, list(composed.headers)) == ("/base/", written)
+
+
+@pytest.mark.parametrize(
+    "value", ["a\r\nX-Admin: 1", "a\nb", "a\rb", "a\x00b", "é", "a\x7f", ["a", "b\n"], "\u2028", "\x85"]
+)
+def test_a_header_argument_cannot_end_its_line(value: JSON) -> None:
+    assert refused("GET", "/", {"x": value}, **placed(Place.HEADER, "X-Tenant")) == ("/x",)
+
+
+def test_what_is_refused_is_told_without_its_value() -> None:
+    with pytest.raises(Refused) as caught:
+        compose("GET", "/{id}", {"id": "../hunter2"})
+    assert "hunter2" not in caught.value.findings[0].message

@@ -1,0 +1,72 @@
+"""The cheap test opens for every trigger, and stays shut for what most values hold."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from portbook.redaction import Redactor
+from portbook.redaction.gate import LONG_RUN, RUN, Gate
+
+
+@pytest.mark.parametrize(
+    ("trigger", "data", "is_open"),
+    [
+        ("api_key", b"{'API-KEY':1}", True),
+        ("api_key", b"a pikey", True),
+        ("api_key", b"monkey", False),
+        ("x509", b"X_123", True),
+        ("x509", b"x12", False),
+        ("-", b"anything", True),
+    ],
+)
+def test_case_digits_and_separators_do_not_matter(trigger: str, data: bytes, is_open: bool) -> None:
+    assert Gate.of([trigger]).opens(data) is is_open
+
+
+def test_one_of_many_triggers_is_enough() -> None:
+    gate = Gate.of(["apikey", "access-key", "pass", "password", "+x", "=y"])
+    assert [gate.opens(data) for data in (b"access_key", b"passport", b"+x", b"=y", b"key + = ")] == [
+        True,
+        True,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_a_trigger_of_runs_counts_only_in_a_run() -> None:
+    gate = Gate.of([], in_runs=["eyj"], opens_for_runs=True)
+    assert gate.opens(b"eyJ" + b"a" * (RUN - 3))
+    assert not gate.opens(b"eyJ" + b"a" * (RUN - 4))
+    assert not gate.opens(b"a" * (LONG_RUN - 1))
+    assert gate.opens(b"A/9+_-" * (LONG_RUN // 6 + 1))
+    assert not Gate.of([], in_runs=["eyj"]).opens(b"eyJ" + b"a" * 50)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"hits":[{"id":"docs/how-to/a.md","score":1.25,"snippet":"Bound to loopback."}],"total":3}',
+        b'{"id":"550e8400-e29b-41d4-a716-44665544abcd","at":"2026-01-02T03:04:05.678Z","ms":1700000000000}',
+        b'{"name":"Gr\xc3\xbc\xc3\x9fe","keyboard":"qwertz","pass":"boarding"}',
+        b"[1,2,3,null,true]",
+    ],
+)
+def test_ordinary_values_are_spared(body: bytes) -> None:
+    assert not Redactor(keys=["ssn"], secrets=["hunter2-hunter2"]).might_touch(body)
+
+
+@given(st.text(min_size=1), st.text(), st.text())
+@settings(max_examples=300)
+def test_a_trigger_of_any_characters_is_found_wherever_it_stands(
+    trigger: str, before: str, after: str
+) -> None:
+    assert Gate.of([trigger, "x"]).opens((before + trigger + after).encode())
+
+
+def test_there_may_be_any_number_of_triggers_of_any_length() -> None:
+    gate = Gate.of([f"{number}{chr(97 + number % 26)}{'xyz' * 700}q" for number in range(1000)])
+    assert gate.opens(b"a 7h" + b"xyz" * 700 + b"q")
+    assert not gate.opens(b"a 7hxyz")

@@ -1,0 +1,73 @@
+"""A clock to set, and calls to ask for."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from portbook.approvals import Ask, later
+from portbook.errors import Refused
+from portbook.stores.tickets import Approvals
+
+START = "2026-01-02T03:04:05.678Z"
+
+ASK = Ask(
+    tool="refund",
+    arguments={"cents": 20_000},
+    shown={"cents": 20_000},
+    tool_digest="tool-1",
+    policy_digest="policy-1",
+    caller="ada",
+    session="s-1",
+    rule="large refunds need a person",
+    place="portbook.toml:9",
+)
+
+
+class FixedClock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.time = START
+
+    def now(self) -> str:
+        return self.time
+
+    def tick(self) -> float:
+        return 0.0
+
+    def advance(self, seconds: float) -> None:
+        self.time = later(self.time, seconds)
+
+
+def for_order(number: int, **changes: Any) -> Ask:
+    """A call like no other."""
+    arguments = {"order": number}
+    return replace(ASK, **{"arguments": arguments, "shown": arguments, **changes})
+
+
+async def refusal_of(approvals: Approvals, ask: Ask, approval_id: str | None = None) -> Refused:
+    """What an attempt is refused with; it is an error if it is not."""
+    try:
+        await approvals.admit(ask, approval_id)
+    except Refused as refusal:
+        return refusal
+    raise AssertionError("it was let in")
+
+
+async def asked(approvals: Approvals, ask: Ask = ASK) -> str:
+    """The id of the ticket that asking makes."""
+    return str((await refusal_of(approvals, ask)).details["approval_id"])
+
+
+async def approved(approvals: Approvals, ask: Ask = ASK) -> str:
+    """The id of a ticket that an operator has approved."""
+    approval_id = await asked(approvals, ask)
+    await approvals.decide(approval_id, "approve", by="eve")
+    return approval_id
+
+
+async def settled(approvals: Approvals) -> None:
+    """Return once everything that was submitted is written: jobs are written in their order."""
+    await asyncio.wrap_future(approvals._store.submit(lambda _: None))

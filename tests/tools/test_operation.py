@@ -1,0 +1,71 @@
+"""Operations: where they lead, and what may be shown of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from portbook.canonical import fingerprint
+from portbook.destinations import Destination
+from portbook.tools.operation import HttpOperation, Parameter, Place, Style, split_path
+
+OPERATION = HttpOperation("orders", "https://api.example.com/v1/", "GET", "/orders/{id}")
+
+
+def test_an_operation_knows_where_it_leads() -> None:
+    assert OPERATION.destination == Destination("https", "api.example.com", 443)
+    assert OPERATION.domain == "api.example.com:443"
+    assert OPERATION.endpoint == "https://api.example.com/v1/orders/{id}"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "https://u:hunter2@a.example", "https://a.example/?k=hunter2", "https://127.1"]
+)
+def test_a_base_url_that_cannot_be_used_leads_nowhere_and_is_not_shown(url: str) -> None:
+    operation = replace(OPERATION, base_url=url)
+    assert (operation.destination, operation.domain) == (None, None)
+    assert operation.endpoint == "/orders/{id}"
+
+
+@pytest.mark.parametrize(
+    ("method", "has_body", "expected"),
+    [
+        ("GET", None, False),
+        ("DELETE", None, False),
+        ("POST", None, True),
+        ("PUT", None, True),
+        ("PATCH", None, True),
+        ("DELETE", True, True),
+        ("POST", False, False),
+    ],
+)
+def test_the_verb_says_whether_there_is_a_body_unless_the_operation_does(
+    method: str, has_body: bool | None, expected: bool
+) -> None:
+    assert replace(OPERATION, method=method, has_body=has_body).sends_body is expected
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"base_url": "https://api.example.com/v2/"},
+        {"method": "POST"},
+        {"path": "/orders"},
+        {"parameters": (Parameter("id", Place.QUERY, "id"),)},
+        {"parameters": (Parameter("id", Place.QUERY, "id", Style.COMMA),)},
+        {"body": "order"},
+        {"has_body": True},
+        {"request": "application/merge-patch+json"},
+        {"response": "text/csv"},
+    ],
+)
+def test_what_changes_a_request_changes_the_digest(changed: dict[str, object]) -> None:
+    """An approval is bound to it."""
+    before = replace(OPERATION, parameters=(Parameter("id", Place.HEADER, "id"),))
+    assert fingerprint(replace(before, **changed).as_data()) != fingerprint(before.as_data())
+
+
+def test_a_template_is_taken_apart() -> None:
+    assert split_path("/a/{x}/b{y}") == (["/a/", "/b", ""], ["x", "y"])
+    assert split_path("/a") == (["/a"], [])
