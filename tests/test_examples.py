@@ -55,10 +55,11 @@ def test_an_example_answers_what_its_readme_shows(folder: Path, tmp_path: Path) 
     assert len(records.read_text("utf-8").splitlines()) == len(calls)
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", SERVED, ids=lambda folder: folder.name)
 def test_the_commands_of_an_examples_readme_do_what_it_shows(folder: Path, tmp_path: Path) -> None:
     terminal = Terminal(tmp_path)
-    ignored = shutil.ignore_patterns("runs", "__pycache__")
+    ignored = shutil.ignore_patterns("runs", "__pycache__", "portbook.db*")
     shutil.copytree(folder, terminal.folder, ignore=ignored, dirs_exist_ok=True)
-    for step in steps(folder / "README.md"):
-        terminal.do(step)
+    with gateway_of(terminal.folder):
+        for step in steps(folder / "README.md"):
+            terminal.do(step)

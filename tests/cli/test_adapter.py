@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import stat
@@ -355,6 +356,45 @@ def test_a_folder_that_cannot_be_written_refuses_no_call(folder: Path) -> None:
     done = run(folder, "--log-dir", "kept/here", stdin=request("list_schemas"))
     assert json.loads(done.stdout)["result"]["ok"] is True
     assert b"no records are kept" in done.stderr
+
+
+def test_what_cannot_be_recorded_refuses_no_call_whatever_the_settings_say(folder: Path) -> None:
+    (folder / "portbook.toml").write_text('[audit]\non_failure = "refuse"\n')
+    done = subprocess.run(
+        [*MCP, "--log-dir", "kept"],
+        input=request("list_schemas") * 2,
+        capture_output=True,
+        cwd=folder,
+        env=variables(folder),
+        timeout=60,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+    )
+    assert [json.loads(line)["result"]["ok"] for line in done.stdout.splitlines()] == [True, True]
+    assert done.stderr.count(b"records cannot be written, calls go on") == 1
+
+
+def test_without_settings_there_is_no_store_and_none_is_looked_at(folder: Path) -> None:
+    (folder / "portbook.db").write_text("not a store")
+    frame = request("populate_backend", asset={"name": "a"})
+    for extra in ({}, {"PORTBOOK_KEY": "whoever"}):
+        assert results(folder, frame, **extra) == [
+            {"ok": False, "reason": "unsupported", "detail": "backend disabled"}
+        ]
+    # Named, it is.
+    [refused] = results(folder, frame, PORTBOOK_KEY="whoever", PORTBOOK_STORE="portbook.db")
+    assert refused == {"ok": False, "reason": "backend_error", "status": 500, "detail": "internal error"}
+
+
+SECRETS = {"password": "hunter2 hunter2", "card": "4111 1111 1111 1111"}
+
+
+def test_without_settings_results_are_exact_and_with_them_secrets_are_taken_out(folder: Path) -> None:
+    frame = request("diff_assets", base={}, new={"a": SECRETS})
+    [exact] = results(folder, frame)
+    assert exact["patch"] == [{"op": "add", "path": "/a", "value": SECRETS}]
+    (folder / "portbook.toml").write_text("")
+    [redacted] = results(folder, frame)
+    assert redacted["patch"][0]["value"] == {"password": "[redacted]", "card": "[redacted]"}
 
 
 # -- readiness and shutdown

@@ -106,6 +106,27 @@ def test_params_may_be_left_out_and_may_have_more_than_is_known(connection: Conn
     assert connection.ask(without) == connection.ask({**without, "params": {"more": 1}})
 
 
+def test_what_meta_says_of_a_call_is_recorded_and_no_part_of_its_arguments(connection: Connection) -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    meta = {
+        "portbook/session_id": "s-1",
+        "portbook/agent_step": 4,
+        "portbook/attempt": 2,
+        "traceparent": f"00-{trace}-00f067aa0ba902b7-01",
+    }
+    connection.ask(request("get_schema", name="tone"))
+    connection.ask(request("get_schema", name="tone", _meta=meta))
+    plain, told = connection.sink.executions
+    assert (told["session_id"], told["agent_step"], told["attempt"]) == ("s-1", 4, 2)
+    assert told["trace_id"] == trace
+    assert told["input_bytes"] == plain["input_bytes"]
+
+
+@pytest.mark.parametrize("meta", [None, 5, "x", []])
+def test_a_meta_that_is_no_object_is_ignored(meta: Any, connection: Connection) -> None:
+    assert connection.ask(request("get_schema", name="tone", _meta=meta))["result"]["ok"] is True
+
+
 @pytest.mark.covers("004.errors.unsupported")
 @pytest.mark.parametrize("method", ["nope", "echo", "list_schemas ", "LIST_SCHEMAS", "", "__class__"])
 def test_a_method_that_is_no_asset_tool_is_unsupported(
