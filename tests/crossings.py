@@ -108,6 +108,9 @@ class FakeApprovals:
             raise self.refusal
         return "ticket-1"
 
+    async def complete(self, approval_id: str) -> None:
+        self.diary.append(f"{approval_id} done")
+
     def finish(self, approval_id: str, *, is_done: bool) -> None:
         self.diary.append(f"{approval_id} {'done' if is_done else 'failed'}")
 

@@ -170,3 +170,32 @@ def test_no_string_of_a_caller_forges_a_line(injection: dict[str, str], tmp_path
     executions = [json.loads(line) for line in lines]
     if len(value) <= 256:
         assert executions[1]["session_id"] == injection["escaped"][:256] or len(injection["escaped"]) > 256
+
+
+ROTATED = """
+[http.api]
+base_url = "http://127.0.0.1:{port}"
+subscription_key = {{ file = "key" }}
+[http.api.tools.post]
+method = "POST"
+path = "/things"
+effect = "read"
+input = {{ type = "object" }}
+"""
+
+
+@pytest.mark.covers("002.redaction.learnt")
+def test_a_secret_that_a_call_itself_learns_of_does_not_leave_with_its_result(tmp_path: Path) -> None:
+    def call(server: HttpServer) -> bytes:
+        body = b'{"session_id":"s","tool_id":"api.post","args":{}}'
+        return server.request("/execute", body, content_type="application/json").body
+
+    with upstream() as api:
+        (tmp_path / "portbook.toml").write_text(ROTATED.format(port=api.port))
+        (tmp_path / "key").write_text("the-first-key-of-the-api")
+        with http_server(cwd=tmp_path, tools=()) as server:
+            assert b"the-first-key" not in call(server)
+            (tmp_path / "key").write_text("another-key-after-rotation")
+            assert b"after-rotation" not in call(server)
+        sent = [headers["ocp-apim-subscription-key"] for headers in api.headers]
+        assert sent == ["the-first-key-of-the-api", "another-key-after-rotation"]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.chain import GENESIS, Break, Head, Verdict, chained, head_of, verify
+from portbook.chain import GENESIS, Break, Head, Links, Verdict, chained, head_of, verify
 from portbook.records import files_in, lines_of
 from portbook.sinks import ChainedSink
 
@@ -79,6 +79,18 @@ def parsed(path: Path) -> list[Any]:
     return [json.loads(line) for line in lines(path)]
 
 
+def cut(path: Path, records: int) -> None:
+    """Leave so many records of a file."""
+    path.write_bytes(b"".join(lines(path)[:records]))
+
+
+def followed_by(path: Path) -> list[str]:
+    """Return what the first record of a file follows: the day of each file, and the number."""
+    found = Links.read(parsed(path)[0]["prev"])
+    assert found is not None
+    return [f"{head.file[8:10]}#{head.seq}" for head in found.heads]
+
+
 # -- what is written
 
 
@@ -114,6 +126,44 @@ def test_two_runs_at_once_both_hold(log: Log) -> None:
     assert (verdict.broken, verdict.files, verdict.records) == (None, 3, 5)
     assert parsed(second.path)[0]["prev"] == GENESIS
     assert parsed(third.path)[0]["prev"].startswith(f"{first.path.name}#1:")
+
+
+@pytest.mark.covers("002.logging.linked")
+def test_a_file_follows_every_file_that_none_follows_to_its_end(log: Log) -> None:
+    server = log.open(1)
+    server.write(RECORD)
+    assert followed_by(log.run(2, 1)) == ["01#1"]
+    assert followed_by(log.run(3, 1)) == ["02#1"]  # what the second follows is held by it
+    worker = log.open(4)
+    server.write(RECORD)
+    worker.write(RECORD)
+    assert followed_by(worker.path) == ["03#1"]
+    assert followed_by(log.run(5, 1)) == ["01#2", "04#1"]
+    assert followed_by(log.run(6, 1)) == ["05#1"]
+    assert log.verify().broken is None
+
+
+def test_what_only_a_file_that_is_about_to_be_pruned_follows_is_followed_anew(log: Log) -> None:
+    server = log.open(1)
+    server.write(RECORD)
+    assert followed_by(log.run(2, 1, keep=2)) == ["01#1"]
+    log.run(3, 1, keep=2)
+    assert followed_by(log.run(4, 1, keep=2)) == ["01#1", "03#1"]
+    assert [path.name[8:10] for path in files_in(log.folder)] == ["01", "03", "04"]
+    cut(server.path, 0)
+    assert log.broken(2).problem == "missing"
+
+
+def test_a_file_that_is_none_of_ours_is_not_followed(log: Log) -> None:
+    path = log.run(1, 1)
+    for name in ("copy of it.jsonl", "a#b.jsonl"):
+        (path.parent / name).write_bytes(path.read_bytes())
+    (path.parent / "0-planted.jsonl").write_bytes(
+        lines(path)[0].replace(GENESIS.encode(), str(head_of(path.name, lines(path)[0])).encode())
+    )
+    assert followed_by(log.run(2, 1)) == [
+        "01#1"
+    ]  # though another claims to do so, with a hash that is not its
 
 
 def test_a_number_that_is_too_long_for_the_fast_writer_is_written_all_the_same(log: Log) -> None:
@@ -183,15 +233,18 @@ def test_a_record_is_one_write(log: Log, monkeypatch: pytest.MonkeyPatch) -> Non
 # -- what is found
 
 
-def test_a_whole_log_says_its_newest_record(log: Log) -> None:
-    log.run(1, 3)
+def test_a_whole_log_says_the_last_record_of_each_file(log: Log) -> None:
+    first = log.run(1, 3)
     last = log.run(2, 2)
     log.run(3, 0)
-    assert log.verify() == Verdict(3, 5, Head(last.name, 2, parsed(last)[1]["hash"]), False, (), None)
+    heads = (Head(first.name, 3, parsed(first)[2]["hash"]), Head(last.name, 2, parsed(last)[1]["hash"]))
+    assert log.verify() == Verdict(3, 5, heads, False, (), None)
+    assert log.verify().head == heads[1]
 
 
 def test_an_empty_log_is_whole(log: Log) -> None:
-    assert log.verify() == Verdict(0, 0, None, False, (), None)
+    assert log.verify() == Verdict(0, 0, (), False, (), None)
+    assert log.verify().head is None
 
 
 def altered(line: bytes) -> bytes:
@@ -262,6 +315,33 @@ def test_a_last_record_made_anew_is_found_by_the_file_that_follows_it(log: Log) 
     assert (broken.file, broken.line, broken.seq, broken.problem) == (path.name, 3, 3, "altered")
 
 
+@pytest.mark.covers("002.logging.cut")
+@pytest.mark.parametrize("left", [0, 1, 2, 7])
+def test_records_cut_off_a_file_that_went_on_beside_others_are_missed(left: int, log: Log) -> None:
+    server = log.open(1)
+    for _ in range(2):
+        server.write(RECORD)
+    log.run(2, 1)
+    for _ in range(6):
+        server.write(RECORD)
+    log.close(server)
+    log.run(3, 1)
+    cut(server.path, left)
+    broken = log.broken()
+    assert (broken.file, broken.line, broken.problem) == (server.path.name, left + 1, "missing")
+    assert broken.seq == (2 if left < 2 else 8)  # the first of those that others follow
+
+
+def test_a_file_beside_others_that_was_removed_is_missed(log: Log) -> None:
+    server = log.open(1)
+    server.write(RECORD)
+    between, last = log.run(2, 1), log.run(3, 1)
+    server.path.unlink()
+    broken = log.broken()
+    assert (broken.file, broken.problem) == (between.name, "predecessor_lost")
+    assert last.exists()
+
+
 def test_blanks_that_were_tried_on_a_full_disk_are_no_record(log: Log) -> None:
     path = log.run(1, 2)
     with path.open("ab") as file:
@@ -305,8 +385,28 @@ def test_a_file_that_outlives_younger_ones_is_no_break(log: Log) -> None:
     assert (verdict.broken, verdict.is_pruned) == (None, True)
 
 
-@pytest.mark.parametrize("lost", [2, 3])
-def test_a_file_that_was_taken_out_of_the_middle_is_named(lost: int, log: Log) -> None:
+def test_files_that_were_pruned_when_fewer_were_kept_are_no_break(log: Log) -> None:
+    for run in range(1, 6):
+        log.run(run, 1, keep=2)
+    assert log.verify(keep=50).broken is None  # what is left says what had had its time
+    log.run(6, 1, keep=50)
+    verdict = log.verify(keep=50)
+    assert (verdict.broken, verdict.files, verdict.is_pruned) == (None, 3, True)
+    files_in(log.folder)[0].unlink()  # and no more than that
+    assert log.broken(keep=50).problem == "predecessor_lost"
+
+
+def test_files_that_were_pruned_by_a_run_without_records_are_no_break(log: Log) -> None:
+    for run in range(1, 4):
+        log.run(run, 1, keep=3)
+    log.run(4, 0, keep=3)
+    verdict = log.verify(keep=3)
+    assert (verdict.broken, verdict.files, verdict.is_pruned) == (None, 3, True)
+
+
+@pytest.mark.covers("002.logging.removed")
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_file_that_was_removed_before_its_time_is_named(lost: int, log: Log) -> None:
     paths = [log.run(run, 2) for run in (1, 2, 3, 4)]
     paths[lost - 1].unlink()
     broken = log.broken()
@@ -347,9 +447,37 @@ def test_the_file_of_a_noted_record_must_still_be_there(log: Log) -> None:
     assert (broken.file, broken.seq, broken.problem) == (path.name, 1, "predecessor_lost")
 
 
-@pytest.mark.parametrize("text", ["", "a", "a#1", "a#0:" + "0" * 64, "a#1:xyz", "a/b#1:" + "0" * 64])
+HASH = "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize("text", ["", "a", "a#1", f"a#0:{HASH}", "a#1:xyz", f"a/b#1:{HASH}", f"a b#1:{HASH}"])
 def test_what_is_no_head_is_not_read_as_one(text: str) -> None:
     assert Head.read(text) is None
+    assert Links.read(text) is None
+    assert Links.read(f"a#1:{HASH} {text}") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        (GENESIS, Links()),
+        (f"a#1:{HASH}", Links((Head("a", 1, HASH),))),
+        (f"a#1:{HASH} b#20:{HASH}", Links((Head("a", 1, HASH), Head("b", 20, HASH)))),
+        (f"a#1:{HASH} from b", Links((Head("a", 1, HASH),), "b")),
+        (
+            f"from#1:{HASH} from#2:{HASH} from from",
+            Links((Head("from", 1, HASH), Head("from", 2, HASH)), "from"),
+        ),
+    ],
+)
+def test_links_are_read_as_they_are_written(text: str, links: Links) -> None:
+    assert Links.read(text) == links
+    assert str(links) == text
+
+
+@pytest.mark.parametrize("text", [f"{GENESIS} from a", "from a", f"a#1:{HASH} from", f"a#1:{HASH} from b c"])
+def test_what_is_no_link_is_not_read_as_one(text: str) -> None:
+    assert Links.read(text) is None
 
 
 # -- for any record
@@ -372,7 +500,7 @@ def test_no_byte_of_a_log_can_be_changed_unseen(records: list[Any], data: st.Dat
     whole = b"".join(written)
     head = head_of("f", written[-1])
     assert head is not None
-    assert verify({"f": lambda: written}, 1) == Verdict(1, len(records), head, False, (), None)
+    assert verify({"f": lambda: written}, 1) == Verdict(1, len(records), (head,), False, (), None)
     at = data.draw(st.integers(0, len(whole) - 1))
     byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole[at]))
     changed = (whole[:at] + bytes([byte]) + whole[at + 1 :]).splitlines(keepends=True)

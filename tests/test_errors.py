@@ -47,7 +47,7 @@ REST = {
 OPERATORS_STATUSES = {404, 409}
 
 # What may end better another time without anything being changed.
-RETRYABLE = {"FRAME_TOO_SLOW", "RATE_LIMITED", "APPROVAL_REQUIRED", "BUSY", "TIMEOUT"}
+RETRYABLE = {"FRAME_TOO_SLOW", "RATE_LIMITED", "APPROVAL_REQUIRED", "STORE_UNUSABLE", "BUSY", "TIMEOUT"}
 
 every_reason = pytest.mark.parametrize("reason", list(Reason))
 every_code = pytest.mark.parametrize("code", list(CONTRACT))

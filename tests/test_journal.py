@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import json
 import os
 import shutil
@@ -127,6 +128,29 @@ def test_a_record_is_kept_even_if_nobody_reads_standard_error_any_more(
             broken.flush()
         with contextlib.suppress(BrokenPipeError):
             broken.close()
+    assert [without_chain(record) for record in kept.lines("execution")] == [EXECUTION]
+
+
+BEYOND_64_BITS: Any = {**EXECUTION, "arguments": {"n": 2**64}}
+
+
+def test_a_number_that_is_too_long_for_the_fast_writer_reaches_every_copy(
+    kept: Kept, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept.open(to_stderr=True).write(ENVELOPE, BEYOND_64_BITS)
+    assert [without_chain(record) for record in kept.lines("execution")] == [BEYOND_64_BITS]
+    assert kept.lines("envelope_validation") == [ENVELOPE]
+    assert json.loads(capsys.readouterr().err) == BEYOND_64_BITS
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_record_is_kept_even_if_standard_error_was_closed(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr("sys.stderr", closed if is_there else None)
+    kept.open(to_stderr=True).write(ENVELOPE, EXECUTION)
     assert [without_chain(record) for record in kept.lines("execution")] == [EXECUTION]
 
 

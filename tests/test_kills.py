@@ -72,7 +72,11 @@ class World:
 
 
 def frame(number: str, approval: str | None = None) -> bytes:
-    params: dict[str, Any] = {"tool": "mcp.tool:enter", "input": {"number": number}}
+    params: dict[str, Any] = {
+        "tool": "mcp.tool:enter",
+        "input": {"number": number},
+        "context": {"taskId": number},
+    }
     if approval is not None:
         params["_meta"] = {"portbook/approval_id": approval}
     message = {"jsonrpc": "2.0", "id": number, "method": "mcp.tool.invoke", "params": params}
@@ -169,6 +173,10 @@ def test_after_two_hundred_kills_nothing_acknowledged_is_lost_and_nothing_ran_tw
         assert world.answered <= ran.keys(), "something was acknowledged that did not run"
         assert any(number.startswith("asked-") for number in world.answered), "no approval was ever redeemed"
         done = [record for record in stream(world, "execution") if record["status_code"] == 200]
+        kept = {
+            record["taskId"] for record in stream(world, "envelope_validation") if record["status"] == "ok"
+        }
+        assert world.answered <= kept, "an acknowledged record is lost"
         intents = stream(world, "intent")
         # Whatever was acknowledged has a record, and whatever ran at least its intent.
         assert len(world.answered) <= len(done) <= sum(ran.values()) <= len(intents)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.assets.contracts import ASSET_TOOLS
 from portbook.boundary import Boundary
@@ -16,11 +16,12 @@ from portbook.dialects.envelope import Envelope
 from portbook.dialects.official import Official
 from portbook.dialects.rest import Rest
 from portbook.envelope.request import REQUEST
+from portbook.errors import Refused
 from portbook.executors.choosing import Executors
 from portbook.executors.python import PythonExecutor
 from portbook.fetching import CannotFetch, fetch, without_secrets
 from portbook.governance import Governance
-from portbook.governing import governance_of, load_signing_key
+from portbook.governing import doubts_of, governance_of, load_signing_key
 from portbook.journal import Journal
 from portbook.pipeline import Pipeline
 from portbook.ports import Sink
@@ -35,6 +36,9 @@ from portbook.stores.tickets import Approvals
 from portbook.tools.catalog import Catalog
 from portbook.tools.registry import SchemaRegistry
 
+if TYPE_CHECKING:
+    from portbook.executors.http import HttpExecutor
+
 __all__ = ["FETCH_S", "Assembled", "assemble", "official_schemas", "open_journal"]
 
 # An override is fetched before anything is served: long enough for a slow host, short enough to wait for.
@@ -42,6 +46,7 @@ FETCH_S: Final = 10.0
 
 # A gateway that takes longer to answer the door than this is not there, as far as a health check goes.
 _PROBE_S: Final = 2.0
+_PROBE_KEPT_S: Final = 5.0
 
 
 class _ClosableSink(Sink, Protocol):
@@ -64,6 +69,10 @@ class Assembled:
     _keys: Keys
     _validator: SchemaValidator
     _gateways: tuple[str, ...]
+    _clock: Clock
+    _probes: dict[str, tuple[float, Mapping[str, str] | None]] = field(
+        default_factory=dict[str, tuple[float, Mapping[str, str] | None]]
+    )
 
     @property
     def needs_key(self) -> bool:
@@ -81,13 +90,24 @@ class Assembled:
             (tool.spec for tool in self.catalog),
             os.environ,
             is_exposed=self.is_exposed,
-            stored=self._keys.allowed,
+            stored=self._keys.configured,
             secrets=known,
             hash_key=_hash_key(settings, self._store),
             signer=_signer(settings),
         )
         _permit(self.executor, governance)
         self._pipeline.govern(governance)
+
+    def knows(self, key: str | None) -> bool:
+        """Return whether `key` may ask how we are: a caller's, the operator's, none where none is needed."""
+        callers = self._pipeline.governance.callers
+        if callers.is_operator(key):
+            return True
+        try:
+            callers.identify(key)
+        except Refused:
+            return False
+        return True
 
     async def checks(self, deep: bool) -> Mapping[str, str | None]:
         """Return what works (None) and what does not (why), by name; `deep` asks the gateways too."""
@@ -97,8 +117,17 @@ class Assembled:
             "schemas": None,  # every contract was compiled before anything was served, or nothing would be
         }
         if deep and self.executor.http is not None:
-            unreachable = await self.executor.http.unreachable(_PROBE_S)
+            unreachable = await self._unreachable(self.executor.http)
             found |= {f"gateway:{name}": unreachable.get(name) for name in self._gateways}
+        return found
+
+    async def _unreachable(self, http: HttpExecutor) -> Mapping[str, str]:
+        """Return the gateways that cannot be reached; whoever asks often gets what was found a moment ago."""
+        now = self._clock.tick()
+        looked, found = self._probes.get("gateways", (0.0, None))
+        if found is None or now - looked > _PROBE_KEPT_S:
+            found = await http.unreachable(_PROBE_S)
+            self._probes["gateways"] = (now, found)
         return found
 
     async def close(self) -> None:
@@ -139,7 +168,7 @@ def assemble(
         (tool.spec for tool in collected.catalog),
         os.environ,
         is_exposed=is_exposed,
-        stored=keys.allowed,
+        stored=keys.configured,
         secrets=() if executor.http is None else executor.http.secrets(),
         hash_key=_hash_key(settings, store),
         signer=_signer(settings),
@@ -147,6 +176,7 @@ def assemble(
     if governance.callers.is_key_required and not settings.allowed_keys and not keys.allowed():
         warnings.append("a key is required and there is none: make one with `portbook keys create`")
     _permit(executor, governance)
+    warnings.extend(doubts_of(settings, (tool.spec.name for tool in collected.catalog), os.environ))
     schemas, override_warnings = official_schemas(settings)
     warnings.extend(override_warnings)
     validator = SchemaValidator(schemas)
@@ -186,6 +216,7 @@ def assemble(
         _keys=keys,
         _validator=validator,
         _gateways=tuple(gateway.name for gateway in collected.gateways),
+        _clock=clock,
     )
 
 

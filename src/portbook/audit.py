@@ -40,6 +40,8 @@ class Trail:
     is_redacted: bool = False
     has_begun: bool = False
     """Whether something was set going that may have had effects."""
+    operator_said: str | None = None
+    """What an operator decided, where the call is that."""
     started: float = 0.0
     """When it began, by the clock's ticks."""
 
@@ -137,7 +139,7 @@ def _about(call: Call, identity: Identity, trail: Trail, ts: str) -> JSONObject:
 def _decided(call: Call, trail: Trail) -> JSONObject:
     decision, tool = trail.decision, trail.tool
     return {
-        "decision": None if decision is None else decision.action.value,
+        "decision": trail.operator_said if decision is None else decision.action.value,
         "rule": None if decision is None else f"{decision.rule} ({decision.place})",
         "caller": None if trail.caller is None else trail.caller.name,
         "approval_id": trail.approval,

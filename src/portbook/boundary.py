@@ -93,6 +93,11 @@ class Boundary:
         is_foreign = "id" not in message or self._official.recognises(message, Session())
         return self._bare if self._bare.recognises(message) or not is_foreign else None
 
+    def without_secrets(self, text: str) -> str:
+        """Return a text of a person's as it may be kept and shown."""
+        redactor = self._pipeline.governance.redactor
+        return text if redactor is None else redactor.redact_text(text)
+
     def converse(self, arrival: Arrival, emit: Emit) -> Conversation:
         """Return a conversation for a connection, which remembers what was agreed on it."""
         return Conversation(
@@ -119,9 +124,10 @@ class Boundary:
         arrival: Arrival,
         act: Callable[[], Awaitable[JSON]],
         approval: str | None = None,
+        says: str | None = None,
     ) -> Answer:
         """Do what an operator asks for, and record it; without the operator's key nothing is done."""
-        crossing = await self._pipeline.run(self._rest.decision(method, arrival, act, approval))
+        crossing = await self._pipeline.run(self._rest.decision(method, arrival, act, approval, says))
         if isinstance(crossing.outcome, Done):
             return _reply(crossing, crossing.outcome.wire, 200)
         return self._written(crossing)

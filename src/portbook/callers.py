@@ -41,10 +41,13 @@ class Callers:
         allowed: Iterable[AllowedKey] = (),
         *,
         required: bool = False,
-        stored: Callable[[], tuple[AllowedKey, ...]] = tuple,
+        stored: Callable[[], tuple[AllowedKey, ...] | None] = lambda: None,
         operator_key: str | None = None,
     ) -> None:
-        """Accept the `allowed` keys and those that `stored` returns, which may change at any time."""
+        """Accept the `allowed` keys and those that `stored` returns, which may change at any time.
+
+        Where no key was ever stored it returns None; where all were revoked, none of them.
+        """
         self._allowed = tuple(allowed)
         self._stored = stored
         self._required = required
@@ -60,7 +63,7 @@ class Callers:
 
         1. No key, and none required: anonymous.
         2. The operator's key: refused, for it decides on calls and makes none.
-        3. No keys configured, and none required: whatever was presented is not looked at.
+        3. No key was ever configured, and none is required: whatever was presented is not looked at.
         4. A configured key: its owner.
 
         Raises `Refused` in every other case: a wrong key is never the same as no key.
@@ -72,8 +75,9 @@ class Callers:
         digest = digest_of_key(key)
         if self.is_operator(key):
             raise Refused(Reason.UNAUTHORIZED)
-        allowed = (*self._allowed, *self._stored())
-        if not allowed and not self._required:
+        stored = self._stored()
+        allowed = (*self._allowed, *(stored or ()))
+        if not allowed and stored is None and not self._required:
             return ANONYMOUS
         owner = None
         for each in allowed:  # all of them, so that timing does not tell which came close

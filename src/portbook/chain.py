@@ -1,11 +1,13 @@
 """The chain through a stream of records: each is numbered and holds the hash of the one before. Pure: no I/O.
 
 A line is `{"seq":…,"prev":…,…,"hash":…}`. Its hash is the sha256 of its bytes without that last member.
-`prev` is the hash of the line before; in the first line of a file it names the record that was the stream's
-last when the file was begun, as `<file>#<seq>:<hash>`, or is 64 zeros where there was none.
+`prev` is the hash of the line before; in the first line of a file it names the last record of every other
+file that no third one followed so far when this one was begun, as `<file>#<seq>:<hash>`, parted by spaces, or
+is 64 zeros where there was none. ` from <file>` behind them says that what was older had had its time.
 
-What was altered, taken out or put elsewhere is found. What is not: records cut off at the end of the newest
-file, and a chain made anew from some record to its end. Against both, keep the newest hash somewhere else.
+What was altered, taken out or put elsewhere is found. What is not: records that were cut off at the end of a
+file before another one followed them, and a chain made anew from some record to its end. Against both, keep
+the last hash of each file somewhere else.
 """
 
 from __future__ import annotations
@@ -21,14 +23,28 @@ import orjson
 from portbook.canonical import json_bytes
 from portbook.model import JSONObject
 
-__all__ = ["GENESIS", "Break", "Head", "Problem", "Verdict", "chained", "head_of", "line_of", "verify"]
+__all__ = [
+    "GENESIS",
+    "Break",
+    "Head",
+    "Links",
+    "Problem",
+    "Verdict",
+    "chained",
+    "head_of",
+    "line_of",
+    "links_of",
+    "verify",
+]
 
 GENESIS: Final = "0" * 64
 
 Problem: TypeAlias = Literal["not_json", "altered", "missing", "out_of_order", "predecessor_lost"]
 
 _HASH_MEMBER: Final = re.compile(rb',"hash":"([0-9a-f]{64})"\}\Z')
-_LINK: Final = re.compile(r"(?P<file>[^#/]+)#(?P<seq>[1-9][0-9]{0,18}):(?P<hash>[0-9a-f]{64})")
+_NAME: Final = r"[^#/ ]+"
+_HEAD: Final = re.compile(rf"(?P<file>{_NAME})#(?P<seq>[1-9][0-9]{{0,18}}):(?P<hash>[0-9a-f]{{64}})")
+_FROM: Final = re.compile(rf"(?P<heads>.+) from (?P<oldest>{_NAME})")
 
 
 class Head(NamedTuple):
@@ -44,8 +60,32 @@ class Head(NamedTuple):
     @classmethod
     def read(cls, text: str) -> Head | None:
         """Return the head that `text` spells; None if it spells none."""
-        match = _LINK.fullmatch(text)
+        match = _HEAD.fullmatch(text)
         return None if match is None else cls(match["file"], int(match["seq"]), match["hash"])
+
+
+class Links(NamedTuple):
+    """What the first record of a file says of the others."""
+
+    heads: tuple[Head, ...] = ()
+    """The records that it follows."""
+    oldest: str | None = None
+    """The oldest file that was to be kept when this one was begun; None if there was none to prune."""
+
+    def __str__(self) -> str:
+        if not self.heads:
+            return GENESIS
+        return " ".join(map(str, self.heads)) + (f" from {self.oldest}" if self.oldest else "")
+
+    @classmethod
+    def read(cls, text: str) -> Links | None:
+        """Return the links that `text` spells; None if it spells none."""
+        if text == GENESIS:
+            return cls()
+        pruned = _FROM.fullmatch(text)
+        heads = [Head.read(word) for word in (pruned["heads"] if pruned else text).split(" ")]
+        found = tuple(head for head in heads if head is not None)
+        return cls(found, pruned["oldest"] if pruned else None) if len(found) == len(heads) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +107,18 @@ class Verdict:
     files: int
     records: int
     """How many were found good, up to the first that is not."""
-    head: Head | None
-    """The last of them in the newest file that has any: what to keep elsewhere."""
+    heads: tuple[Head, ...]
+    """The last of them in each file that has any, the oldest file first: what to keep elsewhere."""
     is_pruned: bool
     """Whether older files were there once; they go by age, and the chain starts behind them."""
     cut: tuple[str, ...]
     """Files that end in the middle of a record: their process was killed before it had written it."""
     broken: Break | None
+
+    @property
+    def head(self) -> Head | None:
+        """The last record of the newest file that has any."""
+        return self.heads[-1] if self.heads else None
 
 
 class _Line(NamedTuple):
@@ -99,9 +144,15 @@ def chained(record: JSONObject, seq: int, prev: str) -> tuple[bytes, str]:
 
 
 def head_of(file: str, line: bytes) -> Head | None:
-    """Return the place and the hash of a record; None for a line that is none."""
-    read = _read(line)
+    """Return the place and the hash of a record; None for a line that is none, or not as it was written."""
+    read = _as_written(line)
     return None if read is None else Head(file, read.seq, read.hash)
+
+
+def links_of(line: bytes) -> Links:
+    """Return what the first line of a file says of the others; nothing, if it is not as it was written."""
+    read = _as_written(line)
+    return (Links.read(read.prev) if read else None) or Links()
 
 
 def verify(
@@ -111,15 +162,17 @@ def verify(
 
     `noted` are records that somebody wrote down when they were the newest: they must be there still.
 
-    A file that others follow and that is not there was pruned if no older one is left, or if at least `keep`
-    newer ones are: a file that is still written to stays when others of its age go.
+    A file that others follow and that is not there was pruned if at least `keep` newer ones are there, or if
+    one that is there says so: more may be kept now than were then.
     """
     names = sorted(files)
+    links = {name: links_of(next(iter(files[name]()), b"")) for name in names}
     wanted: dict[str, list[_Wanted]] = {}
-    for each in _wanted(files, noted):
+    for each in _wanted(links, noted):
         wanted.setdefault(each.link.file, []).append(each)
     gone = {name for name in wanted if name not in files}
-    pruned = {name for name in gone if _may_be_pruned(name, names, keep)}
+    oldest = max((each.oldest or "" for each in links.values()), default="")
+    pruned = {name for name in gone if name < oldest or sum(other > name for other in names) >= keep}
     lost = {each.place: _lost(each) for name in sorted(gone - pruned) for each in wanted[name]}
     walks: list[_Walk] = []
     broken: Break | None = None
@@ -130,7 +183,7 @@ def verify(
     return Verdict(
         files=len(names),
         records=sum(walk.records for walk in walks),
-        head=next((walk.head for walk in reversed(walks) if walk.head), None),
+        heads=tuple(walk.head for walk in walks if walk.head),
         is_pruned=bool(pruned),
         cut=tuple(walk.name for walk in walks if walk.is_cut),
         broken=broken or lost.get(_NOTED),
@@ -150,11 +203,10 @@ class _Wanted(NamedTuple):
     """The file that follows it, or `_NOTED`."""
 
 
-def _wanted(files: Mapping[str, Callable[[], Iterable[bytes]]], noted: Iterable[Head]) -> Iterator[_Wanted]:
-    for name in sorted(files):
-        first = _read(next(iter(files[name]()), b""))
-        if first is not None and (link := Head.read(first.prev)):
-            yield _Wanted(link, f"{name} follows it", name)
+def _wanted(links: Mapping[str, Links], noted: Iterable[Head]) -> Iterator[_Wanted]:
+    for name, (heads, _) in links.items():
+        for head in heads:
+            yield _Wanted(head, f"{name} follows it", name)
     for head in noted:
         yield _Wanted(head, "it was noted", _NOTED)
 
@@ -204,7 +256,7 @@ class _Walk:
             return self._break(
                 None, "not_json", "is not a whole record: one line of JSON with seq, prev and hash"
             )
-        if hashlib.sha256(_body(line)).hexdigest() != read.hash:
+        if _digest(line) != read.hash:
             return self._break(read.seq, "altered", "does not have the content that its hash was made of")
         expected = 1 if self.head is None else self.head.seq + 1
         if read.seq > expected:
@@ -234,7 +286,7 @@ class _Walk:
     def _follows(self, prev: str) -> bool:
         if self.head is not None:
             return prev == self.head.hash
-        return prev == GENESIS or _LINK.fullmatch(prev) is not None
+        return Links.read(prev) is not None
 
     def _break(self, seq: int | None, problem: Problem, sentence: str) -> Break:
         return Break(self.name, self._line, seq, problem, sentence)
@@ -255,11 +307,11 @@ def _read(line: bytes) -> _Line | None:
     return _Line(seq, prev, member[1].decode())
 
 
-def _body(line: bytes) -> bytes:
-    """Return a record's line as it was when its hash was made."""
-    return _HASH_MEMBER.sub(b"}", line[:-1])
+def _as_written(line: bytes) -> _Line | None:
+    read = _read(line)
+    return read if read and _digest(line) == read.hash else None
 
 
-def _may_be_pruned(name: str, names: list[str], keep: int) -> bool:
-    is_oldest = not any(other < name for other in names)
-    return is_oldest or sum(other > name for other in names) >= keep
+def _digest(line: bytes) -> str:
+    """Return the hash of a record's line as it was before it had one."""
+    return hashlib.sha256(_HASH_MEMBER.sub(b"}", line[:-1])).hexdigest()

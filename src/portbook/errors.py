@@ -137,6 +137,7 @@ class Reason(StrEnum):
     APPROVAL_REFUSED = "APPROVAL_REFUSED"
     APPROVAL_UNKNOWN = "APPROVAL_UNKNOWN"
     APPROVAL_SETTLED = "APPROVAL_SETTLED"
+    STORE_UNUSABLE = "STORE_UNUSABLE"
     BUSY = "BUSY"
     TIMEOUT = "TIMEOUT"
     UPSTREAM_ERROR = "UPSTREAM_ERROR"
@@ -281,6 +282,11 @@ REASONS: dict[Reason, Row] = {
         Stage.APPROVE, "This approval can no longer be decided so. Look at what became of it.",
         "INVALID_INPUT", "APPROVAL_SETTLED", -31409, "Conflict", "", 409, 2,
         "INVALID_INPUT", "unsupported", "approval_settled",
+    ),
+    Reason.STORE_UNUSABLE: Row(
+        Stage.APPROVE, "Approvals and keys cannot be read or written now. Nothing ran; try again later.",
+        "INTERNAL_ERROR", "STORE_UNUSABLE", -31503, "Store unusable", "2024-11-05", 503, 1,
+        "INTERNAL_ERROR", "backend_error", "store_unusable", True,
     ),
     Reason.BUSY: Row(
         Stage.EXECUTE, "Every worker is taken by a call that does not end. Try again later.",

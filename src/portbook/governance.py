@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Literal
 
 from portbook.callers import Callers
 from portbook.envelope.calls import Enclosing
-from portbook.model import JSONObject
 from portbook.policy import Policy
 from portbook.rates import Rates
 from portbook.redaction import Redactor
@@ -33,7 +32,3 @@ class Governance:
     """Whether execution records hold the arguments, redacted."""
     timeout_ms: int = 30_000
     """The deadline of a tool that has none of its own."""
-
-    def shown(self, arguments: JSONObject) -> JSONObject:
-        """Return a call's arguments as people may see them."""
-        return arguments if self.redactor is None else cast("JSONObject", self.redactor.redact(arguments)[0])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from portbook.callers import AllowedKey, Callers
 from portbook.envelope.calls import Enclosing
 from portbook.governance import Governance
+from portbook.patterns import matches
 from portbook.policy import BadPolicy, Limits, Policy, read_policy
 from portbook.provenance.signing import BadKey, Signer, SigningKey
 from portbook.rates import Rates
@@ -15,10 +17,19 @@ from portbook.redaction import BadRedaction, Redactor
 from portbook.settings import Settings
 from portbook.tools.spec import ToolSpec
 
-__all__ = ["OPERATOR_KEY", "base_urls_of", "governance_of", "load_signing_key", "policy_of", "redactor_of"]
+__all__ = [
+    "OPERATOR_KEY",
+    "base_urls_of",
+    "doubts_of",
+    "governance_of",
+    "load_signing_key",
+    "policy_of",
+    "redactor_of",
+]
 
 # The variable with the key of whoever decides on approvals.
 OPERATOR_KEY = "PORTBOOK_OPERATOR_KEY"
+_MIN_OPERATOR_KEY = 16
 
 
 def governance_of(
@@ -27,7 +38,7 @@ def governance_of(
     environ: Mapping[str, str],
     *,
     is_exposed: bool,
-    stored: Callable[[], tuple[AllowedKey, ...]] = tuple,
+    stored: Callable[[], tuple[AllowedKey, ...] | None] = lambda: None,
     secrets: Iterable[str] = (),
     hash_key: bytes = b"",
     signer: Signer | None = None,
@@ -79,6 +90,28 @@ def policy_of(settings: Settings, base_urls: Iterable[str]) -> Policy:
         )
     except BadPolicy as error:
         raise settings.complain(error.path, str(error)) from None
+
+
+def doubts_of(settings: Settings, names: Iterable[str], environ: Mapping[str, str]) -> list[str]:
+    """Return what an operator may not have meant: rules that match no tool, secrets that are not there."""
+    served = sorted(names)
+    doubts: list[str] = []
+    for number, table in enumerate(settings.policy_rules):
+        patterns = table.get("tools", ["*"])
+        if not any(matches(patterns, name) for name in served):
+            near = difflib.get_close_matches(str(patterns[0]), served, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            place = settings.place_of("policy", "rules", number)
+            doubts.append(f"{place}: rule {table['name']!r} matches no tool that is served{hint}")
+    for name in settings.secret_variables:
+        if not environ.get(name):
+            place = settings.place_of("redaction", "secrets")
+            doubts.append(f"{place}: the environment variable {name} is not set; its value is not taken out")
+    if 0 < len(environ.get(OPERATOR_KEY, "")) < _MIN_OPERATOR_KEY:
+        doubts.append(
+            f"{OPERATOR_KEY} is short enough to be guessed; use {_MIN_OPERATOR_KEY} characters or more"
+        )
+    return doubts
 
 
 def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> Redactor | None:

@@ -13,8 +13,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-import orjson
-
+from portbook.chain import line_of
 from portbook.model import JSONObject
 from portbook.sinks import ENVELOPE_STREAM, ChainedSink, JsonlSink
 
@@ -82,9 +81,7 @@ class Journal:
         self._execution.write(execution)
         self._envelope.write(envelope)
         if self._to_stderr:
-            line = orjson.dumps(execution, option=orjson.OPT_APPEND_NEWLINE)
-            with contextlib.suppress(OSError):  # nobody reads this copy any more: the record itself is kept
-                sys.stderr.write(line.decode())
+            _copy_to_stderr(execution)
 
     def close(self) -> None:
         """Close the files. Nothing is held back that would have to be flushed."""
@@ -92,3 +89,11 @@ class Journal:
         self._execution.close()
         if self._intents is not None:
             self._intents.close()
+
+
+def _copy_to_stderr(execution: JSONObject) -> None:
+    """Write a record that is already kept; whatever becomes of this copy, the call goes on."""
+    if sys.stderr is None:  # it was closed when the process began
+        return
+    with contextlib.suppress(OSError, ValueError):  # nobody reads it any more, or it was closed since
+        sys.stderr.write(f"{line_of(execution).decode()}\n")

@@ -100,6 +100,8 @@ class Call(NamedTuple):
     """Set where the question is about the boundary itself: nothing is resolved, this answers."""
     act: Callable[[], Awaitable[JSON]] | None = None
     """Set where an operator decides on something: it needs the operator's key, and this does it."""
+    operator_says: str | None = None
+    """What the operator decides, for the record."""
     seal: Callable[[Any, bytes, JSONObject | None], bytes] | None = None
     """Puts a checked result (its bytes, its envelope) into the wire contract's form, or finds that it does
     not fit."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from portbook.approvals import Ask
 from portbook.audit import Trail
@@ -26,7 +26,7 @@ from portbook.envelope.calls import Known
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.faults import place_of
 from portbook.governance import Governance
-from portbook.model import JSON, Call, Caller, Done, JSONObject, Outcome, Run
+from portbook.model import JSON, Call, Caller, Done, JSONObject, Outcome, Report, Run
 from portbook.passage import Passage
 from portbook.patterns import matches
 from portbook.policy import Action, Decision, Subject, decide
@@ -71,6 +71,7 @@ class Pipeline:
         self._approvals = approvals
         self._clock = clock
         self._ids = ids
+        self._warn = warn
         self._recorder = Recorder(sink, clock, warn, deterministic=ids.deterministic)
 
     @property
@@ -94,12 +95,12 @@ class Pipeline:
     async def run(self, call: Call) -> Crossing:
         """Bring `call` to its end, whatever that is, and record it."""
         trail = Trail(started=self._clock.tick())
-        passage = Passage(call, self._governance, self._name(call), trail)
+        passage = Passage(call, self._governance, self._name(call), trail, self._redactor)
         outcome: Outcome | None = None
         try:
             outcome = await self._cross(passage)
         except Ending as ending:
-            outcome = _as_outcome(ending, passage.governance.redactor)
+            outcome = _as_outcome(ending, passage.redactor)
             if isinstance(outcome, Failed):
                 outcome.envelope = self._enclosed(passage, outcome)
         except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded, then answered
@@ -117,7 +118,7 @@ class Pipeline:
         self._recorder.require(governance)
         if call.act is not None:
             return await self._operate(passage, call.act)
-        trail.caller = caller = governance.callers.identify(call.arrival.key)
+        trail.caller = caller = self._identify(call, governance)
         if call.handler is not None:
             result = call.handler(caller)
             return _sealed(call, result, _bytes_of(result))
@@ -128,9 +129,10 @@ class Pipeline:
             raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
         if decision.action is Action.ALLOW:
             return await self._perform(passage, tool)
-        ask = _ask(passage, tool, decision, caller)
-        trail.approval = ticket = await self._approvals.admit(ask, call.approval, call.wait_ms)
+        _require_runnable(tool, call)
+        trail.approval = ticket = await self._approve(passage, _ask(passage, tool, decision, caller))
         try:
+            self._require_unchanged(passage, tool, ticket)
             done = await self._perform(passage, tool)
         except Refused:  # it never ran: what was approved may still be done
             self._approvals.give_back(ticket)
@@ -138,8 +140,43 @@ class Pipeline:
         except BaseException:
             self._approvals.finish(ticket, is_done=False)
             raise
-        self._approvals.finish(ticket, is_done=True)
+        await self._approvals.complete(ticket)
         return done
+
+    def _identify(self, call: Call, governance: Governance) -> Caller:
+        try:
+            return governance.callers.identify(call.arrival.key)
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: OSError) -> Refused:
+        """Return the refusal of a call that needs the store, where that cannot be used; and say so."""
+        self._warn(f"calls are refused that need the store: {error}")
+        return Refused(Reason.STORE_UNUSABLE, note=place_of(error))
+
+    async def _approve(self, passage: Passage, ask: Ask) -> str:
+        """Return the ticket under which the call may run, once a person has said yes to it."""
+        call, trail = passage.call, passage.trail
+        try:
+            return await self._approvals.admit(ask, call.approval, call.wait_ms)
+        except Refused as refused:  # the record says of which ticket, and why
+            named = refused.details.get("approval_id")
+            trail.approval = named if isinstance(named, str) else None
+            refused.note = refused.note or cast("str | None", refused.details.get("why"))
+            raise
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def _require_unchanged(self, passage: Passage, tool: Tool, ticket: str) -> None:
+        """Let a call run that may have waited long, if its key and the policy are still what they were.
+
+        Raises `Refused` where they are not.
+        """
+        governance = self._governance
+        caller = self._identify(passage.call, governance)
+        is_same = governance.policy.digest == passage.governance.policy.digest
+        if not is_same or not matches(caller.tools, tool.spec.name):
+            raise Refused(Reason.APPROVAL_REFUSED, details={"approval_id": ticket, "why": "policy"})
 
     async def _operate(self, passage: Passage, act: Callable[[], Awaitable[JSON]]) -> Done:
         """Do what an operator asks for."""
@@ -148,6 +185,7 @@ class Pipeline:
         trail.has_begun = True
         result = await act()
         trail.approval = call.approval  # only now: what is not there is not named in a record
+        trail.operator_said = call.operator_says
         return _sealed(call, result, _bytes_of(result))
 
     async def _perform(self, passage: Passage, tool: Tool) -> Done:
@@ -184,10 +222,15 @@ class Pipeline:
             passage.identity,
             passage.session,
             call.context.correlation,
-            call.report,
+            _without_secrets(call.report, passage),
         )
         try:
             return await self._executor.execute(tool, call.arguments, run)
+        except Refused as refused:
+            if refused.reason is not Reason.POLICY_VIOLATION:
+                raise
+            passage.trail.decision = denied = governance.policy.denied_where_dialled()
+            raise Refused(refused.reason, note=refused.note, details={"rule": denied.rule}) from None
         except Ending:
             raise
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
@@ -206,6 +249,9 @@ class Pipeline:
 
     def _duration_ms(self, trail: Trail) -> float:
         return round((self._clock.tick() - trail.started) * 1000, 3)
+
+    def _redactor(self) -> Redactor | None:
+        return self._governance.redactor
 
     def _name(self, call: Call) -> Identity:
         canonical = b""
@@ -238,21 +284,45 @@ def _subject(passage: Passage, tool: Tool, caller: Caller) -> Subject:
     )
 
 
+def _require_runnable(tool: Tool, call: Call) -> None:
+    """Raise `Refused` where a tool could not run with arguments that its schema allows all the same.
+
+    Asked before a person is; where nobody is, the tool itself finds out.
+    """
+    refusal = None if tool.spec.refuse is None else tool.spec.refuse(call.arguments)
+    if refusal is not None:
+        raise refusal
+
+
 def _ask(passage: Passage, tool: Tool, decision: Decision, caller: Caller) -> Ask:
-    governance, session = passage.governance, passage.session
-    if governance.redactor is not None and session is not None:
-        session = governance.redactor.redact_text(session)
+    redactor, session = passage.redactor, passage.session
+    if redactor is not None and session is not None:
+        session = redactor.redact_text(session)
     return Ask(
         tool=tool.spec.name,
         arguments=passage.call.arguments,
-        shown=governance.shown(passage.call.arguments),
+        shown=passage.shown(),
         tool_digest=tool.digest,
-        policy_digest=governance.policy.digest,
+        policy_digest=passage.governance.policy.digest,
         caller=caller.name,
         session=session,
         rule=decision.rule,
         place=decision.place,
     )
+
+
+def _without_secrets(report: Report | None, passage: Passage) -> Report | None:
+    """Return what a tool tells its progress to: what it says on the way is as secret as its result."""
+    if report is None:
+        return None
+
+    def told(progress: float, total: float | None, message: str | None) -> None:
+        redactor = passage.redactor
+        if message is not None and redactor is not None:
+            message = redactor.redact_text(message)
+        report(progress, total, message)
+
+    return told
 
 
 def _bytes_of(result: Any) -> bytes:
@@ -264,7 +334,7 @@ def _bytes_of(result: Any) -> bytes:
 
 def _checked(result: Any, tool: Tool, passage: Passage) -> tuple[JSON, bytes]:
     """Check a result by its tool's schema and take secrets out of it; return it, and its bytes."""
-    body, redactor, trail = _bytes_of(result), passage.governance.redactor, passage.trail
+    body, redactor, trail = _bytes_of(result), passage.redactor, passage.trail
     if not tool.output.allows(result):
         raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
     if redactor is not None and redactor.might_touch(body):

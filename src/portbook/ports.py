@@ -32,6 +32,10 @@ class Approvals(Protocol):
         """
         ...
 
+    async def complete(self, approval_id: str) -> None:
+        """Note that the call which took the ticket has ended well; from then on a kill does not lose that."""
+        ...
+
     def finish(self, approval_id: str, *, is_done: bool) -> None:
         """Note that the call which took the ticket has ended. Never waits."""
         ...

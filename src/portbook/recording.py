@@ -42,12 +42,18 @@ class Recorder:
                 self._sink.look()
                 return
         except OSError as error:
-            self._note_failure(error, governance)
+            lost: OSError | None = error
+        else:
+            lost = None
         try:
             self._sink.mend()
         except OSError as error:
+            self._note_failure(error, governance)
             if governance.on_audit_failure == "refuse":
-                raise Refused(Reason.NOT_RECORDED, note=place_of(error)) from None
+                raise _not_recorded(error) from None
+        else:
+            if lost is not None:
+                self._warn(f"records are written to a new file: {lost}")
 
     def intend(self, passage: Passage) -> None:
         """Write down that a call with effects is about to run.
@@ -56,12 +62,14 @@ class Recorder:
         """
         noted = _without_secrets(passage)
         intent = intent_view(noted, passage.identity, passage.trail, ts=self._clock.now())
+        if passage.governance.records_arguments:
+            intent["arguments"] = passage.shown()
         try:
             self._sink.intend(intent)
         except Exception as error:  # noqa: BLE001 - whatever keeps it from being written keeps it from running
             self._note_failure(error, passage.governance)
             if passage.governance.on_audit_failure == "refuse":
-                raise Refused(Reason.NOT_RECORDED, note=place_of(error)) from None
+                raise _not_recorded(error) from None
 
     def record(self, passage: Passage, outcome: Outcome, duration_ms: float) -> Outcome:
         """Write down how a call ended; return how it is to be answered."""
@@ -72,7 +80,7 @@ class Recorder:
         )
         execution = execution_view(call, outcome, identity, trail, ts=ts, latency_ms=duration_ms)
         if governance.records_arguments and trail.tool is not None:
-            execution["arguments"] = governance.shown(call.arguments)
+            execution["arguments"] = passage.shown()
         try:
             self._sink.write(envelope, execution)
         except Exception as error:  # noqa: BLE001 - a record that cannot be kept is an ending like any other
@@ -91,6 +99,10 @@ class Recorder:
         self.is_recording = False
 
 
+def _not_recorded(error: Exception) -> Refused:
+    return Refused(Reason.NOT_RECORDED, note=place_of(error), is_retryable=True)  # nothing ran
+
+
 def _without_secrets(passage: Passage) -> Call:
-    redactor = passage.governance.redactor
+    redactor = passage.redactor
     return passage.call if redactor is None else without_secrets(passage.call, passage.trail, redactor)

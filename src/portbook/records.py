@@ -31,8 +31,9 @@ __all__ = [
     "without_outcome",
 ]
 
-# Read from the end of a file at once.
-_BLOCK: Final = 65_536
+# Read from the end of a file at first, and at most at once: who wants the last line alone has it quickly.
+_BLOCK: Final = 4_096
+_MAX_BLOCK: Final = 1 << 20
 
 
 class Located(NamedTuple):
@@ -73,13 +74,15 @@ def lines_from_end(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         at = file.seek(0, os.SEEK_END)
         rest = b""
+        block = _BLOCK
         while at > 0:
-            start = max(0, at - _BLOCK)
+            start = max(0, at - block)
             file.seek(start)
             first, *lines = (file.read(at - start) + rest).split(b"\n")
             for line in reversed([first, *lines][:-1] if start == 0 else lines[:-1]):
                 yield line + b"\n"
             at, rest = start, first + b"\n" if lines else first
+            block = min(block * 2, _MAX_BLOCK)
 
 
 def record_of(line: bytes) -> JSONObject | None:

@@ -2,7 +2,7 @@
 
 A record is one `write(2)` to a file opened for appending, made before the answer leaves: a killed process
 loses nothing that it acknowledged. A chained stream's records are numbered, and each holds the hash of the
-one before it.
+one before it; the first of a file names the last ones of the files beside it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import contextlib
 import errno
 import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from portbook.chain import GENESIS, Head, chained, head_of, line_of
+from portbook.chain import Head, Links, chained, head_of, line_of, links_of
 from portbook.model import JSONObject
-from portbook.records import files_in, lines_from_end, stream_folder
+from portbook.records import files_in, lines_from_end, lines_of, stream_folder
 
 __all__ = ["ENVELOPE_STREAM", "ChainedSink", "JsonlSink", "MemorySink", "NoSink"]
 
@@ -39,7 +40,7 @@ class JsonlSink:
         self.path = folder / f"{started.replace(':', '-')}.{run}.jsonl"
         self._stream = stream
         self._file = self._open()
-        _prune(folder, keep)
+        self._oldest = _prune(folder, keep)
 
     def _open(self) -> int:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,14 +108,14 @@ class ChainedSink(JsonlSink):
     """Appends records to a file of the same kind, each with its number, the hash before it, and its own."""
 
     def __init__(self, log_dir: Path, stream: str, *, started: str, run: str, keep: int) -> None:
-        """Open this run's file; its first record will follow the one that is the stream's last now.
+        """Open this run's file; its first record will follow all that no other file follows now.
 
         Raises `OSError` where the folder cannot be written.
         """
-        before = _newest_head(stream_folder(log_dir, stream))  # looked for before old files are pruned
+        before = _loose_heads(stream_folder(log_dir, stream), keep)  # looked for before old files are pruned
         super().__init__(log_dir, stream, started=started, run=run, keep=keep)
         self._seq = 0
-        self._prev = GENESIS if before is None else str(before)
+        self._prev = str(Links(before, self._oldest))
 
     def mend(self) -> None:
         """Make ready to write again after a failure; a file that was removed is begun anew, and says so.
@@ -124,7 +125,7 @@ class ChainedSink(JsonlSink):
         is_removed = self._is_removed()
         super().mend()
         if is_removed and self._seq:
-            self._prev = str(Head(self.path.name, self._seq, self._prev))
+            self._prev = str(Links((Head(self.path.name, self._seq, self._prev),)))
             self._seq = 0
 
     def write(self, record: JSONObject) -> None:
@@ -193,19 +194,32 @@ def _link_latest(path: Path, name: str) -> None:
     draft.replace(path.with_name(name))
 
 
-def _prune(folder: Path, keep: int) -> None:
+def _prune(folder: Path, keep: int) -> str | None:
+    """Remove all but the newest `keep` files; return the oldest of these, if there were more."""
     files = files_in(folder)
-    for path in files[: max(len(files) - keep, 0)]:
+    for path in files[:-keep]:
         with contextlib.suppress(OSError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while a running process writes to it
             path.unlink()
+    return files[-keep].name if len(files) > keep else None
 
 
-def _newest_head(folder: Path) -> Head | None:
-    """Return the last record of the newest file that has one."""
-    for path in reversed(files_in(folder)):
+def _loose_heads(folder: Path, keep: int) -> tuple[Head, ...]:
+    """Return the last record of each file, but for those that a file which is to stay follows already."""
+    heads: list[Head] = []
+    followed: set[Head] = set()
+    files = files_in(folder)
+    for number, path in enumerate(files):
         with contextlib.suppress(OSError):  # another process prunes at the same time
-            for line in lines_from_end(path):
-                if head := head_of(path.name, line):
-                    return head
-    return None
+            heads += _last(path)
+            if len(files) - number < keep:  # it will not be pruned when the new one has come
+                followed.update(links_of(next(lines_of(path), b"")).heads)
+    return tuple(head for head in heads if head not in followed)
+
+
+def _last(path: Path) -> Iterator[Head]:
+    for line in lines_from_end(path):
+        head = head_of(path.name, line)
+        if head and Head.read(str(head)):  # a name that is none of ours may be none that can be linked to
+            yield head
+            return

@@ -39,6 +39,7 @@ class Log:
     def __init__(self, log_dir: Path) -> None:
         self.log_dir = log_dir
         self._opened: list[JsonlSink] = []
+        self.executions: list[ChainedSink] = []
         self._day = 0
 
     def new_run(self) -> None:
@@ -47,6 +48,7 @@ class Log:
         self.execution = ChainedSink(self.log_dir, "execution", **names)
         self.intent = ChainedSink(self.log_dir, "intent", **names)
         self.envelope = JsonlSink(self.log_dir, "envelope_validation", **names)
+        self.executions.append(self.execution)
         self._opened += [self.execution, self.intent, self.envelope]
 
     def write(self, *numbers: int, **members: Any) -> None:
@@ -100,7 +102,8 @@ def test_verify_says_whole_and_names_the_newest_record(log: Log) -> None:
     execution, intent = found["streams"]
     assert execution["records"] == 2
     assert execution["head"].startswith(f"execution/{log.execution.path.name}#2:")
-    assert (intent["stream"], intent["records"], intent["head"]) == ("intent", 0, None)
+    assert execution["heads"] == [execution["head"]]
+    assert (intent["stream"], intent["records"], intent["head"], intent["heads"]) == ("intent", 0, None, [])
     assert log.audit("verify", "--head", execution["head"]).answers[0]["whole"] is True
 
 
@@ -132,6 +135,40 @@ def test_verify_finds_a_noted_record_gone(log: Log) -> None:
     path.write_bytes(path.read_bytes().partition(b"\n")[0] + b"\n")
     log.audit("verify")
     log.audit("verify", "--head", head, code=1)
+
+
+@pytest.mark.parametrize("run", [0, 1])
+def test_verify_names_a_record_of_each_file_to_be_noted(run: int, log: Log) -> None:
+    paths = [log.execution.path]
+    log.new_run()
+    paths.append(log.execution.path)
+    for sink in log.executions:
+        for number in (1, 2):
+            sink.write(record(number))
+    heads = log.audit("verify").answers[0]["streams"][0]["heads"]
+    assert [head.partition("#2:")[0] for head in heads] == [f"execution/{path.name}" for path in paths]
+    paths[run].write_bytes(paths[run].read_bytes().partition(b"\n")[0] + b"\n")
+    log.audit("verify")  # they were written side by side: neither follows the other
+    found = log.audit("verify", *(f"--head={head}" for head in heads), code=1).answers[0]
+    assert found["streams"][0]["broken"]["file"] == paths[run].name
+
+
+def test_verify_misses_records_of_a_run_beside_others(log: Log) -> None:
+    server = log.execution
+    log.write(1, 2)
+    log.new_run()
+    log.write(3)
+    for number in (4, 5):
+        server.write(record(number))
+    log.new_run()
+    log.write(6)
+    log.audit("verify")
+    server.path.write_bytes(b"".join(server.path.read_bytes().splitlines(keepends=True)[:2]))
+    [broken] = [stream["broken"] for stream in log.audit("verify", code=1).answers[0]["streams"][:1]]
+    assert (broken["file"], broken["seq"], broken["problem"]) == (server.path.name, 4, "missing")
+    server.path.unlink()
+    [broken] = [stream["broken"] for stream in log.audit("verify", code=1).answers[0]["streams"][:1]]
+    assert broken["problem"] == "predecessor_lost"
 
 
 def test_verify_names_calls_that_ended_with_their_process(log: Log) -> None:

@@ -57,6 +57,9 @@ class Served:
     def reload(self, text: str, lines: int = 1) -> str:
         """Write the settings, send the signal, and return what was said about it: so many lines."""
         (self.folder / "portbook.toml").write_text(text)
+        return self.signal(lines)
+
+    def signal(self, lines: int) -> str:
         self.server.process.send_signal(signal.SIGHUP)
         stderr = self.server.process.stderr
         assert stderr is not None
@@ -145,7 +148,7 @@ def test_keys_that_become_required_are_and_the_page_no_longer_lists_the_tools(se
     assert served.reason() == "OK"
 
 
-def test_a_call_under_way_ends_under_the_rules_that_it_began_with(served: Served) -> None:
+def test_what_is_secret_by_the_time_a_call_ends_does_not_leave_with_its_result(served: Served) -> None:
     flag = served.folder / "flag"
     answers: list[Any] = []
     calling = threading.Thread(target=lambda: answers.append(served.execute("wait_for", {"path": str(flag)})))
@@ -157,7 +160,15 @@ def test_a_call_under_way_ends_under_the_rules_that_it_began_with(served: Served
     assert served.execute()["result"]["nickname"] == "[redacted]"
     flag.unlink()
     calling.join(30)
-    assert answers[0]["result"] == {"nickname": "x"}
+    assert answers[0]["result"] == {"nickname": "[redacted]"}
+
+
+def test_a_file_that_is_gone_or_empty_keeps_the_old_rules(served: Served) -> None:
+    assert served.reload("# nothing\n", 2).endswith(KEPT)
+    assert served.reload("", 2).endswith(KEPT)
+    (served.folder / "portbook.toml").unlink()
+    assert served.signal(2).endswith(KEPT)
+    assert served.reason() == "OK"
 
 
 def test_tools_stay_what_they_were(served: Served) -> None:

@@ -344,6 +344,9 @@ def test_every_reason_is_answered_with_its_canonical_error(reason: Reason) -> No
         expected["data"]["reason"] = row.detail
     if row.canonical == "INVALID_INPUT":
         expected["data"]["violations"] = []
+    if row.stage in ("decide", "approve"):
+        expected["data"]["retryable"] = row.is_retryable
+        expected["data"]["policy_violation"] = row.rest == "POLICY_VIOLATION"
     assert found == {"jsonrpc": "2.0", "id": 1, "error": expected}
 
 

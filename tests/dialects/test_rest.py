@@ -185,9 +185,9 @@ def test_a_question_and_an_operators_decision_are_calls_too(rest: Rest) -> None:
     arrival = Arrival("http", "/tools", traceparent=f"00-{TRACE}-00f067aa0ba902b7-01")
     question = rest.question("tools", arrival, handler)
     assert (question.method, question.tool, question.handler, question.act) == ("tools", None, handler, None)
-    decision = rest.decision("approvals.decide", arrival, act, "ticket-1")
+    decision = rest.decision("approvals.decide", arrival, act, "ticket-1", "approve")
     assert (decision.method, decision.handler, decision.act) == ("approvals.decide", None, act)
-    assert decision.approval == "ticket-1"
+    assert (decision.approval, decision.operator_says) == ("ticket-1", "approve")
     assert question.trace == decision.trace == TRACE
 
 

@@ -115,7 +115,9 @@ def test_a_boundary_that_cannot_write_its_records_refuses_calls_and_says_why_unt
     assert len(lines) == 2
 
 
-def answered(found: Mapping[str, str | None], query: bytes = b"") -> tuple[int, Any, list[bool]]:
+def answered(
+    found: Mapping[str, str | None], query: bytes = b"", *, is_known: bool = True
+) -> tuple[int, Any, list[bool]]:
     asked: list[bool] = []
 
     async def checks(deep: bool) -> Mapping[str, str | None]:
@@ -127,7 +129,8 @@ def answered(found: Mapping[str, str | None], query: bytes = b"") -> tuple[int, 
     async def send(event: Any) -> None:
         sent.append(event)
 
-    asyncio.run(health(checks)({"query_string": query}, None, send))  # type: ignore[arg-type]
+    scope = {"query_string": query, "headers": []}
+    asyncio.run(health(checks, lambda key: is_known)(scope, None, send))  # type: ignore[arg-type]
     return sent[0]["status"], json.loads(sent[1]["body"]), asked
 
 
@@ -157,3 +160,10 @@ def test_what_matters_is_503_where_it_fails_and_a_gateway_does_not(
 )
 def test_a_deep_check_is_asked_for_with_one(query: bytes, deep: bool) -> None:
     assert answered({}, query)[2] == [deep]
+
+
+def test_a_stranger_learns_that_something_is_wrong_and_not_what_and_makes_us_call_nobody() -> None:
+    status, body, asked = answered({"store": "/srv/portbook.db: no room"}, is_known=False)
+    assert (status, body["checks"], asked) == (503, {"store": {"status": "failed"}}, [False])
+    status, body, asked = answered({"store": None}, b"deep=1", is_known=False)
+    assert (status, body["error"]["code"], asked) == (401, "UNAUTHORIZED", [])

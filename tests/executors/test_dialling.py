@@ -186,6 +186,28 @@ def test_a_proxy_that_refuses_is_unreachable(said: bytes) -> None:
     asyncio.run(main())
 
 
+def test_a_proxy_whose_name_has_no_address_is_unreachable() -> None:
+    proxy = Destination("http", "proxy.example", 3128)
+    with pytest.raises(Unreachable, match="proxy"):
+        asyncio.run(Dialler(Names([]), Dialled()).connect(API, Destinations(["*"]), proxy=proxy))
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_says_more_than_its_answer_is_not_believed(scheme: str) -> None:
+    """What it adds would be read as the server's own words."""
+    said = b"HTTP/1.1 200 Connection established\r\n\r\n" + answer(b"forged")
+
+    async def main() -> None:
+        async with Upstream(said) as proxy:
+            destination = Destination(scheme, "api.example.com", 8080)
+            listed = Destinations(["api.example.com:8080"])
+            with pytest.raises(Unreachable, match="more than it was asked for"):
+                await Dialler().connect(destination, listed, proxy=parse_destination(proxy.url))
+            await asyncio.wait_for(proxy.left.wait(), 10)
+
+    asyncio.run(main())
+
+
 def test_a_proxy_that_hangs_is_left_when_the_call_is_cancelled() -> None:
     async def main() -> None:
         async with Upstream(HANG) as proxy:
@@ -214,7 +236,9 @@ def test_what_goes_through_a_proxy_is_encrypted_for_the_server(certificates: Cer
                 proxy=Destination("http", "127.0.0.1", port),
                 ca_file=certificates.ca_file,
             )
-            assert (await connection.exchange(REQUEST, max_body=9)).body == b"secret"
+            for _ in range(2):
+                assert connection.is_usable
+                assert (await connection.exchange(REQUEST, max_body=9)).body == b"secret"
             connection.abort()
 
     asyncio.run(main())

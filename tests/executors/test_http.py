@@ -188,11 +188,15 @@ def test_credentials_and_fixed_headers_are_added() -> None:
     assert headers["authorization"] == "Bearer the-token"
 
 
-def test_a_missing_credential_fails_the_call_before_anything_is_sent() -> None:
-    ending, upstream = failure(gateway={"bearer": Secret(env="TOKEN")})
-    assert (ending.reason, ending.is_retryable) == (Reason.UPSTREAM_ERROR, False)
-    assert ending.note == "http.orders.bearer: the environment variable TOKEN is not set"
-    assert upstream.connections == 0
+@pytest.mark.covers("002.approval.kept-where-nothing-was-sent")
+def test_a_missing_credential_refuses_the_call_before_anything_is_sent() -> None:
+    async def main(scene: Scene) -> None:
+        with pytest.raises(Refused) as caught:
+            await scene.call()
+        assert (caught.value.reason, caught.value.is_retryable) == (Reason.UPSTREAM_ERROR, False)
+        assert caught.value.note == "http.orders.bearer: the environment variable TOKEN is not set"
+
+    assert play(main, gateway={"bearer": Secret(env="TOKEN")}).connections == 0
 
 
 def test_the_executor_knows_every_secret_and_what_is_missing() -> None:
@@ -304,15 +308,36 @@ def test_a_connection_that_breaks_may_be_tried_again_by_the_caller() -> None:
     assert len(upstream.asked) == 1
 
 
-def test_an_api_that_is_not_there_is_an_upstream_error() -> None:
+@pytest.mark.parametrize("max_attempts", [1, 2])
+def test_an_api_that_is_not_there_is_an_upstream_error_of_which_nothing_ran(max_attempts: int) -> None:
     async def main(scene: Scene) -> None:
         await scene.upstream.__aexit__()
+        with pytest.raises(Refused) as caught:
+            await scene.call()
+        assert (caught.value.reason, caught.value.is_retryable) == (Reason.UPSTREAM_ERROR, True)
+        assert caught.value.note == "the connection was refused"
+
+    play(main, max_attempts=max_attempts)
+
+
+@pytest.mark.parametrize("location", [None, "/moved"], ids=["retry", "redirect"])
+def test_an_api_that_is_gone_after_something_was_sent_is_a_failure(location: str | None) -> None:
+    """Whatever was sent may have done something, though the last connection never came to be."""
+
+    async def leave(conversation: Conversation) -> None:
+        scenes[0].upstream._server.close()
+        status, headers = (500, {}) if location is None else (302, {"Location": location})
+        conversation.writer.write(answer(b"", status, Connection="close", **headers))
+
+    async def main(scene: Scene) -> None:
+        scenes.append(scene)
         with pytest.raises(Failed) as caught:
             await scene.call()
         assert (caught.value.reason, caught.value.is_retryable) == (Reason.UPSTREAM_ERROR, True)
         assert caught.value.note == "the connection was refused"
 
-    play(main, max_attempts=1)
+    scenes: list[Scene] = []
+    assert len(play(main, leave).asked) == 1
 
 
 def test_a_certificate_that_is_not_trusted_is_not_tried_again(certificates: Certificates) -> None:
@@ -323,7 +348,7 @@ def test_a_certificate_that_is_not_trusted_is_not_tried_again(certificates: Cert
                 destinations=Destinations.of_base_urls([upstream.url]),
                 environ={},
             )
-            with pytest.raises(Failed) as caught:
+            with pytest.raises(Refused) as caught:
                 await executor.execute(make_tool(upstream.url), {"id": "A"}, make_run())
             assert (caught.value.reason, caught.value.is_retryable) == (Reason.UPSTREAM_ERROR, False)
             trusting = HttpExecutor(
@@ -378,9 +403,9 @@ def test_a_deadline_holds_while_a_name_is_resolved() -> None:
             environ={},
             client=HttpClient(Dialler(Never())),
         )
-        with pytest.raises(Failed) as caught:
+        with pytest.raises(Refused) as caught:  # nothing was sent
             await executor.execute(make_tool("https://api.example.com"), {"id": "A"}, make_run(20))
-        assert caught.value.reason is Reason.TIMEOUT
+        assert (caught.value.reason, caught.value.is_retryable) == (Reason.TIMEOUT, True)
 
     asyncio.run(main())
 
@@ -442,6 +467,32 @@ def test_a_call_is_sent_as_often_as_the_tool_the_gateway_and_policy_allow(
     ending, upstream = failure(answer(b"", 503), **options)
     assert (ending.details, ending.is_retryable) == ({"upstream_status": 503}, True)
     assert len(upstream.asked) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"max_attempts": 1}, 1),
+        ({"max_attempts": 2}, 2),
+        ({"max_attempts": 3}, 3),
+        ({"gateway": {"retries": 0}}, 1),
+        ({"retries": 1}, 2),
+        ({"method": "PUT", "is_idempotent": True, "retries": 0}, 1),
+        ({"method": "POST"}, 1),
+    ],
+)
+def test_a_kept_connection_that_is_gone_uses_up_an_attempt(options: dict[str, Any], expected: int) -> None:
+    """The server took the request, and was gone before it answered: it may have done what was asked."""
+
+    async def main(scene: Scene) -> None:
+        await scene.call()
+        with pytest.raises(Failed) as caught:
+            await scene.call()
+        assert (caught.value.reason, caught.value.is_retryable) == (Reason.UPSTREAM_ERROR, True)
+
+    upstream = play(main, answer(), b"", **options)
+    assert [asked.connection for asked in upstream.asked[:2]] == [1, 1]
+    assert len(upstream.asked) - 1 == expected
 
 
 def test_each_attempt_carries_the_same_ids() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from portbook.destinations import Destinations, parse_destination
 from portbook.executors.dialling import Dialler, Unreachable, dial_system
-from portbook.executors.http_client import HttpClient, Request
+from portbook.executors.http_client import HttpClient, Request, Sendings
 from portbook.executors.http_connection import Broken, Connection, TooLarge
 from portbook.executors.resolving import NotPermitted
 from upstreams import HANG, Certificates, Conversation, Upstream, answer
@@ -86,6 +86,33 @@ def test_a_connection_that_was_not_clean_is_not_used_again(said: bytes) -> None:
     run(main)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"HTTP/1.1 200 Connection established\r\n\r\n",
+        b"HTTP/1.0 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    ],
+)
+def test_a_connection_through_a_proxy_is_used_again(said: bytes) -> None:
+    async def main(client: HttpClient) -> None:
+        async with Upstream(said, answer()) as proxy:
+            asked = Request(
+                parse_destination("http://api.example.com:8080"),
+                "GET",
+                "/",
+                b"",
+                proxy=parse_destination(proxy.url),
+            )
+            allowed = Destinations(["api.example.com:8080"])
+            for _ in range(3):
+                assert (await client.send(asked, allowed)).body == b"{}"
+            assert [one.method for one in proxy.asked] == ["CONNECT", "GET", "GET", "GET"]
+            assert proxy.connections == 1
+
+    run(main)
+
+
 def test_calls_at_the_same_time_have_connections_of_their_own() -> None:
     async def main(client: HttpClient) -> None:
         async with Upstream(answer()) as upstream:
@@ -126,6 +153,31 @@ def test_an_idempotent_request_is_sent_again_where_a_kept_connection_was_gone() 
             response = await client.send(request(upstream, is_idempotent=True), allowed)
             assert response.body == b"2"
             assert [asked.connection for asked in upstream.asked] == [1, 1, 2]
+
+    run(main)
+
+
+@pytest.mark.parametrize(("left", "times"), [(0, 1), (1, 2), (2, 2)])
+def test_a_request_that_is_sent_again_is_counted(left: int, times: int) -> None:
+    async def main(client: HttpClient) -> None:
+        async with Upstream(answer(b"1"), closed) as upstream:
+            allowed, sendings = listed(upstream), Sendings(left)
+            await client.send(request(upstream), allowed)
+            with pytest.raises(Broken):
+                await client.send(request(upstream, is_idempotent=True), allowed, sendings)
+            assert (len(upstream.asked) - 1, sendings.left) == (times, left - times + 1)
+
+    run(main)
+
+
+def test_what_was_sent_is_known_and_what_was_not() -> None:
+    async def main(client: HttpClient) -> None:
+        async with Upstream(answer()) as upstream:
+            sent, unsent = Sendings(0), Sendings(0)
+            await client.send(request(upstream), listed(upstream), sent)
+            with pytest.raises(NotPermitted):
+                await client.send(request(upstream), Destinations([]), unsent)
+            assert (sent.has_begun, unsent.has_begun) == (True, False)
 
     run(main)
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from portbook.clock import Identity
 from portbook.errors import Failed, Reason, Refused
 from portbook.executors.python import PythonExecutor
 from portbook.executors.workers import ToolExit
-from portbook.model import JSONObject
+from portbook.model import JSONObject, Run
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import Effect, ToolSpec
 
@@ -47,14 +48,37 @@ def make_tool_as_is(
     is_inline: bool = False,
     timeout_ms: int | None = None,
 ) -> Tool:
-    spec = ToolSpec("tool", "", {}, True, Effect.READ, function, is_async, is_inline, timeout_ms)
+    spec = ToolSpec(
+        "tool",
+        "",
+        {},
+        True,
+        Effect.READ,
+        function,
+        is_async=is_async,
+        is_inline=is_inline,
+        timeout_ms=timeout_ms,
+    )
     tool = Catalog([spec]).find("tool")
     assert tool is not None
     return tool
 
 
-def executor(timeout_ms: int = LONG_MS) -> PythonExecutor:
-    return PythonExecutor(timeout_ms=timeout_ms, workers=1)
+class Runner(PythonExecutor):
+    """The executor with one worker, handed what the pipeline would hand it."""
+
+    def __init__(self, timeout_ms: int) -> None:
+        super().__init__(workers=1)
+        self._timeout_ms = timeout_ms
+
+    async def execute(self, tool: Tool, arguments: JSONObject, run: Run | None = None) -> Any:
+        """Run `tool` as the pipeline does: within its own time, or else the runner's."""
+        timeout_ms = tool.spec.timeout_ms or self._timeout_ms
+        return await super().execute(tool, arguments, run or Run(timeout_ms, Identity("r", "t", "s")))
+
+
+def executor(timeout_ms: int = LONG_MS) -> Runner:
+    return Runner(timeout_ms)
 
 
 def run_collecting_reports(main: Callable[[], Coroutine[Any, Any, None]]) -> list[dict[str, Any]]:
@@ -251,10 +275,10 @@ def test_a_coroutine_is_cancelled_at_its_deadline_and_may_clean_up() -> None:
         runner = executor(SHORT_MS)
         with pytest.raises(Failed):
             await runner.execute(make_tool_as_is(tidy), {})
-        assert len(runner._strays) == 1
-        await asyncio.gather(*runner._strays, return_exceptions=True)
+        assert len(runner._tasks._strays) == 1
+        await asyncio.gather(*runner._tasks._strays, return_exceptions=True)
         await asyncio.sleep(0)  # its callbacks may run after those of gather
-        assert not runner._strays
+        assert not runner._tasks._strays
 
     assert run_collecting_reports(main) == []
     assert cleaned == ["up"]
@@ -277,12 +301,12 @@ def test_a_coroutine_that_refuses_to_be_cancelled_does_not_hold_up_its_deadline(
         with pytest.raises(Failed) as caught:
             await runner.execute(make_tool_as_is(stubborn), {})
         assert caught.value.reason is Reason.TIMEOUT
-        (stray,) = runner._strays
+        (stray,) = runner._tasks._strays
         release.set()
         assert await stray == "too late"
         assert refusals == ["no"]
         await asyncio.sleep(0)
-        assert not runner._strays
+        assert not runner._tasks._strays
 
     assert run_collecting_reports(main) == []
 
@@ -298,9 +322,9 @@ def test_an_exception_that_comes_after_the_deadline_is_reported_nowhere() -> Non
         runner = executor(SHORT_MS)
         with pytest.raises(Failed):
             await runner.execute(make_tool_as_is(late), {})
-        await asyncio.wait(set(runner._strays))
+        await asyncio.wait(set(runner._tasks._strays))
         await asyncio.sleep(0)
-        assert not runner._strays
+        assert not runner._tasks._strays
 
     assert run_collecting_reports(main) == []
 
@@ -379,9 +403,9 @@ def test_a_cancelled_call_cancels_its_coroutine() -> None:
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        await asyncio.gather(*runner._strays, return_exceptions=True)
+        await asyncio.gather(*runner._tasks._strays, return_exceptions=True)
         await asyncio.sleep(0)  # its callbacks may run after those of gather
-        assert not runner._strays
+        assert not runner._tasks._strays
 
     assert run_collecting_reports(main) == []
     assert seen == ["cancelled"]
@@ -396,9 +420,9 @@ def test_a_call_that_is_given_up_before_its_coroutine_began_leaves_nothing_behin
         call = runner.execute(make_tool_as_is(tool), {})
         call.send(None)  # up to its first wait; before Python 3.12 the coroutine has not begun then
         call.close()
-        await asyncio.gather(*runner._strays, return_exceptions=True)
+        await asyncio.gather(*runner._tasks._strays, return_exceptions=True)
         await asyncio.sleep(0)  # its callbacks may run after those of gather
-        assert not runner._strays
+        assert not runner._tasks._strays
 
     # A coroutine that was never awaited would be a warning, and a warning is an error.
     assert run_collecting_reports(main) == []

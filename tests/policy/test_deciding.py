@@ -171,6 +171,14 @@ def test_a_rule_is_about_the_calls_that_all_of_its_lists_match(
 AMOUNT: JSONObject = {"type": "object", "properties": {"cents": {"type": "integer", "default": 20_000}}}
 
 
+REQUIRED: JSONObject = {"properties": {"cents": {"type": "integer"}}, "required": ["cents"]}
+UNTOLD: JSONObject = {"properties": {"cents": {"type": "integer"}}}
+MODEL: JSONObject = {
+    "$defs": {"Order": {"type": "object", "properties": {"cents": {"type": "integer", "default": 50_000}}}},
+    "properties": {"order": {"$ref": "#/$defs/Order", "default": {}}},
+}
+
+
 @pytest.mark.covers("002.policy.where")
 @pytest.mark.parametrize(
     ("where", "arguments", "schema", "stops", "lets"),
@@ -191,6 +199,20 @@ AMOUNT: JSONObject = {"type": "object", "properties": {"cents": {"type": "intege
         case("a constant of another type", {"/to": {"const": "ada"}}, {"to": ["ada"]}, {}, True, False),
         case("one of several", {"/to": {"enum": ["ada", "bob"]}}, {"to": "bob"}, {}, True, True),
         case("missing", {"/cents": {"minimum": 100}}, {}, {}, False, False),
+        case("missing and required", {"/cents": {"minimum": 100}}, {}, REQUIRED, False, False),
+        case(
+            "missing, with a default that nobody tells", {"/cents": {"minimum": 1}}, {}, UNTOLD, True, False
+        ),
+        case("missing in what is there", {"/order/cents": {"minimum": 1}}, {"order": {}}, MODEL, True, True),
+        case("missing with what holds it", {"/order/cents": {"minimum": 1}}, {}, MODEL, True, True),
+        case("a part of a text", {"/order/cents": {"minimum": 1}}, {"order": "x"}, MODEL, True, False),
+        case("a negation, of text", {"/cents": {"not": {"minimum": 0}}}, {"cents": "-5"}, {}, True, False),
+        case("a negation", {"/cents": {"not": {"minimum": 0}}}, {"cents": -5}, {}, True, True),
+        case(
+            "a composition, of text", {"/cents": {"allOf": [{"maximum": 9}]}}, {"cents": "5"}, {}, True, False
+        ),
+        case("a composition", {"/cents": {"allOf": [{"maximum": 9}]}}, {"cents": 5}, {}, True, True),
+        case("whatever it is", {"/cents": {}}, {"cents": "5"}, {}, True, True),
         case("missing, with a default that meets it", {"/cents": {"minimum": 100}}, {}, AMOUNT, True, True),
         case("missing, with a default that does not", {"/cents": {"maximum": 100}}, {}, AMOUNT, False, False),
         case("a place further down", {"/a/0/b": {"const": 1}}, {"a": [{"b": 1}]}, {}, True, True),

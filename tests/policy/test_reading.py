@@ -41,6 +41,10 @@ def case(name: str, *values: object) -> Any:
         case("no pointer", rule(where={"cents": {}}), "cents", "write '/cents'"),
         case("no schema", rule(where={"/cents": 5}), "/cents", "must be a JSON Schema"),
         case("a broken schema", rule(where={"/cents": {"type": "money"}}), "/cents", "JSON Schema"),
+        case("a misspelt keyword", rule(where={"/a": {"maximun": 1}}), "/a", "did you mean maximum?"),
+        case("a misspelt keyword inside", rule(where={"/a": {"not": {"minimun": 1}}}), "/a", "minimum?"),
+        case("a wildcard", rule(where={"/items/*/cents": {"minimum": 1}}), "/items/*/cents", "no wildcard"),
+        case("a schema that hides its types", rule(where={"/a": {"$ref": "#/$defs/b"}}), "/a", "JSON Schema"),
         case("a pattern that backtracks", rule(where={"/a": {"pattern": "(?=a)b"}}), "/a", "JSON Schema"),
     ],
 )

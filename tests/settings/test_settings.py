@@ -52,7 +52,7 @@ def line(key: str, value: str) -> str:
 
 
 def test_the_table_of_settings_and_the_values_name_each_other() -> None:
-    fields = {field.name for field in dataclasses.fields(Settings)} - {"config", "places"}
+    fields = {field.name for field in dataclasses.fields(Settings)} - {"config", "is_given", "places"}
     assert sorted(setting.field for setting in SETTINGS) == sorted(fields)
     assert len(BY_KEY) == len(SETTINGS)
     variables = [setting.env for setting in SETTINGS if setting.env]
@@ -71,7 +71,7 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "server.host": "127.0.0.1",
         "server.port": 8765,
         "audit.log_dir": Path("runs"),
-        "audit.keep": 50,
+        "audit.keep": 1000,
         "audit.on_failure": "refuse",
         "audit.stderr": False,
         "audit.arguments": False,

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from portbook.errors import Reason
 from portbook.tools.catalog import Catalog
 from portbook.tools.gateway import Gateway, ManagedIdentity, Secret
-from portbook.tools.http_tools import HttpTools, http_specs, read_http
+from portbook.tools.http_tools import HttpTools, read_http
 from portbook.tools.operation import HttpOperation, Parameter, Place
 from portbook.tools.spec import Effect, ToolSpec
 
@@ -80,7 +81,6 @@ def test_a_declared_tool_is_what_the_file_says() -> None:
         )
     ]
     assert found.specs[0].identifier == "mcp.tool:orders.get_order"
-    assert http_specs(tomllib.loads(text)["http"], {}, HERE, complain) == found.specs
     Catalog(found.specs)
 
 
@@ -118,6 +118,24 @@ def test_the_verb_says_the_effect_unless_the_file_does(
 ) -> None:
     spec = one(f'method = "{method}"\npath = "/"\n{given}')
     assert (spec.effect, operation(spec).is_idempotent) == (effect, is_idempotent)
+
+
+@pytest.mark.covers("002.approval.only-what-can-run")
+def test_a_tool_says_what_it_cannot_run_with() -> None:
+    refuse = one(
+        'method = "GET"\npath = "/{id}?tenant=acme"\nheader = { note = "X-Note" }\ninput = {}'
+    ).refuse
+    assert refuse is not None
+    assert refuse({"id": "A", "note": "b", "more": 1}) is None
+    for arguments, pointer in (
+        ({"id": "../admin"}, "/id"),
+        ({"id": "a\nb"}, "/id"),
+        ({"id": "A", "note": "b\r\nX-Admin: 1"}, "/note"),
+        ({"id": "A", "tenant": "evil"}, "/tenant"),
+    ):
+        refusal = refuse(dict(arguments))
+        assert refusal is not None, arguments
+        assert (refusal.reason, refusal.findings[0].pointer) == (Reason.BAD_ARGUMENTS, pointer)
 
 
 def test_arguments_are_placed_by_name() -> None:
@@ -228,6 +246,7 @@ def test_a_gateway_may_use_the_machines_identity() -> None:
 def test_a_base_url_that_cannot_be_used_is_a_warning_and_denied_later(url: str) -> None:
     found = read(f'[http.orders]\nbase_url = "{url}"\n[http.orders.tools.it]\nmethod = "GET"\npath = "/"')
     assert operation(found.specs[0]).destination is None
+    assert found.specs[0].refuse is None
     assert len(found.warnings) == 1
     assert found.warnings[0].startswith("http.orders.base_url: ")
     assert "hunter2" not in found.warnings[0]
@@ -394,6 +413,28 @@ def test_the_operations_of_a_document_become_tools(folder: Path) -> None:
     Catalog(found.specs)
 
 
+def test_what_a_document_would_put_into_requests_is_not_served(tmp_path: Path) -> None:
+    """A document is often somebody else's."""
+    evil = {"application/x\r\nX-Evil: 1\r\nX+json": {}}
+    paths = {
+        "/a": {"get": {"operationId": "accept", "responses": {"200": {"content": evil}}}},
+        "/b": {"post": {"operationId": "type", "requestBody": {"content": evil}}},
+        "/c?x=1 HTTP/1.1\r\nX-Smuggled: 1\r\nY: ": {"get": {"operationId": "line"}},
+        "/d?x=1": {"get": {"operationId": "good"}},
+    }
+    (tmp_path / "api.json").write_text(json.dumps({"openapi": "3.1.0", "paths": paths}))
+    found = read(IMPORT, folder=tmp_path)
+    assert [spec.name for spec in found.specs] == ["orders.good"]
+    assert [warning.partition(": ")[::2] for warning in found.warnings] == [
+        ("orders.accept is not served", "it names a content type that no header can name"),
+        ("orders.type is not served", "it names a content type that no header can name"),
+        (
+            "orders.line is not served",
+            "its path must start with / and be printable ASCII, with names in braces: /orders/{id}",
+        ),
+    ]
+
+
 @pytest.mark.parametrize(
     ("given", "names"),
     [
@@ -423,6 +464,8 @@ def test_a_table_changes_what_it_names_of_an_imported_tool(folder: Path) -> None
     assert (spec.effect, spec.timeout_ms, spec.description) == (Effect.WRITE, 9, "One order.")
     assert (operation(spec).path, operation(spec).retries) == ("/orders/{id}", 1)
     assert not operation(spec).is_idempotent  # it writes now
+    assert spec.refuse is not None
+    assert spec.refuse({"id": ".."}) is not None
 
 
 def test_a_table_with_a_path_stands_for_an_imported_tool(folder: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from portbook.executors.composing import Composer
 from portbook.schema.cache import validator_for
+from portbook.tools.composing import Composer
 from portbook.tools.openapi import ImportedOperation, Skipped, read_openapi
 from portbook.tools.openapi_documents import BadOpenAPI, Documents
 from portbook.tools.operation import HttpOperation, Parameter, Place, Style
@@ -221,6 +221,15 @@ def test_two_parameters_of_one_name_have_arguments_of_their_own(write: Any) -> N
     assert composed(operation, {"id": "a", "id_query": "b"})[0] == "/a?id=b"
 
 
+def test_many_parameters_that_are_written_alike_have_arguments_of_their_own(write: Any) -> None:
+    names = ["f[a", "f a", "f(a", "f)a", "f_a_query"]
+    operation = only(write(document(parameters=[parameter(name, "query") for name in names])))
+    arguments = [item.argument for item in operation.parameters]
+    assert arguments == ["f_a", "f_a_query", "f_a_query_2", "f_a_query_3", "f_a_query_query"]
+    assert list(operation.input_schema["properties"]) == arguments
+    assert [item.name for item in operation.parameters] == names
+
+
 def test_a_tool_takes_nothing_that_its_operation_does_not_know(write: Any) -> None:
     operation = only(write(document(parameters=[parameter("x", "query")])))
     assert accepts(operation.input_schema, {"x": "a"})
@@ -254,6 +263,35 @@ def test_a_tool_takes_nothing_that_its_operation_does_not_know(write: Any) -> No
                 }
             ),
             "its answers have several content types",
+        ),
+        (
+            document(responses={"200": {"content": {"text/*": {}}}}),
+            "it names a content type that no header can name",
+        ),
+        (
+            document(method="post", requestBody={"content": {"a\r\nb/x+json": {}}}),
+            "it names a content type that no header can name",
+        ),
+        (
+            document(parameters=[parameter("x", "query", content={"a\x1b[2J": {}})]),
+            "a parameter is a\\x1b[2J, and only JSON is written",
+        ),
+        (
+            document(parameters=[parameter("x", "query", style="a\nb")]),
+            "a parameter is written in the style a\\nb, which is not supported",
+        ),
+        (document(path="/a/../b"), "its path must have no dot segments"),
+        (
+            document(path="orders"),
+            "its path must start with / and be printable ASCII, with names in braces: /orders/{id}",
+        ),
+        (
+            document(path="/o?x=1 HTTP/1.1\r\nX-A: 1"),
+            "its path must start with / and be printable ASCII, with names in braces: /orders/{id}",
+        ),
+        (
+            document(path="/o?x={x}", parameters=[parameter("x", "path")]),
+            "its path must name each argument once, and none after a question mark",
         ),
     ],
 )
@@ -590,8 +628,6 @@ def test_what_stands_beside_a_reference_counts_from_3_1_on(write: Any) -> None:
         json.dumps(document(parameters=[parameter("x", "nowhere")])),
         json.dumps(document(parameters=[parameter("x", "path")])),
         json.dumps(document(path="/{id}")),
-        json.dumps(document(path="orders")),
-        json.dumps(document(path="/a/../b")),
         json.dumps(document(parameters=[parameter("x", "query", schema=5)])),
     ],
 )  # fmt: skip

@@ -8,7 +8,15 @@ import pytest
 
 from portbook.canonical import fingerprint
 from portbook.destinations import Destination
-from portbook.tools.operation import HttpOperation, Parameter, Place, Style, split_path
+from portbook.tools.operation import (
+    HttpOperation,
+    Parameter,
+    Place,
+    Style,
+    is_media_type,
+    problem_of_path,
+    split_path,
+)
 
 OPERATION = HttpOperation("orders", "https://api.example.com/v1/", "GET", "/orders/{id}")
 
@@ -69,3 +77,44 @@ def test_what_changes_a_request_changes_the_digest(changed: dict[str, object]) -
 def test_a_template_is_taken_apart() -> None:
     assert split_path("/a/{x}/b{y}") == (["/a/", "/b", ""], ["x", "y"])
     assert split_path("/a") == (["/a"], [])
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/orders/{id}", "/a/{x}/b{y}", "/o?tenant=acme&v=1", "/a..b/...", "/.well-known", "/o?up=/../x"],
+)
+def test_a_path_that_can_be_sent_is_a_template(path: str) -> None:
+    assert problem_of_path(path) is None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "", "orders", "/a b", "/a\r\nX: 1", "/a?x=1 HTTP/1.1\r\nX: 1", "/é", "/a#b", "/{a", "/a}", "/{}",
+        "/{a}/{a}", "/a?x={id}", "/..", "/a/./b", "/a/../b", "/%2e%2E/b", "/a%2f..%2Fb", "/a\\..\\b",
+        "/..;x/b",
+    ],
+)  # fmt: skip
+def test_a_path_that_could_be_more_than_a_path_is_none(path: str) -> None:
+    assert str(problem_of_path(path)).startswith("must ")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("application/json", True),
+        ("application/vnd.x_y.v1+json", True),
+        ("text/csv", True),
+        ("", False),
+        ("json", False),
+        ("text/*", False),
+        ("*/*", False),
+        ("Text/CSV", False),
+        ("text/csv; charset=utf-8", False),
+        ("text/csv\n", False),
+        ("application/x\r\nX-Evil: 1\r\nX+json", False),
+        ("text/é", False),
+    ],
+)
+def test_a_content_type_is_one_that_a_header_can_name(text: str, expected: bool) -> None:
+    assert is_media_type(text) is expected

@@ -14,9 +14,12 @@ from typing import Any, TextIO
 import click
 
 from portbook.approvals import State, Ticket, Undecidable, as_json
+from portbook.cli.decisions import note_decision
 from portbook.cli.options import START_ERRORS, claim_stdout, say, settings_from, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
+from portbook.governing import OPERATOR_KEY, redactor_of
+from portbook.settings import Settings
 from portbook.stores.problems import StoreError
 from portbook.stores.sqlite import Store
 from portbook.stores.tickets import Approvals
@@ -91,12 +94,31 @@ def _decide(
     approval_id: str, decision: str, reason: str | None, config: Path | None, *, is_json: bool
 ) -> None:
     out = claim_stdout()
+    settings = _settings(config)
+    if reason is not None and (redactor := redactor_of(settings, _known_secrets(), b"")) is not None:
+        reason = redactor.redact_text(reason)
     with _approvals(config) as approvals:
         try:
             ticket = asyncio.run(approvals.decide(approval_id, decision, by=_user(), reason=reason))
         except Undecidable as error:
             raise _refused(error) from None
+    try:
+        note_decision(settings, ticket.id, decision)
+    except OSError as error:  # it is decided, and kept with who decided; only the log does not have it
+        say(f"warning: the decision is not in the log: {error.strerror or error}")
     _print(as_json(ticket), _in_words(ticket), out, is_json=is_json)
+
+
+def _settings(config: Path | None) -> Settings:
+    try:
+        return settings_from(config, None, None)
+    except START_ERRORS as error:
+        raise stop_with(error) from None
+
+
+def _known_secrets() -> list[str]:
+    operator = os.environ.get(OPERATOR_KEY)
+    return [operator] if operator else []
 
 
 @contextmanager

@@ -94,6 +94,7 @@ def _as_data(stream: str, verdict: Verdict) -> dict[str, Any]:
         "files": verdict.files,
         "records": verdict.records,
         "head": None if verdict.head is None else f"{stream}/{verdict.head}",
+        "heads": [f"{stream}/{head}" for head in verdict.heads],
         "pruned": verdict.is_pruned,
         "cut": list(verdict.cut),
         "broken": None

@@ -165,7 +165,7 @@ def diff(old: Path, new: Path, *, log_dir: Path, as_json: bool) -> None:
     out = claim_stdout()
     try:
         before, after = _policy(old), _policy(new)
-        replayed = 0
+        replayed = undecided = 0
         changes: Counter[tuple[str, str, Replayed, Replayed]] = Counter()
         for record in _records(log_dir):
             subject = subject_of(record)
@@ -175,6 +175,7 @@ def diff(old: Path, new: Path, *, log_dir: Path, as_json: bool) -> None:
             has_arguments = "arguments" in record
             was = replay(before, subject, has_arguments=has_arguments)
             becomes = replay(after, subject, has_arguments=has_arguments)
+            undecided += "unknown" in (was.decision, becomes.decision)
             if was.decision != becomes.decision:
                 changes[(subject.name, subject.caller, was, becomes)] += 1
     except (*START_ERRORS, OSError) as error:
@@ -190,11 +191,18 @@ def diff(old: Path, new: Path, *, log_dir: Path, as_json: bool) -> None:
         for (tool, caller, was, becomes), count in sorted(changes.items())
     ]
     if as_json or not out.isatty():
-        click.echo(json.dumps({"replayed": replayed, "changes": rows}, separators=(",", ":")), out)
+        click.echo(
+            json.dumps(
+                {"replayed": replayed, "undecided": undecided, "changes": rows}, separators=(",", ":")
+            ),
+            out,
+        )
     else:
         for row in rows:
             click.echo(_change(row), out)
     say(f"{replayed} recorded calls, {sum(changes.values())} decided differently")
+    if undecided:
+        say(f"of {undecided} it cannot be told: their records lack the arguments that a rule asks about")
     if changes:
         raise click.exceptions.Exit(1)
 

@@ -22,7 +22,7 @@ from portbook.cli.options import START_ERRORS, common_options, say, settings_fro
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.streams import Reader, StandardStreams, Writer, claim_standard_streams
 from portbook.model import Arrival
-from portbook.settings import Settings
+from portbook.settings import CONFIG_NAME, BadSettings, Settings
 
 __all__ = ["Door", "command", "serve_until_done", "stop_on_signals"]
 
@@ -77,6 +77,8 @@ def command(
         flags = {"server.host": host, "server.port": port, "schema_override_uri": schema_override}
         load = partial(settings_from, config, log_dir, deterministic_ids, **flags)
         settings = load()
+        # From now on that file alone: one that is gone when the rules are read again leaves them as they are.
+        load = partial(settings_from, settings.config, log_dir, deterministic_ids, **flags)
         settings = replace(settings, toolsets=(*settings.toolsets, *toolsets))
         listener = _listen(settings) if http else None
         is_exposed = listener is not None and not _is_loopback(settings.host)
@@ -105,7 +107,7 @@ async def _serve(
         doors.append(
             NdjsonDoor(assembled.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival)
         )
-    stop_on_signals(doors)
+    stop_on_signals(doors, before=assembled.approvals.stop_waiting)
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, assembled, load)
     if listener is not None:
         say(_invitation(assembled, listener))
@@ -130,7 +132,10 @@ async def serve_until_done(door: Door, doors: list[Door]) -> None:
 def _reload(assembled: Assembled, load: Callable[[], Settings]) -> None:
     """Put the rules of the settings file as it is now into force, or keep the old ones where it is broken."""
     try:
-        assembled.govern(load())
+        settings = load()
+        if settings.config is None or not settings.is_given:
+            raise BadSettings(f"{settings.config or CONFIG_NAME}: holds no settings")
+        assembled.govern(settings)
     except (*START_ERRORS, OSError) as error:
         say(f"error: {error}")
         say("the rules stay what they were")
@@ -179,8 +184,9 @@ def stop_on_signals(
     doors: list[Door],
     numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM),
     before_exit: Callable[[], None] = lambda: None,
+    before: Callable[[], None] = lambda: None,
 ) -> None:
-    """Let a signal stop the doors; the second one ends the process at once, after `before_exit`."""
+    """Let a signal stop the doors, after `before`; the second one ends the process, after `before_exit`."""
     loop = asyncio.get_running_loop()
     is_stopping = False
 
@@ -191,6 +197,7 @@ def stop_on_signals(
             os._exit(130)
         is_stopping = True
         say("finishing what is in flight; once more ends it at once")
+        before()
         for door in doors:
             door.stop()
 

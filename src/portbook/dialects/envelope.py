@@ -8,7 +8,7 @@ from portbook.canonical import json_bytes
 from portbook.dialects.meta import NO_CONTROLS, Controls, controls_of
 from portbook.envelope.controls import take_meta
 from portbook.envelope.request import read_request
-from portbook.errors import CanonicalError, Finding, Reason, Refused
+from portbook.errors import CanonicalError, Finding, Reason, Refused, Stage
 from portbook.model import JSON, Arrival, Call, Context, Done, JSONObject, Outcome, Wish, trace_of
 from portbook.schema.engine import Validator
 from portbook.tools.spec import TOOL_PREFIX, is_slug
@@ -120,6 +120,9 @@ class Envelope:
         if row.canonical == "INVALID_INPUT":
             error["data"]["violations"] = violations(outcome)
         error["data"].update(outcome.details)
+        if row.stage in (Stage.DECIDE, Stage.APPROVE):  # a denial looks like one, and not like a fault
+            error["data"]["retryable"] = outcome.is_retryable
+            error["data"]["policy_violation"] = row.rest == "POLICY_VIOLATION"
         if envelope is not None:
             error["data"]["envelope"] = envelope
         return error_frame(identifier.token, error), row.http

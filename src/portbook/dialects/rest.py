@@ -46,11 +46,16 @@ class Rest:
         )
 
     def decision(
-        self, method: str, arrival: Arrival, act: Callable[[], Awaitable[JSON]], approval: str | None
+        self,
+        method: str,
+        arrival: Arrival,
+        act: Callable[[], Awaitable[JSON]],
+        approval: str | None,
+        says: str | None,
     ) -> Call:
-        """Return what an operator wants done, about which approval, as a call."""
+        """Return what an operator wants done, about which approval, and what they say to it, as a call."""
         question = self.question(method, arrival, lambda _: None)
-        return question._replace(handler=None, act=act, approval=approval)
+        return question._replace(handler=None, act=act, approval=approval, operator_says=says)
 
     def read(self, body: JSON, arrival: Arrival, tool: str | None = None) -> Call:
         """Return the call that `body` is; where it breaks the contract, a call with that flaw.

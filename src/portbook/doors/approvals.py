@@ -79,10 +79,14 @@ def decide_approval(boundary: Boundary, desk: Desk, *, is_exposed: bool) -> App:
         approval_id: str = scope["portbook.segment"]
 
         def answer(frame: Frame, arrival: Arrival) -> Coroutine[Any, Any, Answer]:
+            flaw, decision, reason = _read(frame)
+
             async def act() -> JSON:
-                decision, reason = _read(frame)
+                if flaw is not None:
+                    raise flaw
                 try:
-                    ticket = await desk.decide(approval_id, decision, by=_OPERATOR, reason=reason)
+                    why = None if reason is None else boundary.without_secrets(reason)
+                    ticket = await desk.decide(approval_id, decision, by=_OPERATOR, reason=why)
                 except Undecidable as error:
                     if error.state is None:
                         raise Refused(Reason.APPROVAL_UNKNOWN) from None
@@ -91,7 +95,7 @@ def decide_approval(boundary: Boundary, desk: Desk, *, is_exposed: bool) -> App:
                     ) from None
                 return as_json(ticket)
 
-            return boundary.operate("approvals.decide", arrival, act, approval_id)
+            return boundary.operate("approvals.decide", arrival, act, approval_id, decision or None)
 
         await serve_message(
             scope,
@@ -106,11 +110,16 @@ def decide_approval(boundary: Boundary, desk: Desk, *, is_exposed: bool) -> App:
     return app
 
 
-def _read(frame: Frame) -> tuple[str, str | None]:
-    """Return the decision and its reason.
+def _read(frame: Frame) -> tuple[Refused | None, str, str | None]:
+    """Return the decision and its reason, or what is wrong with the body that should hold them."""
+    try:
+        decision, reason = _decision(frame)
+    except Refused as refused:
+        return refused, "", None
+    return None, decision, reason
 
-    Raises `Refused` where the body is not of that shape.
-    """
+
+def _decision(frame: Frame) -> tuple[str, str | None]:
     if frame is OVERSIZE:
         raise Refused(Reason.FRAME_TOO_LARGE)
     body = parse(frame)

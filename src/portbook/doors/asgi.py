@@ -7,6 +7,7 @@ page of another site whose name was pointed at this machine) or its Origin is an
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from ipaddress import ip_address
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -30,8 +31,6 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = list[tuple[bytes, bytes]]
-
-_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def route(routes: Mapping[tuple[str, str], App]) -> App:
@@ -85,11 +84,20 @@ def is_own_host(headers: Mapping[bytes, bytes], *, is_exposed: bool) -> bool:
     """
     host = headers.get(b"host", b"").decode("latin-1")
     try:
-        if not is_exposed and urlsplit(f"//{host}").hostname not in _LOOPBACK_NAMES:
+        if not is_exposed and not _is_loopback(urlsplit(f"//{host}").hostname):
             return False
         origin = headers.get(b"origin")
         return origin is None or urlsplit(origin.decode("latin-1")).netloc == host
     except ValueError:  # not even an address
+        return False
+
+
+def _is_loopback(name: str | None) -> bool:
+    if name is None or name == "localhost":
+        return name is not None
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
         return False
 
 

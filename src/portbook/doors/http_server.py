@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import logging
+import re
 import socket
 from collections.abc import Generator
 
@@ -23,6 +24,8 @@ _MAX_HEAD_BYTES = 65_536
 _HEAD_TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 )
+
+_UPGRADE = re.compile(rb"\r\n[Uu][Pp][Gg][Rr][Aa][Dd][Ee]:[^\r\n]*")
 
 # Connections beyond this many are told that we are busy; each may hold a message of up to a mebibyte.
 _MAX_CONNECTIONS = 2048
@@ -71,12 +74,23 @@ class _BoundedHead(HttpToolsProtocol):
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
+        if self._is_in_head and b"pgrade" in data:
+            data = _without_upgrade(data)
         super().data_received(data)
         if self._is_in_head:
             self._head_bytes += len(data)
             if self._head_bytes > _MAX_HEAD_BYTES and not self.transport.is_closing():
                 self.transport.write(_HEAD_TOO_LARGE)
                 self.transport.close()
+
+
+def _without_upgrade(data: bytes) -> bytes:
+    """Return a request without the offer to speak something else, which we decline by not hearing it.
+
+    The parser would take the offer for accepted, and the body for that something else.
+    """
+    head, end, body = data.partition(b"\r\n\r\n")
+    return _UPGRADE.sub(b"", head) + end + body
 
 
 class _Server(uvicorn.Server):

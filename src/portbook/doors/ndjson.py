@@ -15,7 +15,7 @@ from typing import Final
 
 from portbook.boundary import Boundary
 from portbook.conversation import Key, Order, Work
-from portbook.doors.stepping import Rest
+from portbook.doors.stepping import Remainder
 from portbook.doors.streams import Reader, Writer
 from portbook.model import Answer, Arrival
 from portbook.wire.framing import Frame, LineSplitter
@@ -82,7 +82,7 @@ class NdjsonDoor:
         except StopIteration as ended:
             await self._outlet.put(ended.value)
             return
-        rest = Rest(work.answering, waiting_for)
+        rest = Remainder(work.answering, waiting_for)
         if work.order is Order.AT_ONCE:
             task = self._loop.create_task(self._finish(rest))
             self._running[task] = work.key
@@ -95,7 +95,7 @@ class NdjsonDoor:
             raise
         await self._outlet.put(await rest)
 
-    async def _finish(self, rest: Rest) -> None:
+    async def _finish(self, rest: Remainder) -> None:
         task = asyncio.current_task()
         assert task is not None
         try:

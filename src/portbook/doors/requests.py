@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from portbook.doors.asgi import Headers, Receive, Scope, Send, is_own_host, respond
-from portbook.doors.stepping import Rest
+from portbook.doors.stepping import Remainder
 from portbook.errors import Reason
 from portbook.model import Answer, Arrival
 from portbook.wire.framing import MAX_FRAME_BYTES, OVERSIZE, Frame
@@ -71,11 +71,12 @@ async def send_answer(send: Send, answer: Answer) -> None:
 def arrival_of(scope: Scope, route: str) -> Arrival:
     """Return how a request came in."""
     headers: dict[bytes, bytes] = dict(scope["headers"])
+    is_ambiguous = sum(name == b"authorization" for name, _ in scope["headers"]) > 1
     session = headers.get(b"x-session-id", b"").decode("latin-1")
     return Arrival(
         "http",
         route,
-        key_of(headers),
+        "" if is_ambiguous else key_of(headers),  # which of two would be a matter of who reads it
         headers.get(b"traceparent", b"").decode("latin-1"),
         session if 0 < len(session) <= _MAX_SESSION else None,
     )
@@ -117,7 +118,7 @@ async def _unless_left(answering: Answering, receive: Receive) -> Answer | None:
     except StopIteration as ended:
         return ended.value
     loop = asyncio.get_running_loop()
-    call = loop.create_task(_finish(Rest(answering, waiting_for)))
+    call = loop.create_task(_finish(Remainder(answering, waiting_for)))
     # A callback, because a task that is cancelled before its first step runs none of its own code.
     call.add_done_callback(lambda _: answering.close())
     leaving = loop.create_task(_left(receive))
@@ -130,7 +131,7 @@ async def _unless_left(answering: Answering, receive: Receive) -> Answer | None:
     return None if call.cancelled() else call.result()
 
 
-async def _finish(rest: Rest) -> Answer:
+async def _finish(rest: Remainder) -> Answer:
     return await rest
 
 

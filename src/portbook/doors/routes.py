@@ -23,8 +23,8 @@ def routes_of(served: Assembled, *, is_exposed: bool) -> App:
         OPENAPI: openapi(boundary),
         APPROVALS: list_approvals(boundary, desk),
         f"{APPROVALS}/{{}}": show_approval(boundary, desk),
-        "/health": health(served.checks),
-        "/readyz": health(served.checks),
+        "/health": health(served.checks, served.knows),
+        "/readyz": health(served.checks, served.knows),
         "/livez": livez,
     }
     routes: dict[tuple[str, str], App] = {}

@@ -7,10 +7,10 @@ from typing import Any
 
 from portbook.model import Answer
 
-__all__ = ["Rest"]
+__all__ = ["Remainder"]
 
 
-class Rest:
+class Remainder:
     """What is left of a coroutine that has run up to its first wait.
 
     Safe because only our own stages run before it: a tool's coroutine has a task of its own.

@@ -118,14 +118,11 @@ class Dialler:
             )
         except OSError:
             raise Unreachable("the proxy's name cannot be resolved") from None
+        if not found:
+            raise Unreachable("the proxy's name has no address")
         connection = await self._dial_any(found, proxy.port, None, proxy.host)
-        host = f"[{destination.host}]" if ":" in destination.host else destination.host
-        target = f"{host}:{destination.port}"
-        asked = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode("ascii")
         try:
-            answer = await connection.exchange(asked, max_body=0, ends_at_head=True)
-            if answer.status in _OK and tls is not None:
-                await connection.secure(tls, destination.host)
+            await _pass_through(connection, destination, tls)
         except Broken:
             raise Unreachable("the proxy closed the connection") from None
         except OSError as error:
@@ -134,9 +131,6 @@ class Dialler:
         except BaseException:
             connection.abort()
             raise
-        if answer.status not in _OK:
-            connection.abort()
-            raise Unreachable("the proxy refused the connection")
         return connection
 
     def _context(self, ca_file: Path | None) -> SSLContext:
@@ -151,6 +145,24 @@ class Dialler:
             context.set_alpn_protocols(["http/1.1"])
             self._contexts[ca_file] = context
         return context
+
+
+async def _pass_through(connection: Connection, destination: Destination, tls: SSLContext | None) -> None:
+    """Make a connection to a proxy one to `destination`.
+
+    Raises `Unreachable` where the proxy does not let us through, `Broken` and `OSError`.
+    """
+    host = f"[{destination.host}]" if ":" in destination.host else destination.host
+    target = f"{host}:{destination.port}"
+    status = await connection.open_tunnel(
+        f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode("ascii")
+    )
+    if status not in _OK:
+        raise Unreachable("the proxy refused the connection")
+    if not connection.is_usable:  # what came after its answer would be taken for the server's
+        raise Unreachable("the proxy closed the connection, or said more than it was asked for")
+    if tls is not None:
+        await connection.secure(tls, destination.host)
 
 
 def _meaning_of(error: OSError) -> Unreachable | Untrusted:

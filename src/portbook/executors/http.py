@@ -2,6 +2,9 @@
 
 The caller decides the arguments and nothing else: where a request goes, how often, with which credentials
 and headers is the operator's. The token that a caller came with is never seen here.
+
+A call of which nothing was sent is refused, whatever kept it from being sent: an approval of it is still
+good. One of which a byte may have left us has failed.
 """
 
 from __future__ import annotations
@@ -13,17 +16,17 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from portbook.destinations import BadDestination, Destination, Destinations, parse_url
-from portbook.errors import Failed, Reason, Refused
+from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.executors.answering import REDIRECTS, failure_of, result_of, retry_after_s, upstream_failed
-from portbook.executors.composing import Composed, Composer
 from portbook.executors.credentials import Credentials
 from portbook.executors.dialling import Unreachable, Untrusted
-from portbook.executors.http_client import HttpClient, Request
+from portbook.executors.http_client import HttpClient, Request, Sendings
 from portbook.executors.http_connection import Broken, Response, TooLarge
 from portbook.executors.resolving import NotPermitted
 from portbook.executors.secret_values import NoCredential
 from portbook.model import JSON, JSONObject, Run
 from portbook.tools.catalog import Tool
+from portbook.tools.composing import Composed, Composer
 from portbook.tools.gateway import Gateway
 from portbook.tools.operation import HttpOperation
 from portbook.version import __version__
@@ -81,7 +84,7 @@ class HttpExecutor:
     async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> JSON:
         """Call the operation of `tool` within the time that `run` gives it and return its result.
 
-        Raises `Refused` where nothing was sent because it may not be, `Failed` where there is no result.
+        Raises `Refused` where nothing was sent, and `Failed` where something was and there is no result.
         """
         operation = tool.spec.operation
         assert operation is not None
@@ -89,13 +92,14 @@ class HttpExecutor:
         if destination is None or not self._destinations.permits(destination):
             raise Refused(Reason.POLICY_VIOLATION, note="its base URL is not on the allowlist")
         composed = self._composer(tool.spec.name, operation).compose(arguments)
+        sendings = Sendings(self._repetitions(operation))
         try:
             async with asyncio.timeout(run.timeout_ms / 1000) as deadline:
                 lines = await self._lines(operation, composed, run)
                 request = self._request(operation, destination, composed, lines)
-                return await self._attempts(operation, request, deadline.when() or 0.0)
+                return await self._attempts(operation, request, sendings, deadline.when() or 0.0)
         except TimeoutError:
-            raise Failed(Reason.TIMEOUT) from None
+            raise _unanswered(Reason.TIMEOUT, sendings) from None
 
     async def unreachable(self, timeout_s: float) -> dict[str, str]:
         """Return the gateways that cannot be connected to, by name, and why; nothing is asked of them."""
@@ -137,7 +141,7 @@ class HttpExecutor:
         try:
             credentials = await self._credentials[operation.gateway].lines()
         except NoCredential as error:
-            raise upstream_failed(str(error)) from None
+            raise Refused(Reason.UPSTREAM_ERROR, note=str(error)) from None
         session = "" if run.session is None else _cleaned("X-Session-ID", run.session)
         content_type = f"Content-Type: {operation.request}\r\n" if composed.body else ""
         given = "".join([f"{name}: {value}\r\n" for name, value in composed.headers])
@@ -169,41 +173,46 @@ class HttpExecutor:
             gateway.ca_file,
         )
 
-    async def _attempts(self, operation: HttpOperation, request: Request, deadline: float) -> JSON:
-        """Send `request` until there is a result, as often as the operation, the gateway and policy allow."""
-        left = 0
-        if operation.is_idempotent:
-            retries = operation.retries
-            left = self._gateways[operation.gateway].retries if retries is None else retries
-            left = left if self._max_attempts is None else min(left, self._max_attempts - 1)
+    def _repetitions(self, operation: HttpOperation) -> int:
+        """Return how often a request may be sent again: as the operation, the gateway and policy allow."""
+        if not operation.is_idempotent:
+            return 0
+        retries = operation.retries
+        retries = self._gateways[operation.gateway].retries if retries is None else retries
+        return retries if self._max_attempts is None else min(retries, self._max_attempts - 1)
+
+    async def _attempts(
+        self, operation: HttpOperation, request: Request, sendings: Sendings, deadline: float
+    ) -> JSON:
+        """Send `request` until there is a result, as long as `sendings` are left."""
         pause_s = _BACKOFF_S
-        failure: Failed | None = None
+        failure: Ending | None = None
         while True:
             wait_s: float | None = 0.0
             try:
-                response = await self._follow(request)
+                response = await self._follow(request, sendings)
             except NotPermitted as error:
-                # Refused says that nothing ran: true only where nothing was sent before.
+                # What went before says whether something was sent; this alone would say that nothing was.
                 raise failure or Refused(Reason.POLICY_VIOLATION, note=str(error)) from None
             except (Unreachable, Broken) as error:
-                failure = upstream_failed(str(error), is_retryable=True)
+                failure = _unanswered(Reason.UPSTREAM_ERROR, sendings, str(error), is_retryable=True)
             except (Untrusted, TooLarge) as error:
-                raise upstream_failed(str(error)) from None
+                raise _unanswered(Reason.UPSTREAM_ERROR, sendings, str(error)) from None
             else:
                 found = failure_of(response)
                 if found is None:
                     return result_of(response, operation.response)
                 failure, wait_s = found, retry_after_s(response)
-            if left <= 0 or not failure.is_retryable or wait_s is None or wait_s > _MAX_WAIT_S:
+            if not failure.is_retryable or wait_s is None or wait_s > _MAX_WAIT_S:
                 raise failure
             # Spread out, so that many callers of one server that stumbled do not all come back at once.
             wait_s = max(wait_s, pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - no secret depends on it
-            if asyncio.get_running_loop().time() + wait_s >= deadline:
+            if asyncio.get_running_loop().time() + wait_s >= deadline or not sendings.take():
                 raise failure
             await asyncio.sleep(wait_s)
-            left, pause_s = left - 1, pause_s * 2
+            pause_s *= 2
 
-    async def _follow(self, request: Request) -> Response:
+    async def _follow(self, request: Request, sendings: Sendings) -> Response:
         """Return the response to `request`; a GET follows redirects that stay where they are.
 
         Raises `Failed` for one that leads elsewhere, and for too many.
@@ -211,7 +220,7 @@ class HttpExecutor:
         followed = 0
         while True:
             try:
-                response = await self._client.send(request, self._destinations)
+                response = await self._client.send(request, self._destinations, sendings)
             except NotPermitted as error:
                 if not followed:
                     raise
@@ -225,6 +234,14 @@ class HttpExecutor:
             if followed > _MAX_REDIRECTS:
                 raise upstream_failed("it redirects too often", response.status)
             request = request._replace(target=target)
+
+
+def _unanswered(
+    reason: Reason, sendings: Sendings, note: str | None = None, *, is_retryable: bool | None = None
+) -> Ending:
+    """Return how a call ends to which no answer came: refused only while nothing of it was sent."""
+    kind = Failed if sendings.has_begun else Refused
+    return kind(reason, note=note, is_retryable=is_retryable)
 
 
 def _target_of(response: Response, here: Destination) -> str | None:

@@ -15,7 +15,7 @@ from portbook.executors.dialling import Dialler, Unreachable, Untrusted
 from portbook.executors.http_connection import Broken, Connection, Response
 from portbook.executors.resolving import NotPermitted
 
-__all__ = ["HttpClient", "Request"]
+__all__ = ["HttpClient", "Request", "Sendings"]
 
 # How many connections one destination may have at a time; more calls wait for one, within their deadlines.
 _MAX_CONNECTIONS: Final = 128
@@ -46,6 +46,28 @@ class Request(NamedTuple):
         return b"%b%b\r\n%b" % (head.encode("ascii"), self.headers, self.body or b"")
 
 
+class Sendings:
+    """Whether a call's request was sent, and how often it may be sent again.
+
+    There is one for each call. Everybody who sends its request again takes from it, so that together they
+    keep to the number, and nobody has to guess whether something was sent.
+    """
+
+    __slots__ = ("has_begun", "left")
+
+    def __init__(self, left: int) -> None:
+        self.has_begun = False
+        """Whether a byte of the request may have left us, at any attempt."""
+        self.left = left
+
+    def take(self) -> bool:
+        """Use up one of those that are left; return whether there was one."""
+        if self.left <= 0:
+            return False
+        self.left -= 1
+        return True
+
+
 class _Kept(NamedTuple):
     """An idle connection, and the allowlist under which its address was checked."""
 
@@ -71,15 +93,18 @@ class HttpClient:
         self._pools: dict[tuple[Destination, Destination | None, Path | None], _Pool] = {}
         self._sweep: asyncio.TimerHandle | None = None
 
-    async def send(self, request: Request, destinations: Destinations) -> Response:
+    async def send(
+        self, request: Request, destinations: Destinations, sendings: Sendings | None = None
+    ) -> Response:
         """Send `request` where `destinations` permit it, and return the response.
 
         A request that is idempotent is sent a second time if a kept connection turns out to be gone before a
-        byte of the response came.
+        byte of the response came, and `sendings` have one left; without them, that one time is allowed.
 
         Raises `NotPermitted`, `Unreachable` or `Untrusted` where nothing was sent, and `Broken` or `TooLarge`
         where the response cannot be used.
         """
+        sendings = sendings or Sendings(1)
         key = (request.destination, request.proxy, request.ca_file)
         pool = self._pools.get(key)
         if pool is None:
@@ -89,9 +114,9 @@ class HttpClient:
             kept = self._take(pool, destinations)
             if kept is not None:
                 try:
-                    return await self._exchange(kept, request, pool, destinations)
+                    return await self._exchange(kept, request, pool, destinations, sendings)
                 except Broken as error:
-                    if error.was_heard or not request.is_idempotent:
+                    if error.was_heard or not request.is_idempotent or not sendings.take():
                         raise
                     broken = error
             try:
@@ -102,7 +127,7 @@ class HttpClient:
                 if broken is not None:  # nothing was sent is what these say, and something was
                     raise broken from None
                 raise
-            return await self._exchange(connection, request, pool, destinations)
+            return await self._exchange(connection, request, pool, destinations, sendings)
 
     async def probe(
         self,
@@ -130,8 +155,14 @@ class HttpClient:
         await asyncio.sleep(0)  # transports close in the loop's next round
 
     async def _exchange(
-        self, connection: Connection, request: Request, pool: _Pool, destinations: Destinations
+        self,
+        connection: Connection,
+        request: Request,
+        pool: _Pool,
+        destinations: Destinations,
+        sendings: Sendings,
     ) -> Response:
+        sendings.has_begun = True
         response = await connection.exchange(
             request.as_bytes(), max_body=request.max_response_bytes, ends_at_head=request.method == "HEAD"
         )

@@ -61,10 +61,11 @@ class Connection(asyncio.Protocol):
         self._idle_s = _IDLE_S
         self._reset(max_body=0, ends_at_head=False)
 
-    def _reset(self, *, max_body: int, ends_at_head: bool) -> None:
+    def _reset(self, *, max_body: int, ends_at_head: bool, opens_tunnel: bool = False) -> None:
         self._parser = httptools.HttpResponseParser(self)
         self._max_body = max_body
         self._ends_at_head = ends_at_head
+        self._opens_tunnel = opens_tunnel
         self._problem: Exception | None = None
         self._header_bytes = 0
         self._unended_bytes = 0
@@ -106,6 +107,17 @@ class Connection(asyncio.Protocol):
         these, and after a cancellation, the connection is gone.
         """
         self._reset(max_body=max_body, ends_at_head=ends_at_head)
+        return await self._converse(request)
+
+    async def open_tunnel(self, request: bytes) -> int:
+        """Send a CONNECT and return the status of its answer; after a 2xx, what follows is for the tunnel.
+
+        Raises `Broken` where none comes. After this, and after a cancellation, the connection is gone.
+        """
+        self._reset(max_body=0, ends_at_head=True, opens_tunnel=True)
+        return (await self._converse(request)).status
+
+    async def _converse(self, request: bytes) -> Response:
         if self._transport is None or self._transport.is_closing():
             raise Broken("the connection was closed", was_heard=False)
         self._waiter = self.loop.create_future()
@@ -235,7 +247,9 @@ class Connection(asyncio.Protocol):
 
     def _finish(self) -> None:
         self._is_complete = True
-        if not self._parser.should_keep_alive():
+        # RFC 9110 9.3.6: with a 2xx to CONNECT the connection becomes the tunnel, whatever its headers say.
+        is_tunnel = self._opens_tunnel and self._parser.get_status_code() < 300
+        if not is_tunnel and not self._parser.should_keep_alive():
             self._is_clean = False
         self._idle_s = _announced_idle_s(self._headers.get(b"keep-alive"))
         if self._waiter is not None and not self._waiter.done():

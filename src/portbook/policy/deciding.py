@@ -77,6 +77,10 @@ class Policy:
             and self.destinations.permits(operation.destination)
         )
 
+    def denied_where_dialled(self) -> Decision:
+        """Return the decision on a call whose name turned out to lead where nothing may go."""
+        return _deny(self, "allowed_networks", "list the network that its host lies in, in allowed_networks")
+
     def digest_of_rule(self, name: str) -> str | None:
         """Return the fingerprint of the rule of this name, or None where a setting has it."""
         return next((fingerprint(rule.as_data()) for rule in self.rules if rule.name == name), None)

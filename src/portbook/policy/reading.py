@@ -11,9 +11,10 @@ from portbook.canonical import NotJSON, fingerprint
 from portbook.destinations import BadDestination, Destinations
 from portbook.model import JSONObject
 from portbook.patterns import problem_of
-from portbook.policy.condition import Condition, spoken_types
+from portbook.policy.condition import Condition
 from portbook.policy.deciding import Policy
 from portbook.policy.rule import Action, Rule, hidden_by
+from portbook.policy.types import UntoldTypes, misspelt_keyword, spoken_types
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
 from portbook.tools.spec import Effect
@@ -183,13 +184,23 @@ def _condition(here: Path, pointer: str, schema: Any) -> Condition:
         raise BadPolicy(here, f"is not a JSON Pointer; write {'/' + pointer[:80]!r}")
     if not isinstance(schema, dict | bool):
         raise BadPolicy(here, "must be a JSON Schema, such as { maximum = 1000 }")
+    if "*" in pointer.split("/"):
+        raise BadPolicy(here, "names one place; * is no wildcard here, use contains or items in the schema")
     schema = cast("JSONObject | bool", schema)
+    if misspelt := misspelt_keyword(schema):
+        keyword, meant = misspelt
+        hint = f"; did you mean {meant}?" if meant else ""
+        raise BadPolicy(here, f"has {keyword[:40]!r}, which JSON Schema does not have{hint}")
     try:
         validator = validator_for(schema)
     except (BadSchema, NotJSON) as error:
         raise BadPolicy(here, f"is not a JSON Schema that can be used: {error}") from None
+    try:
+        types = spoken_types(schema)
+    except UntoldTypes as error:
+        raise BadPolicy(here, f"may let more pass than it says: {error}") from None
     segments = tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
-    return Condition(pointer, segments, schema, validator, spoken_types(schema))
+    return Condition(pointer, segments, schema, validator, types)
 
 
 def _near(name: str, known: Sequence[str]) -> str:

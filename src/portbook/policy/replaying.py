@@ -1,7 +1,7 @@
 """What another policy would have said of calls that were recorded. Pure: no I/O.
 
-A record has no arguments unless an operator asked for them, so that a rule with a `where` may or may not have
-matched: a decision is told only where it is the same either way.
+A record has no arguments unless an operator asked for them, and then no secrets and no defaults, so that a
+rule with a `where` may or may not have matched: a decision is told only where it is the same either way.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from portbook.model import JSONObject
+from portbook.model import JSON, JSONObject
+from portbook.policy.arguments import Gap, find
 from portbook.policy.deciding import Policy, Subject, decide
 from portbook.policy.rule import Rule
 from portbook.tools.operation import HttpOperation
@@ -49,21 +50,32 @@ def subject_of(record: JSONObject) -> Subject | None:
 
 def replay(policy: Policy, subject: Subject, *, has_arguments: bool) -> Replayed:
     """Return what `policy` says of a recorded call."""
-    if has_arguments:
-        return _said(policy, subject)
+    untold = [rule for rule in policy.rules if rule.where and not (has_arguments and _is_told(rule, subject))]
     # One rule decides in the end, so that it is enough to take each condition for the only one that is met.
-    conditional = [rule for rule in policy.rules if rule.where]
-    possible = {_said(_where_met(policy, met), subject) for met in (None, *conditional)}
+    possible = {_said(_where_met(policy, untold, met), subject) for met in (None, *untold)}
     if len(possible) == 1:
         return possible.pop()
     first = next(iter(possible)).decision
     return Replayed(first if all(each.decision == first for each in possible) else "unknown", "")
 
 
-def _where_met(policy: Policy, met: Rule | None) -> Policy:
-    """Return `policy` as if of all its conditions only those of `met` were met."""
-    rules = tuple(replace(rule, where=()) for rule in policy.rules if not rule.where or rule is met)
-    return replace(policy, rules=rules)
+def _is_told(rule: Rule, subject: Subject) -> bool:
+    """Return whether the record has all that a rule's conditions ask about.
+
+    What was left out, or taken out, is not told: the tool may have had a default, and saw the secret.
+    """
+    found = [find(subject.arguments, {}, condition.segments) for condition in rule.where]
+    return not any(isinstance(value, Gap) or _is_taken_out(value) for value in found)
+
+
+def _is_taken_out(value: JSON) -> bool:
+    return isinstance(value, str) and (value == "[redacted]" or value.startswith("[sha256:"))
+
+
+def _where_met(policy: Policy, untold: list[Rule], met: Rule | None) -> Policy:
+    """Return `policy` as if of the conditions in `untold` only those of `met` were met."""
+    rules = (replace(rule, where=()) if rule is met else rule for rule in policy.rules)
+    return replace(policy, rules=tuple(rule for rule in rules if rule not in untold))
 
 
 def _said(policy: Policy, subject: Subject) -> Replayed:

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeAlias
 from portbook.redaction.gate import LONG_RUN, fold
 from portbook.redaction.marks import NOT_MARKED
 
-__all__ = ["RUN_TRIGGERS", "TRIGGERS", "Span", "is_card_number", "spans_of_shapes"]
+__all__ = ["PATTERNS", "RUN_TRIGGERS", "TRIGGERS", "Span", "is_card_number", "spans_of_shapes"]
 
 Span: TypeAlias = tuple[int, int]
 
@@ -72,15 +72,18 @@ _ISSUERS: Final = {
     16: re.compile(r"4|5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720|6011|64[4-9]|65|352[89]|35[3-8]|62"),
 }
 
+# Every second digit of a card number counts twice, and what has two digits then as their sum.
+_DOUBLED: Final = str.maketrans("0123456789", "0246813579")
+
 
 def _is_card(text: str) -> bool:
     """Return whether the digits in `text` are a payment card's number."""
-    digits = [int(character) for character in text if character not in " -"]
+    digits = text.replace(" ", "").replace("-", "")
     issuers = _ISSUERS.get(len(digits))
-    if issuers is None or not issuers.match("".join(map(str, digits))):
+    if issuers is None or not issuers.match(digits):
         return False
-    doubled = (digit * 2 - 9 if digit > 4 else digit * 2 for digit in digits[-2::-2])
-    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+    summed = digits[-1::-2] + digits[-2::-2].translate(_DOUBLED)
+    return (sum(summed.encode()) - ord("0") * len(summed)) % 10 == 0
 
 
 def is_card_number(number: int) -> bool:
@@ -108,7 +111,7 @@ _SHAPES: Final = (
         ("bearer",), re.compile(r"(?ai)\bbearer[ \t]+(?P<secret>[a-z0-9+/._~-]{6,}={0,2})"), _is_bearer
     ),
     # To the last @ before the path: a password may have one, unescaped.
-    _Detector(("@",), re.compile(rf"://[^\s/:@?#\"']*:(?P<secret>{NOT_MARKED}[^\s/?#\"']+)@")),
+    _Detector(("://",), re.compile(rf"://[^\s/:@?#\"']*:(?P<secret>{NOT_MARKED}[^\s/?#\"']+)@")),
     # What was cut off has no end; the lines that are left are the key all the same.
     _Detector(
         ("privatekey",),
@@ -141,16 +144,24 @@ _JWT_TRIGGER: Final = "eyj"
 _DOTTED: Final = re.compile(r"[\w-](?<![\w-].)[\w-]*+(?:\.[\w-]*+)++", re.ASCII)
 _HEADER: Final = re.compile(r"eyJ[\w-]{13}", re.ASCII)
 
-TRIGGERS: Final = tuple(trigger for detector in _SHAPES for trigger in detector.triggers)
+# For the gate. Most addresses have no password, and are not worth to be opened for.
+TRIGGERS: Final = tuple(trigger for detector in _SHAPES for trigger in detector.triggers if trigger != "://")
+PATTERNS: Final = (r":\/\/[^\/]+@",)
 RUN_TRIGGERS: Final = (_JWT_TRIGGER, *(trigger for detector in _TOKENS for trigger in detector.triggers))
+
+# One trigger each. Of a detector with two of them all is found twice where both stand, which does no harm.
+_BY_TRIGGER: Final = tuple(
+    (trigger, "secret" if detector.pattern.groups else 0, detector.pattern, detector.is_secret)
+    for detector in (*_TOKENS, *_SHAPES, _RANDOM)
+    for trigger in detector.triggers
+)
 
 
 def spans_of_shapes(text: str) -> Iterator[Span]:
     """Yield where in `text` something stands that looks like a secret."""
     plain = fold(text.encode("utf-8", "surrogatepass"))
-    for triggers, pattern, is_secret in (*_TOKENS, *_SHAPES, _RANDOM):
-        if any(trigger in plain for trigger in triggers):
-            group = "secret" if pattern.groups else 0
+    for trigger, group, pattern, is_secret in _BY_TRIGGER:
+        if trigger in plain:
             for match in pattern.finditer(text):
                 if is_secret(match[group]):
                     yield match.span(group)

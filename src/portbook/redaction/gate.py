@@ -3,7 +3,8 @@
 The bytes are folded (ASCII letters to small ones, digits to `0`, separators dropped), and so are the
 triggers. A trigger that is in the bytes is in the folded ones too, so the gate errs on one side only: it may
 open for nothing, and never stays shut where a trigger stands. All triggers are searched for at once, by the
-engine that matches the patterns of schemas: for 200 bytes in about 1 µs.
+engine that matches the patterns of schemas: for 200 bytes in about 1 µs. A trigger may be a pattern of that
+engine's own, written for folded bytes, each of which is a character to it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final
 
 from portbook.schema.engine import Validator, compile_schema
 
-__all__ = ["LONG_RUN", "RUN", "Gate", "fold"]
+__all__ = ["LONG_RUN", "RUN", "Gate", "fold", "literal"]
 
 _LOWER: Final = bytes.maketrans(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", b"abcdefghijklmnopqrstuvwxyz0000000000"
@@ -58,6 +59,7 @@ class Gate:
         cls,
         triggers: Iterable[str],
         *,
+        patterns: Iterable[str] = (),
         in_runs: Iterable[str] = (),
         opens_for_runs: bool = False,
         opens_beyond_ascii: bool = False,
@@ -66,8 +68,8 @@ class Gate:
         """Return the gate of these triggers."""
         plain = sorted({fold(trigger.encode())[:_START] for trigger in triggers})
         return cls(
-            tuple(_any_of(plain)),
-            tuple(_any_of(in_runs)),
+            tuple(_any_of([*map(literal, plain), *patterns])),
+            tuple(_any_of(map(literal, in_runs))),
             opens_for_runs,
             opens_beyond_ascii,
             is_open or "" in plain,  # of that trigger nothing is left that could be searched for
@@ -89,12 +91,13 @@ class Gate:
         return runs.find(_LONG_RUN) >= 0 or any(triggers.allows(text) for triggers in self.in_runs)
 
 
-def _any_of(triggers: Iterable[str]) -> Iterator[Validator]:
-    """Yield patterns that are found in a text in which one of `triggers` stands."""
-    left = iter(triggers)
-    while batch := [_escaped(trigger) for trigger in islice(left, _BATCH)]:
+def _any_of(patterns: Iterable[str]) -> Iterator[Validator]:
+    """Yield patterns, one of which is found in a text in which one of `patterns` is."""
+    left = iter(patterns)
+    while batch := list(islice(left, _BATCH)):
         yield compile_schema({"pattern": "|".join(batch)}, "")
 
 
-def _escaped(text: str) -> str:
+def literal(text: str) -> str:
+    """Return the pattern that finds `text`."""
     return "".join(f"\\{character}" if character in _SYNTAX else character for character in text)

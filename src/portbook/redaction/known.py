@@ -11,13 +11,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final
-from urllib.parse import quote, quote_plus, unquote
+from urllib.parse import quote, quote_plus
 
 from portbook.canonical import json_bytes
 from portbook.redaction.detectors import Span
 from portbook.redaction.marks import MARK
 
-__all__ = ["ESCAPE_TRIGGERS", "Known", "views"]
+__all__ = ["ESCAPE_PATTERNS", "ESCAPE_TRIGGERS", "Known", "views"]
 
 # Shorter ones are in too many texts by chance.
 _LEAST_LENGTH: Final = 6
@@ -58,7 +58,10 @@ class Known:
 
     def are_in_number(self, number: float) -> bool:
         """Return whether a secret is part of `number` as it is written."""
-        return any(secret in json_bytes(number).decode() for secret in self._numbers)
+        if not self._numbers:
+            return False
+        written = json_bytes(number).decode()
+        return any(secret in written for secret in self._numbers)
 
 
 def _can_be_hidden(secret: str) -> bool:
@@ -110,11 +113,14 @@ _SHORT: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _ESCAPE: Final = re.compile(
     r"(?<!\\)\\++(?:u(?P<u>[0-9a-fA-F]{4})|x(?P<x>[0-9a-fA-F]{2})|(?P<short>[nrtbf]))?"
 )
-_JOIN: Final = re.compile(r"([\"']) *\+ *\1")
+_PERCENT: Final = re.compile(r"(?:%[0-9a-fA-F]{2})++")
+_JOIN: Final = re.compile(r"([\"']) *+\+ *+\1")
 _ROUNDS: Final = 4
 
 # In JSON bytes a backslash in a string is two. The quotes may be escaped, the spaces are folded away.
-ESCAPE_TRIGGERS: Final = ("\\\\", "%", '"+"', '"+\\"', "'+'")
+ESCAPE_TRIGGERS: Final = ("\\\\", '"+"', '"+\\"', "'+'")
+# Digits are folded to zeros.
+ESCAPE_PATTERNS: Final = ("%[0a-f]{2}",)
 
 
 def views(text: str) -> Iterator[str]:
@@ -124,7 +130,7 @@ def views(text: str) -> Iterator[str]:
     """
     for _ in range(_ROUNDS):
         before = text
-        for undo in (_without_backslashes, unquote, _joined):
+        for undo in (_without_backslashes, _without_percents, _joined):
             plain = undo(text)
             if plain != text:
                 text = plain
@@ -141,8 +147,16 @@ def _without_backslashes(text: str) -> str:
     return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+def _without_percents(text: str) -> str:
+    return _PERCENT.sub(_characters, text) if "%" in text else text
+
+
 def _joined(text: str) -> str:
-    return _JOIN.sub("", text)
+    return _JOIN.sub("", text) if "+" in text else text
+
+
+def _characters(match: re.Match[str]) -> str:
+    return bytes.fromhex(match[0].replace("%", "")).decode("utf-8", "replace")
 
 
 def _character(match: re.Match[str]) -> str:

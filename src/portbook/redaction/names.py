@@ -59,13 +59,14 @@ _NOT_IN_NAME: Final = re.compile(r"[^\w-]")
 class Names:
     """The names in force: the built-in ones, and those that an operator adds."""
 
-    __slots__ = ("_whole", "added", "beyond_ascii")
+    __slots__ = ("_whole", "added", "all", "beyond_ascii")
 
     def __init__(self, added: Iterable[str]) -> None:
         names = tuple(added)
         self.added = frozenset(map(folded, names))
         self.beyond_ascii = frozenset(folded(name.casefold()) for name in names if not name.isascii())
         """Those for which letters beyond ASCII have to be compared without case."""
+        self.all = _BUILT_IN | self.added
         self._whole = ("token", *sorted(self.added))
 
     def holds_secret(self, name: str, value: object) -> bool:

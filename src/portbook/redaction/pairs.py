@@ -1,27 +1,33 @@
 """What a text calls a secret: `password=…`, `"token": "…"`, `Authorization: …`. Pure: no I/O.
 
 The name stays, its value goes. A name, then `=` or a quoted `:`, is enough; a bare `:` stands in prose as
-well, so what follows it has to look like a secret. Linear: for each sign a bounded look back, and the search
-goes on behind the value.
+well, so what follows it has to look like a secret. Linear: names with a sign behind them are searched for in
+the folded text, in which they are spelt in one way only; of each of these signs a bounded look back and the
+value behind it are all that is looked at in Python, and the search goes on behind the value.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 from portbook.redaction.detectors import Span
+from portbook.redaction.gate import fold, literal
 from portbook.redaction.marks import NOT_MARKED, is_mark
 from portbook.redaction.names import Names
 
-__all__ = ["TRIGGERS", "spans_of_pairs"]
+__all__ = ["TRIGGERS", "Pairs"]
 
 # A signature is a secret only as the parameter of an address.
 TRIGGERS: Final = ("sig=",)
 _ADDRESS: Final = ("?sig", "&sig", ";sig")
 
+_ANY_SIGN: Final = re.compile("[:=]")
 _SIGN: Final = re.compile(rf"[:=](?![=>]|//)\s*+{NOT_MARKED}")
+# What may stand between a name and its sign: quotes, and spaces, some of which are several bytes.
+_BETWEEN: Final = r"[\x00-\x20\x22\x27\x5c\x7f-\xff]"
 # How far before its sign a name may start, with the spaces and quotes between them.
 _REACH: Final = 64
 
@@ -51,18 +57,47 @@ class _Name(NamedTuple):
     is_quoted: bool
 
 
-def spans_of_pairs(text: str, names: Names) -> Iterator[Span]:
-    """Yield where in `text` the value of a secret's name stands."""
-    at = 0
-    while sign := _SIGN.search(text, at):
-        at = sign.end()
-        name = _name_before(text, sign.start())
-        is_address = text[sign.start()] == "=" and name.text.lower().endswith(_ADDRESS)
-        if is_address or names.end(name.text):
-            start, end = _value(text, sign, name)
-            if start < end and not is_mark(text[start:end]):
-                yield start, end
-            at = max(end, at)
+class Pairs:
+    """Finds the values of names in texts."""
+
+    __slots__ = ("_names", "_signs", "patterns")
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        # Long names before those that they start with, so that most are found at once.
+        ends = sorted({fold(name.encode()) for name in (*names.all, "sig")}, key=len, reverse=True)
+        self.patterns = tuple(f"{literal(end)}{_BETWEEN}*[:=]" for end in ends)
+        """For the gate: one of them is found in every folded text in which this finds something."""
+        self._signs = re.compile(f"(?:{'|'.join(map(re.escape, ends))}){_BETWEEN}*+[:=]")
+
+    def spans(self, text: str) -> Iterator[Span]:
+        """Yield where in `text` the value of a secret's name stands."""
+        at = 0
+        for place in self._places(text):
+            sign = _SIGN.match(text, place) if place >= at else None
+            if sign is None:
+                continue
+            at = sign.end()
+            name = _name_before(text, place)
+            is_address = text[place] == "=" and name.text.lower().endswith(_ADDRESS)
+            if is_address or self._names.end(name.text):
+                start, end = _value(text, sign, name)
+                if start < end and not is_mark(text[start:end]):
+                    yield start, end
+                at = max(end, at)
+
+    def _places(self, text: str) -> Iterator[int]:
+        """Yield where the signs stand that have something like a name before them.
+
+        Folding moves characters, but keeps all signs: the one that is the third there is the third here.
+        """
+        plain = fold(text.encode("utf-8", "surrogatepass"))
+        signs = _ANY_SIGN.finditer(text)
+        at = 0
+        for match in self._signs.finditer(plain):
+            before = plain.count("=", at, match.end() - 1) + plain.count(":", at, match.end() - 1)
+            at = match.end()
+            yield next(islice(signs, before, None)).start()
 
 
 def _name_before(text: str, end: int) -> _Name:

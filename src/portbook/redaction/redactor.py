@@ -7,8 +7,9 @@ was redacted once stays as it is when redacted again.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
+from itertools import chain, islice
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from portbook.canonical import json_bytes
@@ -16,7 +17,7 @@ from portbook.errors import Refused
 from portbook.model import JSON
 from portbook.redaction import detectors, pairs
 from portbook.redaction.gate import Gate
-from portbook.redaction.known import ESCAPE_TRIGGERS, Known, views
+from portbook.redaction.known import ESCAPE_PATTERNS, ESCAPE_TRIGGERS, Known, views
 from portbook.redaction.marks import MARK, hash_mark, is_mark
 from portbook.redaction.names import NAMES, Names, folded
 from portbook.redaction.places import Places, below, places_of, problem_of, trigger_of
@@ -34,9 +35,15 @@ _MAX_DEPTH: Final = 256
 # How often a text is looked at again after something was taken out of it.
 _ROUNDS: Final = 4
 
-# Names of members that are remembered: more than an installation's tools have, too few to fill the memory.
-_MAX_SEEN: Final = 4096
-_MAX_SEEN_LENGTH: Final = 64
+# Names and short texts of which it is remembered that nothing is in them: rows of a list have the same ones
+# over and over. More than an installation's tools have names, too few to fill the memory.
+_MAX_CLEAN: Final = 4096
+_MAX_CLEAN_LENGTH: Final = 64
+
+# A text with more secrets than so many, and one more for so many characters, goes as a whole: there is not
+# much else in it, and each that is taken out by itself takes its time.
+_MANY: Final = 256
+_DENSE: Final = 64
 
 
 class BadRedaction(ValueError):
@@ -54,6 +61,7 @@ class Redactor:
     """What to take out, and what to put in its place. Immutable, and safe to share between threads."""
 
     __slots__ = (
+        "_clean",
         "_detects",
         "_gate",
         "_hash_key",
@@ -61,11 +69,12 @@ class Redactor:
         "_known",
         "_mode",
         "_names",
+        "_pairs",
         "_patterns",
         "_pointers",
         "_rules",
-        "_seen",
         "_start",
+        "_text_gate",
     )
 
     def __init__(
@@ -95,8 +104,10 @@ class Redactor:
         self._start = _start(self._pointers)
         self._rules = tuple(map(_rule, self._patterns))
         self._known = Known(secrets)
+        self._pairs = pairs.Pairs(self._names)
         self._gate = self._make_gate()
-        self._seen: dict[str, str] = {}
+        self._text_gate = self._make_text_gate()
+        self._clean: set[str] = set()
 
     def with_secrets(self, secrets: Iterable[str]) -> Redactor:
         """Return the same redactor for other known secrets, as when a token was renewed."""
@@ -143,7 +154,7 @@ class Redactor:
     def _other(self, value: Any, places: Places, depth: int) -> Any:
         """Take care of a number, and of what a Python function may return in place of JSON's own."""
         if isinstance(value, int | float):
-            is_card = self._detects and isinstance(value, int) and detectors.is_card_number(value)
+            is_card = self._detects and type(value) is int and detectors.is_card_number(value)
             return self._taken(value) if is_card or self._known.are_in_number(value) else value
         if isinstance(value, tuple):
             plain: Any = list(cast("tuple[Any, ...]", value))
@@ -161,24 +172,15 @@ class Redactor:
         is_changed = False
         for name, item in value.items():
             deeper = below(places, name) if places else ()
-            if self._names.holds_secret(name, item) or _ends(deeper):
+            if self._names.holds_secret(name, item) or (deeper and _ends(deeper)):
                 found = self._taken(item)
             else:
                 found = self._walk(item, deeper, depth + 1)
-            shown = self._shown(name)
+            shown = name if name in self._clean else self.redact_text(name)
             is_changed = is_changed or found is not item or shown != name
             if not isinstance(found, _Gone):
                 made.add(shown, found)
         return made.members if is_changed else value
-
-    def _shown(self, name: str) -> str:
-        """Return a member's name without its secrets. Rows of a list have the same ones over and over."""
-        shown = self._seen.get(name)
-        if shown is None:
-            shown = self.redact_text(name)
-            if len(name) <= _MAX_SEEN_LENGTH and len(self._seen) < _MAX_SEEN:
-                self._seen[name] = shown
-        return shown
 
     def _array(self, value: list[JSON], places: Places, depth: int) -> JSON | _Gone:
         if depth > _MAX_DEPTH:
@@ -187,7 +189,8 @@ class Redactor:
         is_changed = False
         for index, item in enumerate(value):
             deeper = below(places, str(index)) if places else ()
-            found = self._taken(item) if _ends(deeper) else self._walk(item, deeper, depth + 1)
+            is_end = bool(deeper) and _ends(deeper)
+            found = self._taken(item) if is_end else self._walk(item, deeper, depth + 1)
             if isinstance(found, _Gone):  # without it, those behind it would stand in other places
                 found = self._blank(item)
             is_changed = is_changed or found is not item
@@ -199,20 +202,30 @@ class Redactor:
 
         JSON inside of it is a value like any other.
         """
-        if any(rule.allows(text) for rule in self._rules):
-            return cast("str | _Gone", self._taken(text))
-        if not places and "\\" not in text and not self._gate.opens(text.encode("utf-8", "surrogatepass")):
+        if not places and text in self._clean:
             return text
+        if self._rules and any(rule.allows(text) for rule in self._rules):
+            return cast("str | _Gone", self._taken(text))
         inside = self._inside(text, places, depth)
         if isinstance(inside, _Gone):
             return inside
         if inside is not None and not self._known.are_in(inside):
             return inside
-        return self._plain(text if inside is None else inside)
+        found = self._plain(text if inside is None else inside)
+        if found is text and not places and len(text) <= _MAX_CLEAN_LENGTH:
+            self._remember(text)
+        return found
+
+    def _remember(self, text: str) -> None:
+        if len(self._clean) >= _MAX_CLEAN:  # all new: what comes over and over comes again
+            self._clean.clear()
+        self._clean.add(text)
 
     def _inside(self, text: str, places: Places, depth: int) -> str | _Gone | None:
-        """Return the JSON that `text` holds without its secrets; None if it holds none."""
+        """Return the JSON that `text` holds without its secrets; None if it holds none, or none of them."""
         if text.lstrip(_SPACES)[:1] not in ("{", "[", '"'):
+            return None
+        if not places and "\\" not in text and not self._gate.opens(_bytes_of(text)):
             return None
         try:
             value = parse(text.strip(_SPACES).encode("utf-8", "surrogatepass"))
@@ -226,19 +239,25 @@ class Redactor:
     def _plain(self, text: str) -> str:
         """Return a text that is not JSON without its secrets; all of it goes where they are disguised."""
         for _ in range(_ROUNDS):
-            spans = self._spans(text)
+            most = _MANY + len(text) // _DENSE
+            spans = sorted(islice(self._spans(text), most + 1))
+            if len(spans) > most:
+                break
             if not spans:
-                return self._mark(text) if any(map(self._spans, views(text))) else text
+                return self._mark(text) if any(map(self._has_secret, views(text))) else text
             text = self._cut(text, spans)
         return self._mark(text)
 
-    def _spans(self, text: str) -> list[detectors.Span]:
-        """Return where secrets stand in `text`, in order; they may overlap."""
-        spans = list(self._known.spans(text))
-        if self._detects:
-            spans += detectors.spans_of_shapes(text)
-            spans += pairs.spans_of_pairs(text, self._names)
-        return sorted(spans)
+    def _spans(self, text: str) -> Iterator[detectors.Span]:
+        """Return where secrets stand in `text`; they may overlap."""
+        if not self._text_gate.opens(_bytes_of(text)):
+            return iter(())
+        if not self._detects:
+            return self._known.spans(text)
+        return chain(self._known.spans(text), detectors.spans_of_shapes(text), self._pairs.spans(text))
+
+    def _has_secret(self, text: str) -> bool:
+        return next(self._spans(text), None) is not None
 
     def _cut(self, text: str, spans: list[detectors.Span]) -> str:
         """Return `text` with a mark for each run of overlapping spans."""
@@ -278,10 +297,22 @@ class Redactor:
             triggers += (*detectors.TRIGGERS, *pairs.TRIGGERS)
         return Gate.of(
             triggers,
+            patterns=(*ESCAPE_PATTERNS, *(detectors.PATTERNS if self._detects else ())),
             in_runs=detectors.RUN_TRIGGERS if self._detects else (),
             opens_for_runs=self._detects,
             opens_beyond_ascii=bool(self._names.beyond_ascii),
             is_open=bool(self._rules),  # what a pattern finds has nothing that could be searched for
+        )
+
+    def _make_text_gate(self) -> Gate:
+        """Return the gate of what is searched for in a text that has no escapes and no members."""
+        if not self._detects:
+            return Gate.of(self._known.triggers)
+        return Gate.of(
+            (*self._known.triggers, *detectors.TRIGGERS),
+            patterns=(*detectors.PATTERNS, *self._pairs.patterns),
+            in_runs=detectors.RUN_TRIGGERS,
+            opens_for_runs=True,
         )
 
 
@@ -312,6 +343,10 @@ class _Object:
             self._number += 1
             free = f"{name} {self._number}"
         self.members[free] = value
+
+
+def _bytes_of(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _ends(places: Places) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from portbook.callers import AllowedKey
+from portbook.callers import ANONYMOUS, OPERATOR, AllowedKey
 from portbook.patterns import problem_of
 from portbook.settings.table import SETTINGS, Setting
 
@@ -89,6 +90,8 @@ class Settings:
     http_tables: dict[str, Any]
     config: Path | None = None
     """The file they came from, if there was one."""
+    is_given: bool = False
+    """Whether that file says anything."""
     places: Places | None = field(default=None, compare=False, repr=False)
     """The lines of that file."""
 
@@ -118,10 +121,11 @@ def load_settings(
     """
     if config is None and (named := environ.get("PORTBOOK_CONFIG")):
         config = Path(named)
-    if config is None and (folder / CONFIG_NAME).is_file():
+    if config is None and os.path.lexists(folder / CONFIG_NAME):
+        # Even one that leads nowhere: somebody wanted to be governed by it.
         config = folder / CONFIG_NAME
     values = {setting.key: setting.default for setting in SETTINGS}
-    places = None
+    places, given = None, {}
     if config is not None:
         values["store.path"] = config.parent / values["store.path"]
         given, places = _read_file(config)
@@ -135,7 +139,7 @@ def load_settings(
         if value is not None:
             values[key] = _convert(_BY_KEY[key], value, "command line")
     named_values = {setting.field: values[setting.key] for setting in SETTINGS}
-    return Settings(**named_values, config=config, places=places)
+    return Settings(**named_values, config=config, is_given=bool(given), places=places)
 
 
 def _is_unset(variable: str, environ: Mapping[str, str]) -> bool:
@@ -265,6 +269,8 @@ def _key(item: Any, origin: str) -> AllowedKey:
     name, digest, tools = table.get("name"), table.get("sha256"), table.get("tools", ["*"])
     if not isinstance(name, str) or not isinstance(digest, str) or not table.keys() <= _KEY_MEMBERS:
         raise BadSettings(f"{origin}: each [[keys.allow]] has a name, a sha256 and, if you like, tools")
+    if name in (ANONYMOUS.name, OPERATOR.name):
+        raise BadSettings(f"{origin}: keys.allow {name!r}: records call others so; choose another name")
     if not _SHA256.fullmatch(digest):
         raise BadSettings(
             f"{origin}: keys.allow {name!r}: sha256 must be 64 hexadecimal digits (sha256 of the key)"

@@ -79,7 +79,7 @@ SETTINGS: Final = (
         "audit.keep",
         "keep_runs",
         "whole",
-        50,
+        1000,
         None,
         "How many runs' files to keep; older ones are removed at start.",
         1,

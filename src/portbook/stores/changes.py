@@ -43,6 +43,12 @@ class Changes:
             if not self._waiting:
                 self._stop()
 
+    def wake(self) -> None:
+        """Wake everybody, changed or not."""
+        for changed in self._waiting:
+            if not changed.done():
+                changed.set_result(None)
+
     def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()

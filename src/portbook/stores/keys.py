@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from portbook.callers import ANONYMOUS, AllowedKey, digest_of_key
+from portbook.callers import ANONYMOUS, OPERATOR, AllowedKey, digest_of_key
 from portbook.clock import Clock
 from portbook.patterns import problem_of
 from portbook.stores.connections import Connection
@@ -61,18 +61,25 @@ class Keys:
         self._clock = clock
         self._draw = draw
         self._version: Version | None = None
-        self._allowed: tuple[AllowedKey, ...] = ()
+        self._configured: tuple[AllowedKey, ...] | None = None
 
     def allowed(self) -> tuple[AllowedKey, ...]:
         """Return the keys that open the boundary now, whichever process made or revoked them.
 
         Raises `StoreError` where the store cannot be read.
         """
+        return self.configured() or ()
+
+    def configured(self) -> tuple[AllowedKey, ...] | None:
+        """Return the same, or None where no key was ever made: revoking the last one opens nothing.
+
+        Raises `StoreError` where the store cannot be read.
+        """
         version = self._store.version()
         if version != self._version:
-            self._allowed = self._store.read(_allowed, ())
+            self._configured = self._store.read(_configured, None)
             self._version = version
-        return self._allowed
+        return self._configured
 
     def kept(self) -> list[KeptKey]:
         """Return all keys, revoked ones too, in the order in which they were made.
@@ -116,13 +123,19 @@ def _require_name(name: str) -> None:
             f"the name {name[:40]!r} cannot be used: take 1 to 64 letters, digits and any of '._@+-', "
             "a letter or a digit first"
         )
-    if name == ANONYMOUS.name:
-        raise BadKey(f"{name} is the name of callers without a key; take another")
+    if name in (ANONYMOUS.name, OPERATOR.name):
+        raise BadKey(f"{name} is what records call somebody else; take another")
 
 
-def _allowed(connection: Connection) -> tuple[AllowedKey, ...]:
-    rows = connection.execute("SELECT name, sha256, tools FROM caller_key WHERE revoked_at IS NULL")
-    return tuple(AllowedKey(name, digest, tuple(json.loads(tools))) for name, digest, tools in rows)
+def _configured(connection: Connection) -> tuple[AllowedKey, ...] | None:
+    rows = list(connection.execute("SELECT name, sha256, tools, revoked_at FROM caller_key"))
+    if not rows:
+        return None
+    return tuple(
+        AllowedKey(name, digest, tuple(json.loads(tools)))
+        for name, digest, tools, revoked_at in rows
+        if revoked_at is None
+    )
 
 
 def _kept(connection: Connection) -> list[KeptKey]:

@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 _KEY: Final = "SELECT value FROM secret WHERE name = 'hmac'"
 
+# Room that a few tickets need; with less on the disk, the next one may not fit.
+_ROOM: Final = 1 << 18
+
 # Two that differ mean that something was written in between, by whichever process.
 Version = tuple[int, int]
 
@@ -44,6 +47,8 @@ class Store:
         self._connections: list[Connection] = []
         self._writer: Writer | None = None
         self._is_closed = False
+        self._inode: int | None = None
+        """Which file it is that was opened."""
         self._state = threading.Lock()
         """Held to open and to close, for moments."""
         self._reading = threading.Lock()
@@ -94,10 +99,32 @@ class Store:
         """
         if self._exists():
             await asyncio.wrap_future(self.submit(lambda _: None))
+            self._require_room()
         else:
             folder = next(folder for folder in self.path.absolute().parents if folder.exists())
             if not os.access(folder, os.W_OK | os.X_OK):
                 raise StoreError(f"{self.path}: cannot be made; check the permissions of its folder")
+
+    def _require_room(self) -> None:
+        if self.is_memory:
+            return
+        disk = os.statvfs(self.path)
+        if disk.f_bavail * disk.f_frsize < _ROOM:
+            raise StoreError(f"{self.path}: there is no room for it on the disk; make some")
+
+    def _require_same(self) -> None:
+        """Raise `StoreError` where somebody has put another file in the place of the one that is open.
+
+        What is written to the one nobody sees, and what is revoked in the other would go unnoticed.
+        """
+        if self.is_memory or self._inode is None:
+            return
+        try:
+            is_same = self.path.stat().st_ino == self._inode
+        except FileNotFoundError:
+            is_same = False
+        if not is_same:
+            raise StoreError(f"{self.path}: was replaced or removed while it was open; restart")
 
     def close(self) -> None:
         """Finish what was submitted and close the file; from then on nothing can be asked of it."""
@@ -125,6 +152,8 @@ class Store:
             raise StoreError(f"{self.path}: closed")
         if not self._connections:
             self._connections.append(self._connect())
+            self._inode = None if self.is_memory else self.path.stat().st_ino
+        self._require_same()
         return self._connections[0]
 
     def _open_writer(self, reader: Connection) -> Writer:

@@ -77,6 +77,7 @@ class Approvals:
         self._draw_id = draw_id
         self._warn = warn
         self._changes = Changes(store.version, poll_s=poll_s)
+        self._is_stopping = False
         self._owner = Owner(None if store.is_memory else folder_of(store.path), draw_id())
 
     # -- for the pipeline
@@ -100,10 +101,29 @@ class Approvals:
             refusal = refuse(ticket, ask, bound, now, approval_id)
             if refusal is None:
                 return await self._redeem(approval_id, ask, bound)
-            left_s = deadline - loop.time()
+            left_s = 0.0 if self._is_stopping else deadline - loop.time()
             if ticket is None or refusal.reason is not Reason.APPROVAL_REQUIRED or left_s <= 0:
                 raise refusal
             await self._changes.since(version, min(left_s, until(now, ticket.expires_at)))
+
+    def stop_waiting(self) -> None:
+        """Tell every call that waits for a person to come back later: this process is about to end."""
+        self._is_stopping = True
+        self._changes.wake()
+
+    async def complete(self, approval_id: str) -> None:
+        """Note that the call that was let in ended well; when this returns, a kill no longer loses that.
+
+        Where it cannot be written there is a warning, and the approval stays used.
+        """
+        owner, now = self._owner.name, self._clock.now()
+        try:
+            job = self._store.submit(
+                lambda connection: rows.finish(connection, approval_id, owner, State.DONE, now)
+            )
+            await asyncio.shield(asyncio.wrap_future(job))  # whoever gives up waiting undoes nothing
+        except StoreError as error:
+            self._warn(f"approval {approval_id} stays marked as running: {error}")
 
     def finish(self, approval_id: str, *, is_done: bool) -> None:
         """Note how the call ended that was let in: well, or not, in which case it may have had effects.

@@ -88,7 +88,19 @@ def spec_from_function(
         is_async=is_async,
         is_inline=is_inline,
         timeout_ms=timeout_ms,
+        refuse=_rehearsed(bind),
     )
+
+
+def _rehearsed(bind: Callable[[JSONObject], dict[str, Any]]) -> Callable[[JSONObject], Refused | None]:
+    def refuse(arguments: JSONObject) -> Refused | None:
+        try:
+            bind(arguments)
+        except Refused as refused:
+            return refused.with_traceback(None)
+        return None
+
+    return refuse
 
 
 _Bind = Callable[[JSONObject], dict[str, Any]]

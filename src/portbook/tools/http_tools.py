@@ -9,22 +9,31 @@ for any destination that is not on the allowlist. It is told as a warning.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from portbook.patterns import matches
+from portbook.tools.composing import Composer
 from portbook.tools.gateway import Gateway
 from portbook.tools.http_gateways import GATEWAY_KEYS, is_argument_header, read_gateway
 from portbook.tools.openapi import ImportedOperation, Skipped, read_openapi
 from portbook.tools.openapi_documents import BadOpenAPI, Documents
-from portbook.tools.operation import METHODS, HttpOperation, Parameter, Place, problem_of_base_url, split_path
+from portbook.tools.operation import (
+    METHODS,
+    HttpOperation,
+    Parameter,
+    Place,
+    is_media_type,
+    problem_of_base_url,
+    problem_of_path,
+    split_path,
+)
 from portbook.tools.spec import Effect, ToolSpec, is_slug
 from portbook.tools.tables import Complain, Table
 
-__all__ = ["HttpTools", "http_specs", "read_http"]
+__all__ = ["HttpTools", "read_http"]
 
 _IMPORT_KEYS: Final = ("openapi", "include", "exclude", "effects")
 _TOOL_KEYS: Final = (
@@ -48,8 +57,6 @@ _ADJUSTABLE: Final = (
     "description", "effect", "idempotent", "max_response_bytes", "output", "retries", "timeout_ms",
 )  # fmt: skip
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_PATH: Final = re.compile(r"/[!-\"$-~]*")  # printable ASCII, without a fragment
-_MEDIA: Final = re.compile(r"[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*", re.ASCII)
 _MAX_TIMEOUT_MS: Final = 86_400_000
 _MAX_RETRIES: Final = 10
 _MAX_RESPONSE_BYTES: Final = 67_108_864
@@ -61,16 +68,6 @@ class HttpTools(NamedTuple):
     specs: list[ToolSpec]
     gateways: list[Gateway]
     warnings: list[str]
-
-
-def http_specs(
-    tables: Mapping[str, Any], environ: Mapping[str, str], folder: Path, complain: Complain
-) -> list[ToolSpec]:
-    """Return the tools that the `[http]` table declares.
-
-    Raises what `complain` makes where something in it cannot be used.
-    """
-    return read_http(tables, environ, folder, complain).specs
 
 
 def read_http(
@@ -110,7 +107,16 @@ def _specs(table: Table, gateway: Gateway, folder: Path, warnings: list[str]) ->
             specs[full] = _adjusted(one, specs[full])
         else:
             specs[full] = _declared(one, full, gateway)
-    return [spec if spec.timeout_ms else replace(spec, timeout_ms=timeout_ms) for spec in specs.values()]
+    return [_completed(spec, timeout_ms) for spec in specs.values()]
+
+
+def _completed(spec: ToolSpec, timeout_ms: int | None) -> ToolSpec:
+    """Return `spec` with the gateway's deadline where it has none, and with what it refuses."""
+    operation = spec.operation
+    assert operation is not None
+    # Where the base URL leads nowhere, every call is denied before anybody looks at its arguments.
+    refuse = None if operation.destination is None else Composer(operation).refuse
+    return replace(spec, timeout_ms=spec.timeout_ms or timeout_ms, refuse=refuse)
 
 
 # -- tools of a table
@@ -123,7 +129,7 @@ def _declared(table: Table, name: str, gateway: Gateway) -> ToolSpec:
     path = _path(table)
     effect = Effect(table.choice("effect", Effect) or _usual_effect(method))
     response = table.text("response") or "application/json"
-    if not _MEDIA.fullmatch(response):
+    if not is_media_type(response):
         raise table.wrong("response", "must be a content type, such as application/json, in lower case")
     operation = HttpOperation(
         gateway.name,
@@ -154,15 +160,9 @@ def _declared(table: Table, name: str, gateway: Gateway) -> ToolSpec:
 
 def _path(table: Table) -> str:
     path = table.text("path") or ""
-    literals, names = split_path(path)
-    if not _PATH.fullmatch(path) or any("{" in literal or "}" in literal for literal in literals):
-        raise table.wrong(
-            "path", "must start with / and be printable ASCII, with names in braces: /orders/{id}"
-        )
-    if len(set(names)) < len(names) or "{" in path.partition("?")[2]:
-        raise table.wrong("path", "must name each argument once, and none after a question mark")
-    if not {".", ".."}.isdisjoint(path.partition("?")[0].split("/")):
-        raise table.wrong("path", "must have no dot segments")
+    problem = problem_of_path(path)
+    if problem is not None:
+        raise table.wrong("path", problem)
     return path
 
 

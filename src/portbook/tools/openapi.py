@@ -3,18 +3,31 @@
 Parameters keep their places and the way they are written there. The members of a JSON body become arguments
 beside them where the body is a plain object, or else the body is one argument. The schema of the 2xx
 responses is the contract of the result. What cannot be sent (forms, files, cookies) is told, not guessed at.
+
+A document is often somebody else's: its paths and content types are held to the same rules as those that an
+operator writes, for both become part of requests.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain, count
 from typing import Any, Final, NamedTuple, cast
 
+from portbook.escaping import escaped
 from portbook.model import JSONObject
 from portbook.tools.openapi_documents import Documents, Node
 from portbook.tools.openapi_schemas import SchemaWriter
-from portbook.tools.operation import METHODS, Parameter, Place, Style, split_path
+from portbook.tools.operation import (
+    METHODS,
+    Parameter,
+    Place,
+    Style,
+    is_media_type,
+    problem_of_path,
+    split_path,
+)
 
 __all__ = ["ImportedOperation", "Skipped", "read_openapi"]
 
@@ -142,8 +155,9 @@ class _Reader:
         self._required: list[str] = []
 
     def read(self, name: str, method: str, path: str) -> ImportedOperation:
-        if not path.startswith("/") or not {".", ".."}.isdisjoint(path.split("/")):
-            raise self._node.bad("its path must start with / and have no dot segments")
+        problem = problem_of_path(path)
+        if problem is not None:
+            raise _NotSupported(f"its path {problem}")
         parameters = tuple(self._parameters(path))
         body = self._read_body()
         schema: dict[str, Any] = {"type": "object", "properties": self._properties}
@@ -153,6 +167,9 @@ class _Reader:
             schema["additionalProperties"] = False
         nothing: tuple[dict[str, Any], str] = ({"type": "null"}, _JSON)
         output, response = nothing if method == "HEAD" else self._read_responses()
+        request = body.content_type or _JSON
+        if not (is_media_type(request) and is_media_type(response)):
+            raise _NotSupported("it names a content type that no header can name")
         return ImportedOperation(
             name,
             self._describe(method, path),
@@ -161,7 +178,7 @@ class _Reader:
             parameters,
             body.argument,
             body.content_type is not None,
-            body.content_type or _JSON,
+            request,
             response,
             self._input.with_definitions(schema),
             output,
@@ -204,7 +221,7 @@ class _Reader:
         if content:
             media, inside = next(iter(content.items()))
             if not _is_json(media):
-                raise _NotSupported(f"a parameter is {media}, and only JSON is written")
+                raise _NotSupported(f"a parameter is {escaped(media)}, and only JSON is written")
             schema_node, style = inside.at("schema"), Style.JSON
         schema = True if schema_node.value is None else self._input.write(schema_node)
         words = node.text("description")
@@ -221,11 +238,16 @@ class _Reader:
         explode = node.at("explode").value
         key = (place.value, style, explode if isinstance(explode, bool) else style == "form")
         if key not in _STYLES:
-            raise _NotSupported(f"a parameter is written in the style {style}, which is not supported")
+            raise _NotSupported(
+                f"a parameter is written in the style {escaped(style)}, which is not supported"
+            )
         return _STYLES[key]
 
     def _unused(self, wanted: str, place: Place | str) -> str:
-        return wanted if wanted not in self._properties else f"{wanted}_{place}"
+        """Return a name that no argument has: the one wanted, with its place, or with a number as well."""
+        placed = f"{wanted}_{place}"
+        names = chain((wanted, placed), (f"{placed}_{number}" for number in count(2)))
+        return next(name for name in names if name not in self._properties)
 
     # -- the body
 

@@ -17,7 +17,9 @@ __all__ = [
     "Parameter",
     "Place",
     "Style",
+    "is_media_type",
     "problem_of_base_url",
+    "problem_of_path",
     "split_path",
 ]
 
@@ -27,6 +29,11 @@ METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 BODY_METHODS: Final = frozenset({"POST", "PUT", "PATCH"})
 
 _BRACED: Final = re.compile(r"\{([^{}]+)\}")
+_PATH: Final = re.compile(r"/[!-\"$-~]*")  # printable ASCII, without a fragment
+# A dot segment, also where its dots or the slashes around it are written as escapes.
+_DOTS: Final = re.compile(r"(?i)(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?=[/\\;]|%2f|%5c|%3b|$)")
+# RFC 6838 4.2, in lower case; parameters such as a charset are no part of it.
+_MEDIA: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 
 
 class Place(StrEnum):
@@ -147,6 +154,24 @@ def problem_of_base_url(url: str) -> str | None:
     if parsed.query or "?" in url or "#" in url:
         return "a base URL ends with its path, without a query or a fragment"
     return None
+
+
+def problem_of_path(path: str) -> str | None:
+    """Return what a template of a path must be and this one is not, or None where it can be used."""
+    literals, names = split_path(path)
+    if not _PATH.fullmatch(path) or any("{" in literal or "}" in literal for literal in literals):
+        return "must start with / and be printable ASCII, with names in braces: /orders/{id}"
+    before, _, query = path.partition("?")
+    if len(set(names)) < len(names) or "{" in query:
+        return "must name each argument once, and none after a question mark"
+    if _DOTS.search(before):
+        return "must have no dot segments"
+    return None
+
+
+def is_media_type(text: str) -> bool:
+    """Return whether `text` is a content type such as `application/json`, as headers name it."""
+    return _MEDIA.fullmatch(text) is not None
 
 
 def split_path(path: str) -> tuple[list[str], list[str]]:

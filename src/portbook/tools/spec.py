@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from portbook.errors import Refused
 from portbook.model import JSONObject
 from portbook.tools.operation import HttpOperation
 
@@ -51,6 +52,9 @@ class ToolSpec:
     """The tool's own deadline; without one, the boundary's."""
     is_effect_declared: bool = True
     """Whether somebody said what its effect is; else it counts as one that writes."""
+    refuse: Callable[[JSONObject], Refused | None] | None = field(default=None, compare=False)
+    """Takes arguments that passed the input schema; returns why the tool cannot run with them all the same,
+    or None where it can. Quick and pure: it is asked before a person is asked to approve the call."""
 
     @property
     def identifier(self) -> str:

@@ -1,8 +1,9 @@
 """From a tool's arguments to the request of its operation: path, query, headers, body. Pure: no I/O.
 
 Whatever an argument holds, it stays in its place: every character that means something in a URL is encoded, a
-path argument cannot be empty, a dot segment or something that becomes one when it is decoded again, and a
-header argument cannot end its line. What cannot be sent so is refused, never mended in silence.
+path argument cannot be empty, a dot segment or something that becomes one when it is decoded again, a header
+argument cannot end its line, and none stands under a name that is somebody else's. What cannot be sent so is
+refused, never mended in silence.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.schema.wording import escape_pointer
 from portbook.tools.operation import BODY_METHODS, HttpOperation, Parameter, Place, Style, split_path
+from portbook.tools.query_names import TakenNames
 
 __all__ = ["Composed", "Composer"]
 
 # What may stand in a template as it is; an operator's percent sign is the start of an escape of their own.
 _LITERAL: Final = "/%:@!$&'()*+,;=-._~"
+_LITERAL_QUERY: Final = _LITERAL + "?"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SLASH: Final = re.compile(r"[/\\]")
 _SEPARATORS: Final = {Style.COMMA: ",", Style.SPACE: "%20", Style.PIPE: "%7C"}
@@ -43,11 +46,12 @@ class Composed(NamedTuple):
 class Composer:
     """Makes the requests of one operation."""
 
-    __slots__ = ("_literals", "_names", "_placed", "_static_query", "operation")
+    __slots__ = ("_fixed_query", "_literals", "_members", "_names", "_placed", "_taken", "operation")
 
     def __init__(self, operation: HttpOperation) -> None:
         self.operation = operation
-        path, _, self._static_query = operation.path.partition("?")
+        path, _, fixed_query = operation.path.partition("?")
+        self._fixed_query = quote(fixed_query, safe=_LITERAL_QUERY)
         base = parse_url(operation.base_url).path.rstrip("/")
         literals, names = split_path(f"{base}/{path.lstrip('/')}")
         self._literals = [quote(literal, safe=_LITERAL) for literal in literals]
@@ -55,6 +59,17 @@ class Composer:
         in_path = {item.name: item for item in operation.parameters if item.place is Place.PATH}
         self._names = [in_path.get(name) or Parameter(name, Place.PATH, name) for name in names]
         self._placed = placed | {parameter.argument: parameter for parameter in self._names}
+        in_query = [item for item in operation.parameters if item.place is Place.QUERY]
+        self._taken = TakenNames(fixed_query, [(item.name, item.argument) for item in in_query])
+        self._members = {item.name for item in operation.parameters if item.place is Place.BODY}
+
+    def refuse(self, arguments: JSONObject) -> Refused | None:
+        """Return why there is no request for `arguments`, or None where there is one."""
+        try:
+            self.compose(arguments)
+        except Refused as refused:
+            return refused.with_traceback(None)
+        return None
 
     def compose(self, arguments: JSONObject) -> Composed:
         """Return the request for `arguments`.
@@ -62,7 +77,7 @@ class Composer:
         Raises `Refused` where one of them cannot go where it belongs.
         """
         operation = self.operation
-        query = [self._static_query] if self._static_query else []
+        query = [self._fixed_query] if self._fixed_query else []
         headers: list[tuple[str, str]] = []
         fields: JSONObject = {}
         for argument, value in arguments.items():
@@ -70,12 +85,14 @@ class Composer:
             if placed is None:
                 if argument == operation.body:
                     continue
-                if operation.sends_body:
-                    fields[argument] = value
+                if not operation.sends_body:
+                    query.extend(self._query(Parameter(argument, Place.QUERY, argument), value))
+                elif argument in self._members:
+                    raise _refused((argument,), "is the name of another argument in the body; use that one")
                 else:
-                    query.extend(_query(argument, value, Style.REPEAT))
+                    fields[argument] = value
             elif placed.place is Place.QUERY:
-                query.extend(_query(placed.name, value, placed.style))
+                query.extend(self._query(placed, value))
             elif placed.place is Place.HEADER:
                 headers.extend(_header(placed, value))
             elif placed.place is Place.BODY:
@@ -83,6 +100,21 @@ class Composer:
         path = self._path(arguments)
         target = f"{path}?{'&'.join(query)}" if query else path
         return Composed(target, tuple(headers), self._body(arguments, fields))
+
+    def _query(self, parameter: Parameter, value: JSON) -> Iterator[str]:
+        """Yield the pairs that an argument becomes; a name in them that it has no right to is refused."""
+        argument = parameter.argument
+        is_placed = argument in self._placed
+        for name, member, texts in _values(parameter.name, value, parameter.style):
+            place = (argument,) if member is None else (argument, member)
+            if self._taken.is_fixed(name):
+                raise _refused(place, "is fixed by the operator in this tool's query; leave it out")
+            # What a parameter is called was declared; every other name is the caller's choice.
+            if not (is_placed and member is None) and self._taken.is_anothers(name, argument):
+                raise _refused(place, "is the name of another argument in the query; use that one")
+            key = quote(name, safe="")
+            for text in texts:
+                yield f"{key}={text}"
 
     def _body(self, arguments: JSONObject, fields: JSONObject) -> bytes | None:
         whole = self.operation.body
@@ -102,7 +134,7 @@ class Composer:
             parts += (_segment(parameter, arguments), literal)
         path = "".join(parts)
         if "/." in path and not {".", ".."}.isdisjoint(path.split("/")):
-            raise _refused(self._names[0].argument, "makes a dot segment of the path")
+            raise _refused((self._names[0].argument,), "makes a dot segment of the path")
         return path
 
 
@@ -110,51 +142,53 @@ def _segment(parameter: Parameter, arguments: JSONObject) -> str:
     """Return a path argument, encoded."""
     value = arguments.get(parameter.argument)
     if value is None or isinstance(value, dict):
-        raise _refused(parameter.argument, "is part of the path; give a string or a number")
+        raise _refused((parameter.argument,), "is part of the path; give a string or a number")
     items = [_text(item) for item in value] if isinstance(value, list) else [_text(value)]
     for text in items:
         _require_one_segment(parameter.argument, text)
     if not items:
-        raise _refused(parameter.argument, "is part of the path, and cannot be empty")
+        raise _refused((parameter.argument,), "is part of the path, and cannot be empty")
     return ",".join(quote(text, safe="") for text in items)
 
 
 def _require_one_segment(argument: str, text: str) -> None:
     for _ in range(_DECODINGS):
         if not text:
-            raise _refused(argument, "is part of the path, and cannot be empty")
+            raise _refused((argument,), "is part of the path, and cannot be empty")
         if _CONTROL.search(text):
-            raise _refused(argument, "is part of the path, and cannot have control characters in it")
+            raise _refused((argument,), "is part of the path, and cannot have control characters in it")
         if "." in text and any(part.partition(";")[0] in (".", "..") for part in _SLASH.split(text)):
-            raise _refused(argument, "is part of the path, and cannot be a dot segment or have one in it")
+            raise _refused((argument,), "is part of the path, and cannot be a dot segment or have one in it")
         if "%" not in text or (decoded := unquote(text)) == text:
             return
         text = decoded
-    raise _refused(argument, "is part of the path, and is percent-encoded too often; write it as it is")
+    raise _refused((argument,), "is part of the path, and is percent-encoded too often; write it as it is")
 
 
-def _query(name: str, value: JSON, style: Style) -> Iterator[str]:
-    """Yield the pairs that an argument becomes; null is left out."""
+def _values(name: str, value: JSON, style: Style) -> Iterator[tuple[str, str | None, Iterable[str]]]:
+    """Yield what an argument puts into a query: a name, the member it is of, its encoded values.
+
+    Null is left out.
+    """
     if value is None:
         return
-    key = quote(name, safe="")
     if style is Style.JSON or (style is Style.REPEAT and isinstance(value, dict)):
-        yield f"{key}={quote(json_bytes(value), safe='')}"
+        yield name, None, (quote(json_bytes(value), safe=""),)
     elif isinstance(value, list):
-        if separator := _SEPARATORS.get(style):
-            yield f"{key}={separator.join(quote(_text(item), safe='') for item in value)}"
-        else:
-            yield from (f"{key}={quote(_text(item), safe='')}" for item in value)
+        texts = [quote(_text(item), safe="") for item in value]
+        separator = _SEPARATORS.get(style)
+        yield name, None, (separator.join(texts),) if separator else texts
     elif isinstance(value, dict):
-        members = [(quote(member, safe=""), quote(_text(item), safe="")) for member, item in value.items()]
+        members = [(member, quote(_text(item), safe="")) for member, item in value.items()]
         if separator := _SEPARATORS.get(style):
-            yield f"{key}={separator.join(part for pair in members for part in pair)}"
+            pairs = [part for member, text in members for part in (quote(member, safe=""), text)]
+            yield name, None, (separator.join(pairs),)
         elif style is Style.DEEP:
-            yield from (f"{key}%5B{member}%5D={text}" for member, text in members)
+            yield from ((f"{name}[{member}]", member, (text,)) for member, text in members)
         else:
-            yield from (f"{member}={text}" for member, text in members)
+            yield from ((member, member, (text,)) for member, text in members)
     else:
-        yield f"{key}={quote(_text(value), safe='')}"
+        yield name, None, (quote(_text(value), safe=""),)
 
 
 def _header(parameter: Parameter, value: JSON) -> Iterable[tuple[str, str]]:
@@ -165,7 +199,7 @@ def _header(parameter: Parameter, value: JSON) -> Iterable[tuple[str, str]]:
     else:
         text = ",".join(map(_text, value)) if isinstance(value, list) else _text(value)
     if not text.isascii() or not text.isprintable():
-        raise _refused(parameter.argument, "goes into a header: give printable ASCII, without line breaks")
+        raise _refused((parameter.argument,), "goes into a header: give printable ASCII, without line breaks")
     return ((parameter.name, text.strip(" ")),)
 
 
@@ -174,5 +208,5 @@ def _text(value: JSON) -> str:
     return value if isinstance(value, str) else json_bytes(cast("object", value)).decode()
 
 
-def _refused(argument: str, sentence: str) -> Refused:
-    return Refused(Reason.BAD_ARGUMENTS, (Finding(escape_pointer((argument,)), sentence, "http", ""),))
+def _refused(place: tuple[str, ...], sentence: str) -> Refused:
+    return Refused(Reason.BAD_ARGUMENTS, (Finding(escape_pointer(place), sentence, "http", ""),))

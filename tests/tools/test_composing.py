@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.errors import Reason, Refused
-from portbook.executors.composing import Composed, Composer
 from portbook.model import JSON, JSONObject
+from portbook.tools.composing import Composed, Composer
 from portbook.tools.operation import HttpOperation, Parameter, Place, Style
 
 BASE = "https://api.example.com/base/"
@@ -109,7 +109,10 @@ def test_no_path_argument_changes_anything_but_its_segment(value: JSON) -> None:
         ("https://a.example/api/v1", "/orders", "/api/v1/orders"),
         ("https://a.example/api/", "/orders/", "/api/orders/"),
         ("https://a.example", "/orders?api-version=2024-01-01", "/orders?api-version=2024-01-01&id=1"),
+        ("https://a.example", "/orders?at=12:00/7?&x=%20", "/orders?at=12:00/7?&x=%20&id=1"),
         ("https://a.example", "/with space", "/with%20space"),
+        ("https://a.example", "/o?x=1 HTTP/1.1\r\nX-A: 1", "/o?x=1%20HTTP/1.1%0D%0AX-A:%201&id=1"),
+        ("https://a.example", "/o?x=é#y", "/o?x=%C3%A9%23y&id=1"),
     ],
 )
 def test_a_path_is_joined_to_that_of_its_base_url(base: str, path: str, target: str) -> None:
@@ -169,6 +172,73 @@ def test_a_query_says_what_the_arguments_said(arguments: dict[str, str | int]) -
     assert target.isprintable()
 
 
+FIXED = "/orders?tenant=acme&filter[state]=open&flag"
+
+
+@pytest.mark.covers("002.execution.fixed-query-holds")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tenant", "Tenant", " tenant", "tenant[]", "tenant[x]", "tenant[x][y]", "flag", "filter",
+        "filter[state]", "filter[state][]", "FILTER[state]",
+    ],
+)  # fmt: skip
+def test_no_argument_stands_beside_what_the_operator_fixed(name: str) -> None:
+    """Servers differ in which of two equal names they believe, and in which names are equal."""
+    pointer = f"/{name}"
+    assert refused("GET", FIXED, {name: "evil"}) == (pointer,)
+    assert refused("GET", FIXED, {name: ["evil"]}) == (pointer,)
+    assert refused("POST", FIXED, {"x": "evil"}, **placed(Place.QUERY, name)) == ("/x",)
+    spread = placed(Place.QUERY, style=Style.SPREAD)
+    assert refused("GET", FIXED, {"x": {"a": 1, name: "evil"}}, **spread) == (f"/x{pointer}",)
+
+
+def test_a_deep_member_does_not_stand_beside_what_the_operator_fixed() -> None:
+    deep = {"parameters": (Parameter("x", Place.QUERY, "filter", Style.DEEP),)}
+    assert refused("GET", FIXED, {"x": {"owner": "ada", "state": "closed"}}, **deep) == ("/x/state",)
+    target = compose("GET", FIXED, {"x": {"owner": "ada"}}, **deep).target
+    assert target.endswith("&flag&filter%5Bowner%5D=ada")
+
+
+@pytest.mark.parametrize("name", ["tenants", "ten", "filters", "filter_state", "x", "acme"])
+def test_a_name_of_its_own_goes_beside_what_the_operator_fixed(name: str) -> None:
+    assert compose("GET", FIXED, {name: 1}).target.endswith(f"&flag&{name}=1")
+
+
+def test_what_is_not_in_the_query_is_not_compared_with_it() -> None:
+    assert compose("POST", "/o?tenant=acme", {"tenant": "x"}).body == b'{"tenant":"x"}'
+    assert compose("GET", "/o/{tenant}?tenant=acme", {"tenant": "x"}).target == "/base/o/x?tenant=acme"
+    assert compose("GET", "/o?tenant=acme", {"tenant": None}).target == "/base/o?tenant=acme"
+
+
+def test_no_argument_stands_in_for_another_one() -> None:
+    """The schema says what `top` may be, and nothing of `$top`."""
+    top = Parameter("top", Place.QUERY, "$top")
+    spread = Parameter("x", Place.QUERY, "x", Style.SPREAD)
+    deep = Parameter("d", Place.QUERY, "d", Style.DEEP)
+    inner = Parameter("d_a", Place.QUERY, "d[a]")
+    given = {"parameters": (top, spread, deep, inner)}
+    assert compose("GET", "/", {"top": 1, "x": {"y": 1}, "d": {"b": 1}}, **given).target == (
+        "/base/?%24top=1&y=1&d%5Bb%5D=1"
+    )
+    assert refused("GET", "/", {"top": 1, "$top": 2}, **given) == ("/$top",)
+    assert refused("GET", "/", {"$TOP": 2}, **given) == ("/$TOP",)
+    assert refused("GET", "/", {"x": {"$top": 2}}, **given) == ("/x/$top",)
+    assert refused("GET", "/", {"d": {"a": 2}}, **given) == ("/d/a",)
+    assert compose("GET", "/", {"x": {"x": 2}}, **given).target == "/base/?x=2"
+    assert refused("POST", "/", {"y": 2}, **placed(Place.BODY, "y")) == ("/y",)
+
+
+def test_two_parameters_may_be_declared_to_have_one_name() -> None:
+    given = (Parameter("low", Place.QUERY, "price"), Parameter("high", Place.QUERY, "Price"))
+    assert compose("GET", "/", {"low": 1, "high": 2}, parameters=given).target == "/base/?price=1&Price=2"
+
+
+def test_a_name_of_many_brackets_is_no_work() -> None:
+    name = "a[" * 100_000
+    assert compose("GET", "/?b=1", {name: 1}).target.count("%5B") == 100_000
+
+
 # --- the body
 
 
@@ -225,6 +295,19 @@ def test_a_header_argument_is_written_in_its_header(
 )
 def test_a_header_argument_cannot_end_its_line(value: JSON) -> None:
     assert refused("GET", "/", {"x": value}, **placed(Place.HEADER, "X-Tenant")) == ("/x",)
+
+
+# --- before anything is asked of anybody
+
+
+def test_what_would_be_refused_is_known_without_an_attempt() -> None:
+    composer = Composer(HttpOperation("g", BASE, "GET", "/{id}?tenant=acme"))
+    assert composer.refuse({"id": "A"}) is None
+    for arguments, pointer in (({"id": ".."}, "/id"), ({"id": "A", "tenant": "x"}, "/tenant")):
+        refusal = composer.refuse(dict(arguments))
+        assert refusal is not None
+        assert (refusal.reason, refusal.findings[0].pointer) == (Reason.BAD_ARGUMENTS, pointer)
+        assert refusal.__traceback__ is None
 
 
 def test_what_is_refused_is_told_without_its_value() -> None:

@@ -1,0 +1,103 @@
+"""Which JSON types a schema speaks of: of all others it is silent, and lets them pass. Pure: no I/O."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Final, cast
+
+from portbook.model import JSON, JSONObject
+
+__all__ = ["UntoldTypes", "misspelt_keyword", "spoken_types", "types_of"]
+
+_SPEAKS_OF: Final = {
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "number"),
+    **dict.fromkeys(("pattern", "minLength", "maxLength", "format", "contentEncoding"), "string"),
+    **dict.fromkeys(
+        (
+            *("items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems"),
+            *("minContains", "maxContains", "unevaluatedItems"),
+        ),
+        "array",
+    ),
+    **dict.fromkeys(
+        (
+            *("properties", "patternProperties", "additionalProperties", "propertyNames", "required"),
+            *("minProperties", "maxProperties", "dependentRequired", "dependentSchemas"),
+            "unevaluatedProperties",
+        ),
+        "object",
+    ),
+}
+_ONE: Final = ("not", "if", "then", "else")
+_MANY: Final = ("allOf", "anyOf", "oneOf")
+_ELSEWHERE: Final = ("$ref", "$dynamicRef")
+
+
+_KNOWN: Final = frozenset(
+    {*_SPEAKS_OF, *_ONE, *_MANY, *_ELSEWHERE, "type", "const", "enum", "$schema", "$defs", "$comment"}
+    | {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"}
+)
+_MAPS: Final = ("properties", "patternProperties", "dependentSchemas", "$defs")
+_SINGLE: Final = ("items", "contains", "additionalProperties", "propertyNames")
+
+
+def misspelt_keyword(schema: JSON) -> tuple[str, str | None] | None:
+    """Return a keyword that JSON Schema does not have, and the one that may have been meant.
+
+    A schema may hold any; in a rule, one that means nothing is a condition that nobody checks.
+    """
+    if not isinstance(schema, dict):
+        return None
+    for keyword in schema:
+        if keyword not in _KNOWN:
+            return keyword, next(iter(difflib.get_close_matches(keyword, _KNOWN, n=1)), None)
+    below: list[JSON] = [*_parts(schema), *cast("list[JSON]", schema.get("prefixItems", []))]
+    below.extend(schema[keyword] for keyword in _SINGLE if keyword in schema)
+    for keyword in _MAPS:
+        below.extend(cast("JSONObject", schema.get(keyword, {})).values())
+    return next((found for part in below if (found := misspelt_keyword(part))), None)
+
+
+class UntoldTypes(ValueError):
+    """A schema of which it cannot be told what it speaks of; an explicit `type` says it."""
+
+
+def spoken_types(schema: JSONObject | bool) -> frozenset[str] | None:
+    """Return the JSON types that `schema` speaks of, or None where it treats them all alike.
+
+    Raises `UntoldTypes` where that cannot be told.
+    """
+    if isinstance(schema, bool):
+        return None
+    named = schema.get("type")
+    if isinstance(named, str):
+        return frozenset({named})
+    if isinstance(named, list):
+        return frozenset(cast("list[str]", named))
+    if any(keyword in schema for keyword in _ELSEWHERE):
+        raise UntoldTypes("say which type it is about, with type")
+    spoken = {_SPEAKS_OF[keyword] for keyword in schema if keyword in _SPEAKS_OF}
+    if "const" in schema:
+        spoken |= types_of(schema["const"])
+    for value in cast("list[JSON]", schema.get("enum", [])):
+        spoken |= types_of(value)
+    for part in _parts(schema):
+        spoken |= spoken_types(part) or frozenset()
+    return frozenset(spoken) or None
+
+
+def _parts(schema: JSONObject) -> list[JSONObject | bool]:
+    parts = [schema[keyword] for keyword in _ONE if keyword in schema]
+    for keyword in _MANY:
+        parts.extend(cast("list[JSON]", schema.get(keyword, [])))
+    return cast("list[JSONObject | bool]", parts)
+
+
+def types_of(value: JSON) -> frozenset[str]:
+    """Return the names that JSON Schema has for the type of `value`."""
+    if isinstance(value, bool):
+        return frozenset({"boolean"})
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return frozenset({"number", "integer"})
+    names: dict[type, str] = {float: "number", str: "string", list: "array", dict: "object"}
+    return frozenset({names.get(type(value), "null")})
