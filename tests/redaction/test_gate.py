@@ -36,6 +36,17 @@ def test_one_of_many_triggers_is_enough() -> None:
     ]
 
 
+def test_a_pattern_is_a_trigger_too() -> None:
+    gate = Gate.of(["x"], patterns=["%[0a-f]{2}"])
+    assert [gate.opens(data) for data in (b"%3D", b"%-3d", b"100%", b"%zz", b"X")] == [
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
 def test_a_trigger_of_runs_counts_only_in_a_run() -> None:
     gate = Gate.of([], in_runs=["eyj"], opens_for_runs=True)
     assert gate.opens(b"eyJ" + b"a" * (RUN - 3))

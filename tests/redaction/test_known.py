@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import html
 import json
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from portbook.redaction import Redactor
-from portbook.redaction.known import views
+from portbook.redaction.known import has_views, views
 
 SECRET = "p@ss w<ü>rd/+"
 
@@ -109,3 +111,11 @@ def test_views_undo_one_layer_after_another() -> None:
     assert list(views("plain")) == []
     assert list(views("%255cu0041")) == ["%5cu0041", "\\u0041", "A"]
     assert list(views("\\ud83d\\ude00")) == ["\U0001f600"]
+
+
+@given(st.text(alphabet="%\\ux04cCé3+'\" ", max_size=12))
+def test_there_are_views_where_it_is_said_so(text: str) -> None:
+    found = list(views(text))
+    assert has_views(text) is bool(found)
+    if "\\" not in text and found and "%" in text and "+" not in text:
+        assert found[0] == unquote(text)

@@ -34,10 +34,15 @@ from portbook.redaction import Redactor
         pytest.param("password=a password=b", "password=[redacted] password=[redacted]", id="twice"),
         pytest.param("ssn=123 my_ssn=4", "ssn=[redacted] my_ssn=4", id="a name of the operator's"),
         pytest.param("password=\n  x", "password=\n  [redacted]", id="on the next line"),
+        pytest.param("a=b:c=ü:pass-word = x", "a=b:c=ü:pass-word = [redacted]", id="behind other signs"),
+        pytest.param("é pwd\u00a0= x, é=y", "é pwd\u00a0= [redacted], é=y", id="odd spaces"),
+        pytest.param("token=a=b:pwd=c d=e", "token=[redacted] d=e", id="a name in a value"),
+        pytest.param("user_key1=a", "user_key1=[redacted]", id="a name with a digit"),
+        pytest.param("ÜBER-geheim=a", "ÜBER-geheim=[redacted]", id="a name beyond ASCII"),
     ],
 )
 def test_the_value_of_a_secrets_name_goes(text: str, expected: str) -> None:
-    redactor = Redactor(keys=["ssn"])
+    redactor = Redactor(keys=["ssn", "user-key1", "ÜBER_geheim"])
     assert redactor.redact_text(text) == expected
     assert redactor.redact_text(expected) == expected
 

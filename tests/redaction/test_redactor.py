@@ -8,9 +8,11 @@ import enum
 import hashlib
 import hmac
 import json
+import sys
 import urllib.parse
 import uuid
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import example, given, settings
@@ -305,6 +307,84 @@ def test_more_names_than_are_remembered_are_still_looked_at() -> None:
     redactor = Redactor(secrets=["hunter2"])
     redactor.redact({f"n{number}": 1 for number in range(5000)})
     assert redactor.redact({"my hunter2": 1, "n1": 2}) == ({"my [redacted]": 1, "n1": 2}, True)
+
+
+def test_a_text_that_was_clean_in_one_place_is_taken_out_of_another() -> None:
+    redactor = Redactor(pointers=["/a", "/b/c"])
+    assert redactor.redact({"d": ["text", '{"c":1}']})[1] is False
+    assert redactor.redact({"a": "text", "b": '{"c":1}'})[0] == {"a": "[redacted]", "b": '{"c":0}'}
+
+
+# -- how much work it is
+
+
+def work(redactor: Redactor, value: JSON) -> int:
+    """Return how many functions are called: unlike seconds, the same on every machine."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        redactor.redact(value)
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+_SIZE = 20_000
+COSTLY: dict[str, Any] = {
+    **{
+        unit: unit * (_SIZE // len(unit))
+        for unit in (
+            "%",
+            "a=%",
+            "%3d=:",
+            "\\x41=",
+            "d=",
+            "pwd=a ",
+            "pwd='a'",
+            "pwd=;",
+            "pwd: abc ",
+            "://a:b@",
+        )
+    },
+    "many %": ["%"] * (_SIZE // 4),
+    "many a=%": ["a=%"] * (_SIZE // 6),
+    "many empty": [""] * (_SIZE // 3),
+    "all different": [f"{number:05d}%" for number in range(_SIZE // 9)],
+    "all different names": {f"{number:05d}%": number for number in range(_SIZE // 14)},
+    "all different, with @": [f"{number:05d}@example.com" for number in range(_SIZE // 20)],
+    "numbers like a card's": list(range(4111_1111_1110_0000, 4111_1111_1110_0000 + _SIZE // 17)),
+}
+
+
+@pytest.mark.covers("002.redaction.linear")
+@pytest.mark.parametrize("name", COSTLY)
+def test_no_value_takes_more_than_a_few_calls_for_each_of_its_bytes(name: str) -> None:
+    value = COSTLY[name]
+    assert work(Redactor(secrets=["hunter2-hunter2", "a" * 30]), value) < 4.5 * len(json_bytes(value))
+
+
+@pytest.mark.parametrize("text", ["100%", "%", "a=%", "%zz", "1+1", "'a'", "50% + 20%"])
+def test_a_text_without_a_real_escape_is_looked_at_once(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def views(_text: str) -> NoReturn:
+        pytest.fail("looked at again")
+
+    monkeypatch.setattr("portbook.redaction.redactor.views", views)
+    assert Redactor(secrets=[SECRET]).redact_text(text) == text
+
+
+def test_a_text_of_little_else_than_secrets_goes_as_a_whole() -> None:
+    redactor = Redactor()
+    few = "\n".join(f"password={number}" for number in range(200))
+    assert redactor.redact_text(few) == "\n".join(["password=[redacted]"] * 200)
+    assert redactor.redact_text("password=a\n" * 1000) == "[redacted]"
+    far_between = ("password=a " + "word " * 20) * 1000
+    assert redactor.redact_text(far_between).count("password=[redacted] word") == 1000
 
 
 # -- known secrets

@@ -15,9 +15,10 @@ from urllib.parse import quote, quote_plus
 
 from portbook.canonical import json_bytes
 from portbook.redaction.detectors import Span
+from portbook.redaction.gate import Gate
 from portbook.redaction.marks import MARK
 
-__all__ = ["ESCAPE_PATTERNS", "ESCAPE_TRIGGERS", "Known", "views"]
+__all__ = ["ESCAPE_PATTERNS", "ESCAPE_TRIGGERS", "Known", "has_views", "views"]
 
 # Shorter ones are in too many texts by chance.
 _LEAST_LENGTH: Final = 6
@@ -32,7 +33,7 @@ _NUMBER: Final = re.compile(r"[-+.eE0-9]+")
 class Known:
     """A set of secrets, and where they stand in a text."""
 
-    __slots__ = ("_encoded", "_forms", "_numbers", "triggers")
+    __slots__ = ("_encoded", "_forms", "_gate", "_numbers", "triggers")
 
     def __init__(self, secrets: Iterable[str]) -> None:
         kept = {secret for secret in secrets if _can_be_hidden(secret)}
@@ -42,9 +43,12 @@ class Known:
         self._numbers = tuple(sorted(secret for secret in kept if _NUMBER.fullmatch(secret)))
         self.triggers = (*self._forms, *self._encoded)
         """What the gate has to look for."""
+        self._gate = Gate.of(self.triggers)
 
     def spans(self, text: str) -> Iterator[Span]:
         """Yield where in `text` a secret stands."""
+        if not self._gate.opens(text.encode("utf-8", "surrogatepass")):
+            return
         for form in self._forms:
             yield from _places(text, form)
         for form in self._encoded:
@@ -121,6 +125,13 @@ _ROUNDS: Final = 4
 ESCAPE_TRIGGERS: Final = ("\\\\", '"+"', '"+\\"', "'+'")
 # Digits are folded to zeros.
 ESCAPE_PATTERNS: Final = ("%[0a-f]{2}",)
+
+
+def has_views(text: str) -> bool:
+    """Return whether there are views of `text`: a percent sign or a plus alone are no escape."""
+    if "\\" in text or ("%" in text and _PERCENT.search(text)):
+        return True
+    return "+" in text and _JOIN.search(text) is not None
 
 
 def views(text: str) -> Iterator[str]:

@@ -25,12 +25,14 @@ TRIGGERS: Final = ("sig=",)
 _ADDRESS: Final = ("?sig", "&sig", ";sig")
 
 _ANY_SIGN: Final = re.compile("[:=]")
-_SIGN: Final = re.compile(rf"[:=](?![=>]|//)\s*+{NOT_MARKED}")
+_SIGN: Final = re.compile(rf"(?:=(?![=>]|//)\s*+(?![;,&<>])|:(?![=>]|//)\s*+){NOT_MARKED}")
 # What may stand between a name and its sign: quotes, and spaces, some of which are several bytes.
 _BETWEEN: Final = r"[\x00-\x20\x22\x27\x5c\x7f-\xff]"
 # How far before its sign a name may start, with the spaces and quotes between them.
 _REACH: Final = 64
 
+# What the next three start with: most values with none of these.
+_OPENINGS: Final = ("\\", '"', "'", "{", "[")
 _QUOTE: Final = re.compile(r"(?<!\\)(\\*+)([\"'])")
 # An inline table, which has names of its own; a value in braces, as connection strings have it, is none.
 _TABLE: Final = re.compile(r"\{\s*[\w.-]+\s*[=:]\s*[\"']", re.ASCII)
@@ -109,12 +111,13 @@ def _name_before(text: str, end: int) -> _Name:
 def _value(text: str, sign: re.Match[str], name: _Name) -> Span:
     """Return where the value starts and ends; nowhere, if what follows is none."""
     start = sign.end()
-    if quote := _QUOTE.match(text, start):
-        return quote.end(), _closing(text, quote)
-    if _TABLE.match(text, start):
-        return start, start
-    if (brackets := _BRACKETS.match(text, start)) and not is_mark(brackets[0]):
-        return brackets.span()
+    if text.startswith(_OPENINGS, start):
+        if quote := _QUOTE.match(text, start):
+            return quote.end(), _closing(text, quote)
+        if _TABLE.match(text, start):
+            return start, start
+        if (brackets := _BRACKETS.match(text, start)) and not is_mark(brackets[0]):
+            return brackets.span()
     if sign[0][0] == ":" and not name.is_quoted:
         return _header_value(text, start, name.text)
     word = _SCALAR if name.is_quoted else _WORD

@@ -17,7 +17,7 @@ from portbook.errors import Refused
 from portbook.model import JSON
 from portbook.redaction import detectors, pairs
 from portbook.redaction.gate import Gate
-from portbook.redaction.known import ESCAPE_PATTERNS, ESCAPE_TRIGGERS, Known, views
+from portbook.redaction.known import ESCAPE_PATTERNS, ESCAPE_TRIGGERS, Known, has_views, views
 from portbook.redaction.marks import MARK, hash_mark, is_mark
 from portbook.redaction.names import NAMES, Names, folded
 from portbook.redaction.places import Places, below, places_of, problem_of, trigger_of
@@ -240,12 +240,13 @@ class Redactor:
         """Return a text that is not JSON without its secrets; all of it goes where they are disguised."""
         for _ in range(_ROUNDS):
             most = _MANY + len(text) // _DENSE
-            spans = sorted(islice(self._spans(text), most + 1))
+            spans = list(islice(self._spans(text), most + 1))
             if len(spans) > most:
                 break
             if not spans:
-                return self._mark(text) if any(map(self._has_secret, views(text))) else text
-            text = self._cut(text, spans)
+                is_disguised = has_views(text) and any(map(self._has_secret, views(text)))
+                return self._mark(text) if is_disguised else text
+            text = self._cut(text, sorted(spans))
         return self._mark(text)
 
     def _spans(self, text: str) -> Iterator[detectors.Span]:
