@@ -362,7 +362,6 @@ COSTLY: dict[str, Any] = {
 }
 
 
-@pytest.mark.covers("002.redaction.linear")
 @pytest.mark.parametrize("name", COSTLY)
 def test_no_value_takes_more_than_a_few_calls_for_each_of_its_bytes(name: str) -> None:
     value = COSTLY[name]
