@@ -382,7 +382,7 @@ def test_without_settings_there_is_no_store_and_none_is_looked_at(folder: Path) 
         ]
     # Named, it is.
     [refused] = results(folder, frame, PORTBOOK_KEY="whoever", PORTBOOK_STORE="portbook.db")
-    assert refused == {"ok": False, "reason": "backend_error", "status": 500, "detail": "internal error"}
+    assert refused == {"ok": False, "reason": "backend_error", "status": 503, "detail": "store_unusable"}
 
 
 SECRETS = {"password": "hunter2 hunter2", "card": "4111 1111 1111 1111"}
