@@ -30,6 +30,7 @@ _FLAGS: Final = {
     "audit.log_dir": "--log-dir",
     "ids.deterministic": "--deterministic-ids",
     "python.toolsets": "TOOLSETS",
+    "assets.schemas": "--schemas",
 }
 
 _TYPES: Final = {
@@ -47,6 +48,8 @@ _TYPES: Final = {
 # What to show for settings that have no default and are not plain paths.
 _SAMPLES: Final = {
     "keys.required": "true",
+    "assets.enabled": "true",
+    "assets.backend_url": '"http://127.0.0.1:9000"',
     "policy.allowed_domains": '["api.example.com", "127.0.0.1:9000", "*.example.net"]',
     "policy.allowed_methods": '["GET", "POST"]',
     "policy.max_payload_bytes": "65536",
@@ -76,6 +79,9 @@ _OTHER_VARIABLES: Final = {
     "PORTBOOK_KEY": "The key of the caller, for `portbook serve --stdio` and `portbook call`.",
     "PORTBOOK_OPERATOR_KEY": "The key of whoever decides on approvals over HTTP.",
     "APIM_BASE_URL": "The base URL of every HTTP API that does not name its own.",
+    "MCP_ENDPOINT": "The door of [`python -m mcp`](assets.md#python--m-mcp): `MCP_SOCKET_PATH`, `MCP_HOST` "
+    "and `MCP_PORT` say where it is.",
+    "MCP_READY_FILE": "The file that is there while `python -m mcp` serves.",
 }
 
 
@@ -268,16 +274,19 @@ def _reasons() -> list[str]:
         "",
         "In the order of the path. The record has the reason in `error.reason` and its code in `error.code`.",
         "From `read` on, the answer has the code too; before that, nothing is known of the message yet, and",
-        "the answer is JSON-RPC's own.",
+        "the answer is JSON-RPC's own. The last column is how a call of an [asset tool](assets.md#messages)",
+        "by its name ends: `reason` and what it says beside it; where it is empty, as JSON-RPC does.",
         "",
-        "| reason | stage | envelope | `data.reason` | MCP | REST | HTTP | exit |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| reason | stage | envelope | `data.reason` | MCP | REST | HTTP | exit | asset tools |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for reason, row in REASONS.items():
         detail = f"`{row.detail}`" if row.detail else ""
         link = f"[`{reason}`](#{reason.lower()})"
+        bare = f"`{row.bare}`: {row.bare_detail}" if row.bare else ""
         cells = (
-            link, row.stage, f"`{row.canonical}`", detail, row.jsonrpc, f"`{row.rest}`", row.http, row.exit
+            link, row.stage, f"`{row.canonical}`", detail, row.jsonrpc, f"`{row.rest}`", row.http, row.exit,
+            bare,
         )  # fmt: skip
         lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
     for reason, row in REASONS.items():

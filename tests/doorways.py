@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,13 +132,19 @@ def _rpc(folder: Path, key: str | None) -> Iterator[Doorway]:
         yield lambda asked: _envelope_verdict(_post(server, "/rpc", _envelope(asked), key))
 
 
+_SERVE = (*PORTBOOK, "serve", "--stdio")
+_ADAPTER = (sys.executable, "-m", "portbook.cli.adapter")
+
+
 @contextlib.contextmanager
-def _stdio(folder: Path, key: str | None, name: str) -> Iterator[Callable[[Any], bytes]]:
+def _stdio(
+    folder: Path, key: str | None, name: str, program: tuple[str, ...] = _SERVE
+) -> Iterator[Callable[[Any], bytes]]:
     """A STDIO server; what is yielded sends one message and returns its answer."""
-    extra = {} if key is None else {"PORTBOOK_KEY": key}
+    extra = {"MCP_READY_FILE": ""} if key is None else {"MCP_READY_FILE": "", "PORTBOOK_KEY": key}
     with (folder / f"{name}.stderr").open("wb") as stderr:
         process = subprocess.Popen(
-            [*PORTBOOK, "serve", "--stdio", "--log-dir", str(folder / "runs" / name)],
+            [*program, "--log-dir", str(folder / "runs" / name)],
             cwd=folder,
             env=environment(**extra),
             stdin=subprocess.PIPE,
@@ -278,3 +285,58 @@ def _stdio_request(folder: Path, key: str | None) -> Iterator[Doorway]:
 
 # Those whose answer is always an envelope.
 ENVELOPE_DOORWAYS = {**DOORWAYS, "POST /rpc, request": _rpc_request, "STDIO, request": _stdio_request}
+
+
+def _bare(asked: Asked) -> dict[str, Any]:
+    return {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": asked.tool,
+        "params": {**asked.arguments, "_meta": asked.meta},
+    }
+
+
+# What the bare dialect says where no tool ran, or none came to its end; anything else is a tool's result.
+_BARE = {
+    "policy_violation": "POLICY_VIOLATION",
+    "payload_too_large": "PAYLOAD_TOO_LARGE",
+    "rate_limited": "RATE_LIMITED",
+    "approval_required": "APPROVAL_REQUIRED",
+    "approval_refused": "APPROVAL_REFUSED",
+    "timeout": "TIMEOUT",
+    "unauthorized": "UNAUTHORIZED",
+    "tool not implemented": "UNKNOWN_TOOL",
+    'missing property "name"': "BAD_ARGUMENTS",
+}
+
+
+def _bare_verdict(body: bytes) -> Verdict:
+    result = json.loads(body)["result"]
+    said = result["errors"][0]["msg"] if result.get("errors") else result.get("detail")
+    if result["ok"] or said not in _BARE:
+        return Verdict("OK", {}, result, body)
+    assert result["reason"] in ("unsupported", "validation_failed", "backend_error")
+    return Verdict(_BARE[said], result, raw=body)
+
+
+@contextlib.contextmanager
+def _rpc_bare(folder: Path, key: str | None) -> Iterator[Doorway]:
+    with http_server("--log-dir", str(folder / "runs" / "rpc-bare"), cwd=folder, tools=()) as server:
+        yield lambda asked: _bare_verdict(_post(server, "/rpc", _bare(asked), key))
+
+
+@contextlib.contextmanager
+def _stdio_bare(folder: Path, key: str | None) -> Iterator[Doorway]:
+    with _stdio(folder, key, "bare") as exchange:
+        yield lambda asked: _bare_verdict(exchange(_bare(asked)))
+
+
+@contextlib.contextmanager
+def _adapter(folder: Path, key: str | None) -> Iterator[Doorway]:
+    with _stdio(folder, key, "adapter", _ADAPTER) as exchange:
+        yield lambda asked: _bare_verdict(exchange(_bare(asked)))
+
+
+# Those through which a tool is called by its name alone: the asset tools, and no others.
+BARE_DOORWAYS = {"POST /rpc, bare": _rpc_bare, "STDIO, bare": _stdio_bare, "python -m mcp": _adapter}
+ASSET_DOORWAYS = {**DOORWAYS, **BARE_DOORWAYS}

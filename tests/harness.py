@@ -25,7 +25,8 @@ PORTBOOK = (sys.executable, "-m", "portbook")
 
 def environment(**extra: str) -> dict[str, str]:
     """The environment of a person who has set nothing of Portbook's."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PORTBOOK_")}
+    ours = ("PORTBOOK_", "SYN_", "MCP_")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**inherited, **extra}
 
 

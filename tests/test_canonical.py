@@ -18,7 +18,15 @@ import rfc8785
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from portbook.canonical import NotJSON, canonical_bytes, digest, fingerprint, jcs_bytes, json_bytes
+from portbook.canonical import (
+    NotJSON,
+    canonical_bytes,
+    digest,
+    fingerprint,
+    is_same_json,
+    jcs_bytes,
+    json_bytes,
+)
 from portbook.wire.parsing import parse
 
 
@@ -268,6 +276,22 @@ def test_different_values_have_different_fingerprints(one: object, other: object
     assert (fingerprint(one) == fingerprint(other)) == (
         json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
     )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "verdict"),
+    [
+        ({"a": 1, "b": [2]}, {"b": [2], "a": 1}, True),
+        ({"a": 1}, {"a": 1.0}, False),
+        ([0], [False], False),
+        ([0.0], [-0.0], False),
+        ([2**64], [2**64], True),
+        ([2**64], [2**64 + 1], False),
+        (None, None, True),
+    ],
+)
+def test_two_values_are_the_same_where_json_writes_them_so(one: object, other: object, verdict: bool) -> None:
+    assert is_same_json(one, other) is verdict
 
 
 # --- RFC 8785

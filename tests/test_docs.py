@@ -9,11 +9,12 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import click
 import pytest
 
+from portbook.assets.contracts import INPUTS, OUTPUTS
 from portbook.audit import envelope_view
 from portbook.cli.main import cli
 from portbook.clock import RandomIds
@@ -149,6 +150,19 @@ def test_every_property_of_the_contract_schemas_is_documented() -> None:
         assert {name for name in names if not re.search(rf"`(\w+\.)*{re.escape(name)}`", read(page))} == set()
 
 
+@pytest.mark.covers("004.exit.docs")
+def test_every_asset_tool_is_documented_with_its_arguments_and_results() -> None:
+    page = read("assets.md")
+    rows = {cells[1].strip("` "): line for line in page.splitlines() if len(cells := line.split("|")) == 5}
+    assert rows.keys() >= INPUTS.keys()
+    for tool, row in ((tool, rows[tool]) for tool in INPUTS):
+        arguments = [*cast("dict[str, Any]", INPUTS[tool]["properties"])]
+        results = [*cast("dict[str, Any]", OUTPUTS[tool]["properties"])]
+        assert [name for name in arguments if f"`{name}`" not in row] == []
+        # What a failure has beside its reason stands in a table of its own.
+        assert [name for name in results if f"`{name}`" not in row and f"`{name}`" not in page] == []
+
+
 def _keys(value: Any, prefix: str = "") -> Iterator[str]:
     if isinstance(value, dict):
         for key, below in value.items():
@@ -200,6 +214,7 @@ def test_the_layers_are_those_that_the_linter_checks() -> None:
     assert shown.splitlines() == [layer.replace("portbook.", "").replace(" : ", " | ") for layer in layers]
 
 
+@pytest.mark.covers("004.dependencies")
 def test_every_runtime_dependency_has_its_reason() -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     names = {re.split(r"[<>=]", requirement)[0] for requirement in config["project"]["dependencies"]}

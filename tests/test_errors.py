@@ -63,7 +63,11 @@ def test_every_column_of_a_row_is_filled(reason: Reason) -> None:
     row = REASONS[reason]
     columns = {field.name for field in dataclasses.fields(Row)} - {"is_retryable", "jsonrpc_before"}
     empty = {name for name in columns if getattr(row, name) in ("", None, 0)}
-    assert empty <= {"detail", "told_to_model_since"}
+    assert empty <= {"detail", "told_to_model_since", "bare", "bare_detail"}
+    # The asset specification's reasons are a closed set; what is no request at all has none of them.
+    assert row.bare in ("", "validation_failed", "backend_error", "unsupported")
+    assert bool(row.bare) is bool(row.bare_detail)
+    assert row.bare or row.stage in (Stage.FRAME, Stage.PARSE, Stage.CLASSIFY)
     assert isinstance(row.stage, Stage)
     assert re.fullmatch(r"[A-Z][^{}]{20,}\.", row.sentence)
     assert row.canonical in CONTRACT

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gateways import gateway_of
+from test_readme import Terminal, steps
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FOLDERS = sorted(path.parent for path in EXAMPLES.glob("*/README.md"))
@@ -52,3 +53,13 @@ def test_an_example_answers_what_its_readme_shows(folder: Path, tmp_path: Path) 
     records = copy / "runs/mcp_server/envelope_validation/envelope_validation.latest.jsonl"
     calls = (copy / "calls.jsonl").read_text("utf-8").splitlines()
     assert len(records.read_text("utf-8").splitlines()) == len(calls)
+
+
+@pytest.mark.parametrize("folder", SERVED, ids=lambda folder: folder.name)
+def test_the_commands_of_an_examples_readme_do_what_it_shows(folder: Path, tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    ignored = shutil.ignore_patterns("runs", "__pycache__", "portbook.db*")
+    shutil.copytree(folder, terminal.folder, ignore=ignored, dirs_exist_ok=True)
+    with gateway_of(terminal.folder):
+        for step in steps(folder / "README.md"):
+            terminal.do(step)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from portbook.sinks import ENVELOPE_STREAM, JsonlSink, MemorySink
+from portbook.sinks import ENVELOPE_STREAM, JsonlSink, MemorySink, NoSink
 
 STARTED = "2026-01-02T03:04:05.678Z"
 RECORD: Any = {
@@ -282,3 +282,12 @@ def test_the_memory_sink_keeps_both_views_and_intents_in_order() -> None:
     assert sink.records == [{"envelope": 1}, {"envelope": 2}]
     assert sink.executions == [{"execution": 1}, {"execution": 2}]
     assert sink.intents == [{"intent": 1}, {"intent": 2}]
+
+
+def test_no_sink_keeps_nothing_and_never_fails() -> None:
+    sink = NoSink()
+    sink.look()
+    sink.mend()
+    sink.intend(RECORD)
+    sink.write(RECORD, RECORD)
+    sink.close()

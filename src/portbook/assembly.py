@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
+from portbook.assets.contracts import ASSET_TOOLS
 from portbook.boundary import Boundary
 from portbook.clock import Clock, ContentIds, Ids, RandomIds, SystemClock
 from portbook.collecting import Collected, collect_tools
+from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.official import Official
 from portbook.dialects.rest import Rest
@@ -43,7 +45,7 @@ from portbook.tools.toolset import Toolset
 if TYPE_CHECKING:
     from portbook.executors.http import HttpExecutor
 
-__all__ = ["FETCH_S", "Assembled", "assemble", "official_schemas"]
+__all__ = ["FETCH_S", "Assembled", "assemble", "official_schemas", "open_journal"]
 
 # An override is fetched before anything is served: long enough for a slow host, short enough to wait for.
 FETCH_S: Final = 10.0
@@ -190,13 +192,7 @@ def assemble(
     warnings.extend(override_warnings)
     validator = SchemaValidator(schemas)
     validator.initialize()
-    sink = sink or Journal(
-        settings.log_dir,
-        started=clock.now(),
-        run=RandomIds().name(b"").request[:8],
-        keep=settings.keep_runs,
-        to_stderr=settings.audit_to_stderr,
-    )
+    sink = sink or open_journal(settings, clock)
     pipeline = Pipeline(
         catalog=collected.catalog,
         governance=governance,
@@ -222,7 +218,7 @@ def assemble(
     )
     envelope = Envelope(registry.load_envelope(), registry.load(REQUEST))
     rest = Rest(registry.load_execute())
-    boundary = Boundary(pipeline, envelope, official, rest, tasks, notices)
+    boundary = Boundary(pipeline, envelope, official, Bare(ASSET_TOOLS), rest, tasks, notices)
     return Assembled(
         boundary=boundary,
         catalog=collected.catalog,
@@ -241,6 +237,20 @@ def assemble(
         toolsets=collected.toolsets,
         _tasks=tasks,
         _clock=clock,
+    )
+
+
+def open_journal(settings: Settings, clock: Clock) -> Journal:
+    """Return where this run's records go by `settings`.
+
+    Raises `OSError` where the folder cannot be written.
+    """
+    return Journal(
+        settings.log_dir,
+        started=clock.now(),
+        run=RandomIds().name(b"").request[:8],
+        keep=settings.keep_runs,
+        to_stderr=settings.audit_to_stderr,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from portbook.conversation import Conversation, Emit, Parts, unread
+from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import METHOD, Envelope
 from portbook.dialects.official import Official
 from portbook.dialects.rest import Rest
@@ -44,21 +45,24 @@ Tell = Callable[[list[Tool], Policy], JSONObject]
 class Boundary:
     """Answers messages."""
 
-    __slots__ = ("_envelope", "_parts", "_pipeline", "_rest")
+    __slots__ = ("_bare", "_envelope", "_official", "_parts", "_pipeline", "_rest")
 
     def __init__(
         self,
         pipeline: Pipeline,
         envelope: Envelope,
         official: Official,
+        bare: Bare,
         rest: Rest,
         tasks: Tasks,
         notices: Notices,
     ) -> None:
         self._pipeline = pipeline
         self._envelope = envelope
+        self._official = official
+        self._bare = bare
         self._rest = rest
-        self._parts = Parts(pipeline, envelope, official, self.answer_message, tasks, notices)
+        self._parts = Parts(pipeline, envelope, official, bare, self.answer_message, tasks, notices)
 
     async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
         """Return the answer to one frame. Raises nothing that a message could cause."""
@@ -74,16 +78,30 @@ class Boundary:
 
     async def answer_message(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Answer:
         """Return the answer to one message that depends on no other."""
-        if self._envelope.recognises(message):
+        dialect = self._dialect_of(message)
+        if dialect is not None:
             try:
-                call = self._envelope.read(message, identifier, arrival)
+                call = dialect.read(message, identifier, arrival)
             except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
                 call = unread(message, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
             crossing = await self._pipeline.run(call)
-            body, status = self._envelope.write(crossing.outcome, identifier, call.method)
+            body, status = dialect.write(crossing.outcome, identifier, call.method)
             return _reply(crossing, body, status, is_notification=not identifier.is_present)
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return await self._refuse(message, identifier, arrival, refusal)
+
+    def _dialect_of(self, message: JSONObject) -> Envelope | Bare | None:
+        """Return the contract that reads `message` on its own.
+
+        1. It is an envelope.
+        2. Its method is the name of a tool.
+        3. It is a request that MCP has no claim on: then there is no such tool. A notification like that
+           is nobody's.
+        """
+        if self._envelope.recognises(message):
+            return self._envelope
+        is_foreign = "id" not in message or self._official.recognises(message, Session())
+        return self._bare if self._bare.recognises(message) or not is_foreign else None
 
     def without_secrets(self, text: str) -> str:
         """Return a text of a person's as it may be kept and shown."""

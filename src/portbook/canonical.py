@@ -23,7 +23,7 @@ from typing import Any, Final, cast
 
 import orjson
 
-__all__ = ["NotJSON", "canonical_bytes", "digest", "fingerprint", "jcs_bytes", "json_bytes"]
+__all__ = ["NotJSON", "canonical_bytes", "digest", "fingerprint", "is_same_json", "jcs_bytes", "json_bytes"]
 
 # What orjson would otherwise write in a form of its own choosing is handed back to us, and refused.
 _STRICT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
@@ -72,6 +72,14 @@ def canonical_bytes(value: Any) -> bytes:
     except orjson.JSONEncodeError as error:
         return _write_exactly(value, str(error), sort=True)
     return encoded if b"null" not in encoded else _without_nan(encoded, value)
+
+
+def is_same_json(one: Any, other: Any) -> bool:
+    """Return whether JSON would write two values, of which it is known that it can, in the same way."""
+    try:
+        return orjson.dumps(one, None, _SORTED) == orjson.dumps(other, None, _SORTED)
+    except orjson.JSONEncodeError:
+        return canonical_bytes(one) == canonical_bytes(other)
 
 
 def fingerprint(value: Any) -> str:

@@ -1,12 +1,14 @@
-"""The tools that settings describe: built in, Python functions, operations of HTTP APIs, under contract."""
+"""The tools that settings describe: built in, of assets, Python functions, operations of HTTP APIs."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from portbook.settings import Settings
+from portbook.assets.library import Library, find_folders, load_library
+from portbook.settings import BadSettings, Settings
 from portbook.tools.catalog import Catalog
 from portbook.tools.gateway import Gateway
 from portbook.tools.loading import load_toolsets
@@ -15,7 +17,10 @@ from portbook.tools.shipped import shipped_folder
 from portbook.tools.spec import ToolSpec
 from portbook.tools.toolset import Toolset
 
-__all__ = ["Collected", "collect_tools"]
+if TYPE_CHECKING:
+    from portbook.assets.populate import Backend
+
+__all__ = ["Collected", "asset_library", "collect_tools"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,13 @@ def collect_tools(settings: Settings, registry: SchemaRegistry | None = None) ->
     warnings: list[str] = []
     if settings.docs_enabled:
         specs.append(_docs_search(settings, bundles, warnings))
+    library = asset_library(settings)
+    if library is not None:
+        from portbook.assets.toolset import asset_tools
+
+        warnings.extend(library.warnings)
+        tools = asset_tools(library, _backend(settings), settings.asset_max_batch)
+        specs.extend(_under_contract(tools, bundles))
     for source in settings.toolsets:
         for toolset in load_toolsets(source):
             toolsets.append(toolset)
@@ -57,6 +69,27 @@ def collect_tools(settings: Settings, registry: SchemaRegistry | None = None) ->
         f"{bundles[name].path}: no tool {name!r} is served; its contract is unused" for name in unused
     )
     return Collected(Catalog(specs), gateways, tuple(warnings), tuple(toolsets))
+
+
+def asset_library(settings: Settings) -> Library | None:
+    """Return the schemas and examples that `settings` name, or None where the asset tools are not served."""
+    schemas, examples = find_folders(settings.asset_schemas, settings.asset_examples)
+    is_wanted = settings.assets_enabled
+    if is_wanted is None:
+        is_wanted = schemas is not None or examples is not None
+    return load_library(schemas, examples) if is_wanted else None
+
+
+def _backend(settings: Settings) -> Backend | None:
+    if settings.backend_url is None:
+        return None
+    from portbook.assets.populate import BadBackend, backend_at
+    from portbook.executors.posting import post  # only where there is a backend to send to
+
+    try:
+        return backend_at(settings.backend_url, settings.backend_path, post)
+    except BadBackend as error:
+        raise BadSettings(f"assets.backend_url: {error}") from None
 
 
 def _docs_search(settings: Settings, bundles: dict[str, Bundle], warnings: list[str]) -> ToolSpec:

@@ -3,11 +3,12 @@
 Which dialect a message is in, by what it is:
 
 1. Its method starts with `mcp.`, or its params name a tool with `mcp.tool:`: the envelope dialect.
-2. It is MCP by its method, by its `_meta`, or because the connection has been initialised: official.
-3. Anything else is no contract's, and is refused as the boundary refuses it.
+2. Its method is the name of an asset tool: the bare dialect.
+3. It is MCP by its method, by its `_meta`, or because the connection has been initialised: official.
+4. Anything else is the bare dialect's too, where it names no tool that there is.
 
-Messages of the envelope dialect are answered in turn, and so is what cannot be read. MCP's requests run at
-once, except that everything after an `initialize` waits for it.
+Messages of the envelope and bare dialects are answered in turn, and so is what cannot be read. MCP's requests
+run at once, except that everything after an `initialize` waits for it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from enum import Enum
 from typing import Any, Final, NamedTuple, cast
 
 from portbook.canonical import fingerprint, json_bytes
+from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.official import Exchange, Official
 from portbook.dialects.official_tasks import created
@@ -80,6 +82,7 @@ class Parts(NamedTuple):
     pipeline: Pipeline
     envelope: Envelope
     official: Official
+    bare: Bare
     answer_alone: Callable[[JSONObject, Id, Arrival], Coroutine[Any, Any, Answer]]
     tasks: Tasks
     notices: Notices
@@ -102,6 +105,7 @@ class Conversation:
         self._pipeline = parts.pipeline
         self._envelope = parts.envelope
         self._official = parts.official
+        self._bare = parts.bare
         self._arrival = arrival
         self._emit = emit
         self._is_official = is_official
@@ -148,10 +152,13 @@ class Conversation:
         for close in tuple(self._closing):
             close()
 
+    def _is_alone(self, message: JSONObject) -> bool:
+        """Tell whether `message` depends on no other: it is in a contract that has no conversations."""
+        is_known = self._envelope.recognises(message) or self._bare.recognises(message)
+        return is_known or not self._official.recognises(message, self.session)
+
     def _receive_one(self, message: JSONObject, identifier: Id, arrival: Arrival, outlet: Outlet) -> Work:
-        if not self._is_official and (
-            self._envelope.recognises(message) or not self._official.recognises(message, self.session)
-        ):
+        if not self._is_official and self._is_alone(message):
             return Work(self._parts.answer_alone(message, identifier, arrival))
         if "method" not in message and self._asking.settle(message):
             return Work(_nothing())

@@ -19,7 +19,7 @@ from portbook.chain import Head, Links, chained, head_of, line_of, links_of
 from portbook.model import JSONObject
 from portbook.records import files_in, lines_from_end, lines_of, stream_folder
 
-__all__ = ["ENVELOPE_STREAM", "ChainedSink", "JsonlSink", "MemorySink"]
+__all__ = ["ENVELOPE_STREAM", "ChainedSink", "JsonlSink", "MemorySink", "NoSink"]
 
 ENVELOPE_STREAM: Final = "envelope_validation"
 
@@ -161,6 +161,25 @@ class MemorySink:
         """Keep both views."""
         self.records.append(envelope)
         self.executions.append(execution)
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to close."""
+
+
+class NoSink:
+    """Keeps nothing: for who is told not to write files."""
+
+    def look(self) -> None:
+        """Do nothing: nothing is kept, and that works."""
+
+    def mend(self) -> None:
+        """Do nothing: nothing can break."""
+
+    def intend(self, intent: JSONObject) -> None:
+        """Forget `intent`."""
+
+    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+        """Forget both views."""
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""

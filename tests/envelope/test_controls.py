@@ -42,6 +42,9 @@ def test_three_controls_have_their_defaults(meta: Any, controls: Controls) -> No
         ("provenance", {"capture_provenance": False}, True, False),
         ("wrap", {"capture_provenance": True}, True, True),
         ("off", {"capture_provenance": True}, True, True),
+        ("off", {"provenance_mode": "full"}, True, False),
+        ("off", {"parents": ["run-1"]}, True, False),
+        ("off", {"provenance_mode": "minimal", "parents": []}, False, False),
     ],
 )
 def test_the_default_is_what_callers_get_that_ask_for_nothing(

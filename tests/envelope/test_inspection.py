@@ -293,3 +293,9 @@ def test_altering_any_digit_or_letter_of_one_envelope_is_found() -> None:
             except Refused:
                 continue
             assert found(envelope, keys=[KEY.public]), written[max(0, at - 20) : at + 5]
+
+
+def test_what_has_no_digest_was_not_compared_and_that_is_told() -> None:
+    envelope = enclose({"left": 40}, Controls(capture_provenance=True), Subject("count", arguments={"a": 1}))
+    notes = inspect_envelope(envelope).notes
+    assert 'without a digest, so not compared: "arguments", "result"' in notes

@@ -68,7 +68,9 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Seen]:
         )
         assert done.returncode == 0, done.stderr
         exits = notes.read_text().split() if notes.exists() else []
-        written = (folder / "runs").rglob("2*.jsonl")  # not the link to the latest
+        written = (folder / "runs/mcp_server/envelope_validation").glob(
+            "2*.jsonl"
+        )  # not the link to the latest
         records = [json.loads(line) for path in written for line in path.read_text().splitlines()]
         return {**json.loads(done.stdout), "exits": exits, "records": records, "stderr": done.stderr}
 

@@ -185,3 +185,30 @@ def test_the_schema_itself_is_left_as_it_is() -> None:
     before = json.dumps(schema)
     explanation_of(schema, DIALECT)
     assert json.dumps(schema) == before
+
+
+@comes_back
+@pytest.mark.parametrize("effort", [1, 8, 1_000_000])
+def test_no_effort_makes_an_endless_explanation(effort: int) -> None:
+    (finding,) = validator_for({"anyOf": KINDS}).findings_of_own(nested(20, 5), effort)
+    assert (finding.pointer, finding.message) == ("", NONE)
+
+
+def test_with_more_effort_more_is_told() -> None:
+    validator = validator_for({"items": STRING})
+    payload = [1] * 5_000
+    assert len(validator.findings(payload)) == 1
+    assert len(validator.findings_of_own(payload, 1)) == 1
+    assert len(validator.findings_of_own(payload, 8)) == 5_000
+
+
+def test_long_texts_do_not_count_as_many_values() -> None:
+    validator = validator_for({"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}})
+    payload = {"a": "x" * 100_000, "b": "y"}
+    assert len(validator.findings(payload)) == 1
+    assert [finding.pointer for finding in validator.findings_of_own(payload, 1)] == ["/a", "/b"]
+
+
+def test_what_is_allowed_has_no_findings() -> None:
+    validator = validator_for({"items": STRING})
+    assert validator.findings_of_own(["a"] * 5_000, 1) == ()

@@ -57,7 +57,8 @@ def test_the_table_of_settings_and_the_values_name_each_other() -> None:
     assert len(BY_KEY) == len(SETTINGS)
     variables = [setting.env for setting in SETTINGS if setting.env]
     assert len(set(variables)) == len(variables)
-    assert all(re.fullmatch(r"PORTBOOK_[A-Z0-9_]+", variable) for variable in variables)
+    # Beside our own, those that the asset specification and its later revisions name.
+    assert all(re.fullmatch(r"(PORTBOOK|SYN|MCP)_[A-Z0-9_]+", variable) for variable in variables)
     assert all(setting.meaning.endswith(".") for setting in SETTINGS)
 
 
@@ -81,6 +82,12 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "docs.enabled": True,
         "docs.folder": None,
         "schemas.root": None,
+        "assets.enabled": None,
+        "assets.schemas": None,
+        "assets.examples": None,
+        "assets.max_batch": 100,
+        "assets.backend_url": None,
+        "assets.backend_path": "/synesthetic-assets/",
         "ids.deterministic": False,
         "validation.incoming": "enforce",
         "validation.outgoing": "enforce",
@@ -141,6 +148,17 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
             "store", "store.path", '"/file"', "/env", Path("/flag"),
             (Path("/file"), Path("/env"), Path("/flag")),
         ),
+        case(
+            "assets", "assets.schemas", '"/file"', "/env", Path("/flag"),
+            (Path("/file"), Path("/env"), Path("/flag")),
+        ),
+        case(
+            "examples", "assets.examples", '"/file"', "/env", Path("/flag"),
+            (Path("/file"), Path("/env"), Path("/flag")),
+        ),
+        case("batch", "assets.max_batch", "1", "2", 3, (1, 2, 3)),
+        case("backend", "assets.backend_url", '"file"', "env", "flag", ("file", "env", "flag")),
+        case("its path", "assets.backend_path", '"file"', "env", "flag", ("file", "env", "flag")),
     ],
 )  # fmt: skip
 def test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_default(
@@ -155,6 +173,12 @@ def test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_defau
     assert value_of(load(tmp_path, text), key) == from_file
     assert value_of(load(tmp_path, text, environ), key) == from_environment
     assert value_of(load(tmp_path, text, environ, **flag), key) == from_flag
+
+
+def test_a_variable_of_another_contract_that_is_empty_counts_as_not_set(tmp_path: Path) -> None:
+    settings = load(tmp_path, environ={"SYN_BACKEND_URL": "", "SYN_SCHEMAS_DIR": " ", "MCP_MAX_BATCH": ""})
+    assert (settings.backend_url, settings.asset_schemas, settings.asset_max_batch) == (None, None, 100)
+    assert "must be a string that is not empty" in complaint(tmp_path, environ={"PORTBOOK_HOST": ""})
 
 
 def test_every_setting_with_a_variable_is_in_the_table_above() -> None:

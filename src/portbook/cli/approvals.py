@@ -15,7 +15,7 @@ import click
 
 from portbook.approvals import State, Ticket, Undecidable, as_json
 from portbook.cli.decisions import note_decision
-from portbook.cli.options import START_ERRORS, claim_stdout, say, settings_from, stop_with
+from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.governing import OPERATOR_KEY, redactor_of
@@ -28,11 +28,6 @@ __all__ = ["command"]
 
 _json_option = click.option("--json", "is_json", is_flag=True, help="JSON, even on a terminal.")
 _reason_option = click.option("--reason", metavar="TEXT", help="Why; kept with the decision.")
-_config_option = click.option(
-    "--config",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Settings file.  [default: portbook.toml, where there is one]",
-)
 
 
 @click.group("approvals")
@@ -46,7 +41,7 @@ def command() -> None:
     "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many, the newest."
 )
 @_json_option
-@_config_option
+@config_option
 def list_them(state: str | None, *, limit: int, is_json: bool, config: Path | None) -> None:
     """List approvals, the newest first."""
     out = claim_stdout()
@@ -59,7 +54,7 @@ def list_them(state: str | None, *, limit: int, is_json: bool, config: Path | No
 @command.command("show")
 @click.argument("approval_id", metavar="ID")
 @_json_option
-@_config_option
+@config_option
 def show(approval_id: str, *, is_json: bool, config: Path | None) -> None:
     """Show one approval: what is asked, by whom, and what became of it."""
     out = claim_stdout()
@@ -74,7 +69,7 @@ def show(approval_id: str, *, is_json: bool, config: Path | None) -> None:
 @click.argument("approval_id", metavar="ID")
 @_reason_option
 @_json_option
-@_config_option
+@config_option
 def approve(approval_id: str, *, reason: str | None, is_json: bool, config: Path | None) -> None:
     """Let the call of an approval run, once, and show what was approved."""
     _decide(approval_id, "approve", reason, config, is_json=is_json)
@@ -84,7 +79,7 @@ def approve(approval_id: str, *, reason: str | None, is_json: bool, config: Path
 @click.argument("approval_id", metavar="ID")
 @_reason_option
 @_json_option
-@_config_option
+@config_option
 def deny(approval_id: str, *, reason: str | None, is_json: bool, config: Path | None) -> None:
     """Keep the call of an approval from running, even after it was approved, if it has not run yet."""
     _decide(approval_id, "deny", reason, config, is_json=is_json)
@@ -125,7 +120,7 @@ def _known_secrets() -> list[str]:
 def _approvals(config: Path | None) -> Generator[Approvals]:
     """Yield the approvals of the store that the settings name; what is wrong with it ends the command."""
     try:
-        store = Store(settings_from(config, None, None).store_path)
+        store = Store(_settings(config).store_path)
         try:
             yield Approvals(store, SystemClock())
         finally:

@@ -13,7 +13,7 @@ from typing import TextIO
 import click
 
 from portbook.cli import signing
-from portbook.cli.options import START_ERRORS, claim_stdout, say, settings_from, stop_with
+from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
 from portbook.clock import SystemClock
 from portbook.stores.keys import BadKey, KeptKey, Keys
 from portbook.stores.problems import StoreError
@@ -22,11 +22,6 @@ from portbook.stores.sqlite import Store
 __all__ = ["command"]
 
 _json_option = click.option("--json", "is_json", is_flag=True, help="JSON, even on a terminal.")
-_config_option = click.option(
-    "--config",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Settings file.  [default: portbook.toml, where there is one]",
-)
 
 
 @click.group("keys")
@@ -49,7 +44,7 @@ command.add_command(signing.command)
     help="Tools that it opens, such as orders.*; may be repeated.  [default: *]",
 )
 @click.option("--json", "is_json", is_flag=True, help="JSON, with what is kept of it.")
-@_config_option
+@config_option
 def create(name: str, *, tools: tuple[str, ...], is_json: bool, config: Path | None) -> None:
     """Make a key for the caller NAME and print it. It is shown this once; only its digest is kept."""
     out = claim_stdout()
@@ -67,7 +62,7 @@ def create(name: str, *, tools: tuple[str, ...], is_json: bool, config: Path | N
 
 @command.command("list")
 @_json_option
-@_config_option
+@config_option
 def list_them(*, is_json: bool, config: Path | None) -> None:
     """List the keys that were made, revoked ones too; not those of [[keys.allow]] in the settings file."""
     out = claim_stdout()
@@ -78,7 +73,7 @@ def list_them(*, is_json: bool, config: Path | None) -> None:
 @command.command("revoke")
 @click.argument("key", metavar="ID|NAME")
 @_json_option
-@_config_option
+@config_option
 def revoke(key: str, *, is_json: bool, config: Path | None) -> None:
     """Revoke the key with this id, or all keys of the caller with this name, for good."""
     out = claim_stdout()

@@ -12,7 +12,7 @@ import click
 
 from portbook.version import __version__
 
-__all__ = ["cli", "main"]
+__all__ = ["cli", "main", "run"]
 
 # The order is that of a newcomer's first minutes.
 _VERBS: Final = {
@@ -26,6 +26,8 @@ _VERBS: Final = {
     "keys": "Make, list and revoke keys of callers.",
     "audit": "Verify, follow, show and export the execution log.",
     "schema": "Show the official MCP schemas in force, or check one that would replace them.",
+    "validate": "Check files by their schemas.",
+    "diff": "Show what is different between two files, or whether a schema's change breaks.",
     "wrap": "Run a program and print what it printed in an envelope.",
     "envelope": "Check whether an envelope holds what it says.",
 }
@@ -56,9 +58,14 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; what the system refuses is said in one line."""
+    """Run the command line."""
+    run(cli, "portbook")
+
+
+def run(command: click.Command, name: str) -> None:
+    """Run a command under its name; what the system refuses is said in one line."""
     try:
-        cli(prog_name="portbook")
+        command(prog_name=name)
     except OSError as error:
         with contextlib.suppress(OSError):
             click.echo(f"portbook: error: {error.strerror or error}", err=True)

@@ -24,12 +24,19 @@ from portbook.doors.streams import Reader, StandardStreams, Writer, claim_standa
 from portbook.model import Arrival
 from portbook.settings import CONFIG_NAME, BadSettings, Settings
 
-__all__ = ["command"]
+__all__ = ["Door", "command", "serve_until_done", "stop_on_signals"]
 
 
-class _Door(Protocol):
-    async def serve(self) -> None: ...
-    def stop(self) -> None: ...
+class Door(Protocol):
+    """What can be opened."""
+
+    async def serve(self) -> None:
+        """Answer until there is nothing more to answer, or until stopped."""
+        ...
+
+    def stop(self) -> None:
+        """Finish what is in flight and take no more."""
+        ...
 
 
 @click.command("serve")
@@ -92,7 +99,7 @@ async def _serve(
     is_exposed: bool,
     load: Callable[[], Settings],
 ) -> None:
-    doors: list[_Door] = []
+    doors: list[Door] = []
     if listener is not None:
         doors.append(_http_door(assembled, listener, is_exposed=is_exposed))
     if streams is not None:
@@ -100,19 +107,19 @@ async def _serve(
         doors.append(
             NdjsonDoor(assembled.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival)
         )
-    _stop_on_signals(doors, assembled.approvals.stop_waiting)
+    stop_on_signals(doors, before=assembled.approvals.stop_waiting)
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, assembled, load)
     if listener is not None:
         say(_invitation(assembled, listener))
     try:
-        await asyncio.gather(*(_serve_until_done(door, doors) for door in doors))
+        await asyncio.gather(*(serve_until_done(door, doors) for door in doors))
     finally:
         await assembled.close()
     if assembled.executor.has_strays:
         os._exit(0)  # all is answered and recorded; the loop would wait for what refuses to end
 
 
-async def _serve_until_done(door: _Door, doors: list[_Door]) -> None:
+async def serve_until_done(door: Door, doors: list[Door]) -> None:
     """Serve one door. When it is done (its input ended, nobody reads its answers), all are."""
     try:
         with contextlib.suppress(BrokenPipeError):
@@ -136,7 +143,7 @@ def _reload(assembled: Assembled, load: Callable[[], Settings]) -> None:
         say("policy, keys and redaction are those of the settings file now; tools change with a restart")
 
 
-def _http_door(assembled: Assembled, listener: socket.socket, *, is_exposed: bool) -> _Door:
+def _http_door(assembled: Assembled, listener: socket.socket, *, is_exposed: bool) -> Door:
     # uvicorn takes 100 ms to import: only where there is an HTTP door.
     from portbook.doors.http_server import HttpServer
     from portbook.doors.routes import routes_of
@@ -174,13 +181,20 @@ def _is_loopback(host: str) -> bool:
     return is_loopback(host)
 
 
-def _stop_on_signals(doors: list[_Door], before: Callable[[], None]) -> None:
+def stop_on_signals(
+    doors: list[Door],
+    numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM),
+    before_exit: Callable[[], None] = lambda: None,
+    before: Callable[[], None] = lambda: None,
+) -> None:
+    """Let a signal stop the doors, after `before`; the second one ends the process, after `before_exit`."""
     loop = asyncio.get_running_loop()
     is_stopping = False
 
     def stop() -> None:
         nonlocal is_stopping
         if is_stopping:  # asked twice: whoever asks does not want to wait
+            before_exit()
             os._exit(130)
         is_stopping = True
         say("finishing what is in flight; once more ends it at once")
@@ -188,7 +202,7 @@ def _stop_on_signals(doors: list[_Door], before: Callable[[], None]) -> None:
         for door in doors:
             door.stop()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in numbers:
         loop.add_signal_handler(number, stop)
 
 

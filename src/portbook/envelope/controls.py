@@ -81,15 +81,24 @@ def read_controls(meta: JSON, default: Default = "off") -> Controls:
             _ignored("parents", f"must be at most {_MAX_PARENTS} strings of 1 to {_MAX_RUN_ID} characters")
         )
         parents = []
-    if capture_artifacts and not capture_provenance:
-        warnings.append(_ignored("capture_artifacts", "has no effect without capture_provenance"))
+    if not capture_provenance:
+        asked = {
+            "capture_artifacts": capture_artifacts,
+            "provenance_mode": mode == "full",
+            "parents": parents,
+        }
+        warnings.extend(
+            _ignored(name, "has no effect without capture_provenance")
+            for name, is_set in asked.items()
+            if is_set
+        )
     return Controls(
         capture_provenance,
         capture_artifacts,
         mode,
         tuple(dict.fromkeys(cast("list[str]", parents))),
         warnings=tuple(warnings),
-        is_wanted=default != "off" or capture_provenance or bool(warnings),
+        is_wanted=default != "off" or capture_provenance or bool(warnings) or mode == "full" or bool(parents),
     )
 
 

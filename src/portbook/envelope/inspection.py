@@ -27,7 +27,7 @@ from portbook.model import JSON
 from portbook.provenance.anchors import parse_anchor, resolves
 from portbook.provenance.artifacts import digested_bytes, is_json
 from portbook.provenance.methods import PROMISES, flaw_of
-from portbook.provenance.record import RESULT
+from portbook.provenance.record import ARGUMENTS, RESULT
 from portbook.provenance.signing import ALGORITHM, BadKey, PublicKey
 from portbook.schema.engine import Validator
 from portbook.schema.wording import shorten
@@ -196,9 +196,12 @@ def _readable(case: _Case, artifact: dict[str, Any]) -> Iterator[JSON]:
 
 def _digests(case: _Case) -> Iterator[Finding | str]:
     unseen: list[str] = []
+    undigested: list[str] = []
     for pointer, artifact in case.artifacts:
         digest = artifact.get("digest")
         if digest is None:
+            if artifact["artifact_id"] in (ARGUMENTS, RESULT):
+                undigested.append(shorten(artifact["artifact_id"]))
             continue
         try:
             contents = [digested_bytes(item, artifact["media_type"]) for item in _contents(case, artifact)]
@@ -213,6 +216,8 @@ def _digests(case: _Case) -> Iterator[Finding | str]:
                 yield _finding(f"{pointer}/size_bytes", "is not the size of the artifact", "digest")
     if unseen:
         yield f"not at hand, so not compared: {', '.join(unseen)}"
+    if undigested:
+        yield f"without a digest, so not compared: {', '.join(undigested)}"
 
 
 def _compare(pointer: str, digest: dict[str, str], content: bytes) -> Iterator[Finding | str]:

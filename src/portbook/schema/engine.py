@@ -8,18 +8,21 @@ back-references does not compile. Findings are ordered by pointer, then message.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
 
 import jsonschema_rs
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
 from portbook.schema.explaining import explanation_of
+from portbook.schema.locating import may_be_elsewhere, places_of
 from portbook.schema.references import DIALECT, DRAFT_07, check_dialect, examine
-from portbook.schema.wording import escape_pointer, tell
+from portbook.schema.wording import escape_pointer, tell, whole_pointer
 
 __all__ = ["BadSchema", "SchemaViolation", "Validator", "compile_official", "compile_schema"]
+
+_Errors: TypeAlias = "Iterator[jsonschema_rs.ValidationError]"
 
 # A compiled pattern may take this much memory; counted repetitions are what reaches it.
 _PATTERN_BYTES: Final = 1 << 20
@@ -81,12 +84,29 @@ class Validator:
 
     def findings(self, payload: Any) -> tuple[Finding, ...]:
         """Return what the schema does not allow in `payload`, ordered by pointer, then message."""
+        return self._explain(payload, _size, lambda errors: {_finding(error) for error in errors})
+
+    def findings_of_own(self, payload: Any, effort: int) -> tuple[Finding, ...]:
+        """Return the same for whoever wrote the document: pointers are whole, however long their names are.
+
+        The explanation may cost `effort` times what a stranger's message is worth.
+        """
+        return self._explain(
+            payload,
+            lambda encoded: -(-_parts(encoded) // effort),
+            lambda errors: _findings_of_own(errors, payload),
+        )
+
+    def _explain(
+        self, payload: Any, size_of: Callable[[bytes], int], findings_of: Callable[[_Errors], set[Finding]]
+    ) -> tuple[Finding, ...]:
         try:
-            size = len(json_bytes(payload))
+            size = size_of(json_bytes(payload))
             max_bytes, twin = self._explained_by()
             if size > max_bytes:
-                return tuple(_first(twin, payload)) if twin else (Finding("", "breaks the schema", "", ""),)
-            return tuple(sorted({_finding(error) for error in self._compiled.iter_errors(payload)}))
+                unexplained = (Finding("", "breaks the schema", "", ""),)
+                return unexplained if twin is None else tuple(findings_of(_first(twin, payload)))
+            return tuple(sorted(findings_of(self._compiled.iter_errors(payload))))
         except NotJSON as error:
             return (Finding("", str(error), "json", ""),)
         except ValueError:  # the library takes fewer types than our writer
@@ -159,16 +179,44 @@ def _compile(schema: Any, dialect: str) -> jsonschema_rs.Validator:
     )
 
 
-def _first(compiled: jsonschema_rs.Validator, payload: Any) -> Iterator[Finding]:
+def _size(encoded: bytes) -> int:
+    return len(encoded)
+
+
+def _parts(encoded: bytes) -> int:
+    """Return twice the number of values in a document, at most its length; what is in strings counts too."""
+    return 2 * (1 + encoded.count(b",") + encoded.count(b"[") + encoded.count(b"{"))
+
+
+def _first(compiled: jsonschema_rs.Validator, payload: Any) -> _Errors:
     try:
         compiled.validate(payload)
     except jsonschema_rs.ValidationError as error:
-        yield _finding(error)
+        yield error
 
 
 def _finding(error: jsonschema_rs.ValidationError) -> Finding:
-    path, sentence = tell(error)
-    return Finding(escape_pointer(path), sentence, error.kind.name, escape_pointer(error.schema_path))
+    there, sentence = tell(error)
+    pointer = escape_pointer(there.instance_path)
+    return Finding(pointer, sentence, error.kind.name, escape_pointer(error.schema_path))
+
+
+def _findings_of_own(errors: _Errors, payload: Any) -> set[Finding]:
+    """Return the findings with whole pointers, also where a name on the way is empty."""
+    is_exact = not may_be_elsewhere(json_bytes(payload))
+    findings: set[Finding] = set()
+    for error in errors:
+        there, sentence = tell(error)
+        places = (
+            [there.instance_path] if is_exact else places_of(payload, there.instance_path, there.instance)
+        )
+        made = [
+            Finding(whole_pointer(place), sentence, error.kind.name, escape_pointer(error.schema_path))
+            for place in places
+        ]
+        # Two errors that look the same are about two of the places, in whichever order.
+        findings.add(next((finding for finding in made if finding not in findings), made[0]))
+    return findings
 
 
 def _uncompilable(error: jsonschema_rs.ValidationError) -> Finding:

@@ -90,6 +90,8 @@ class Node:
     same: list[Path] = field(default_factory=list[Path])
     parts: list[Path] = field(default_factory=list[Path])
     refs: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    targets: list[Path] = field(default_factory=list[Path])
+    """Where its references lead, once they are resolved; these are among `same`."""
 
     @property
     def steps(self) -> list[Path]:
@@ -209,7 +211,17 @@ class Document:
                     continue
                 waiting.extend(self._add(target))
                 node.same.append(target.path)
+                node.targets.append(target.path)
         return findings
+
+    def outside(self) -> Iterator[tuple[Path, str]]:
+        """Yield the references that leave this document: where each stands, and the address it names."""
+        for node in self.nodes.values():
+            for keyword, reference in node.refs:
+                address = _join(node.base, reference)
+                url = urldefrag(address).url
+                if url not in self.resources and url not in _META:
+                    yield (*node.path, keyword), address
 
     def _target(self, address: str) -> Node | None:
         url, fragment = urldefrag(address)

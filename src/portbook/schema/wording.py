@@ -12,15 +12,20 @@ from typing import Any, Final
 
 from portbook.canonical import json_bytes
 
-__all__ = ["escape_pointer", "shorten", "tell", "words"]
+__all__ = ["escape_pointer", "shorten", "tell", "whole_pointer", "words"]
 
 _MAX_NAME = 60
 _MAX_POINTER = 300
 
 
+def whole_pointer(path: Iterable[str | int]) -> str:
+    """Return `path` as an RFC 6901 pointer."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
 def escape_pointer(path: Iterable[str | int]) -> str:
     """Return `path` as an RFC 6901 pointer, cut where a hostile name makes it too long."""
-    pointer = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+    pointer = whole_pointer(path)
     return pointer if len(pointer) <= _MAX_POINTER else pointer[:_MAX_POINTER] + "…"
 
 
@@ -90,22 +95,23 @@ _MAX_FORMS: Final = 4
 _MAX_UNIONS: Final = 2
 
 
-def tell(error: Any, unions: int = 0) -> tuple[list[str | int], str]:
-    """Return what to say about `error`, and the path of the value that it is about.
+def tell(error: Any, unions: int = 0) -> tuple[Any, str]:
+    """Return what to say about `error`, and the error whose place that is said of.
 
     Where each branch of a union fails in one way, and all in one place, it is about that place, which may be
     further down: the name of a variant, for one.
     """
     kind = error.kind
     if type(kind).__name__ not in _UNIONS:
-        return error.instance_path, words(kind)
+        return error, words(kind)
     branches: list[list[Any]] = kind.context if unions < _MAX_UNIONS else []
     if 0 < len(branches) <= _MAX_FORMS and all(len(errors) == 1 for errors in branches):
         told = [tell(errors[0], unions + 1) for errors in branches]
-        if len({tuple(path) for path, _ in told}) == 1 and {sentence for _, sentence in told} != {_BLUNT}:
+        places = {tuple(below.instance_path) for below, _ in told}
+        if len(places) == 1 and {sentence for _, sentence in told} != {_BLUNT}:
             first, *others = dict.fromkeys(sentence for _, sentence in told)
             return told[0][0], " or ".join([first, *(other.removeprefix("expected ") for other in others)])
-    return error.instance_path, _NONE
+    return error, _NONE
 
 
 def words(kind: object) -> str:

@@ -55,6 +55,12 @@ class Settings:
     docs_enabled: bool
     docs_folder: Path | None
     schema_root: Path | None
+    assets_enabled: bool | None
+    asset_schemas: Path | None
+    asset_examples: Path | None
+    asset_max_batch: int
+    backend_url: str | None
+    backend_path: str
     deterministic_ids: bool
     incoming_validation: Mode
     outgoing_validation: Mode
@@ -126,7 +132,7 @@ def load_settings(
         given, places = _read_file(config)
         values.update(given)
     for setting in SETTINGS:
-        if setting.env and setting.env in environ:
+        if setting.env and setting.env in environ and not _is_unset(setting.env, environ):
             values[setting.key] = _convert(
                 setting, _from_text(setting, environ[setting.env]), f"${setting.env}"
             )
@@ -135,6 +141,11 @@ def load_settings(
             values[key] = _convert(_BY_KEY[key], value, "command line")
     named_values = {setting.field: values[setting.key] for setting in SETTINGS}
     return Settings(**named_values, config=config, is_given=bool(given), places=places)
+
+
+def _is_unset(variable: str, environ: Mapping[str, str]) -> bool:
+    """Return whether a variable counts as not set: those of other contracts are passed on empty for that."""
+    return not environ[variable].strip() and not variable.startswith("PORTBOOK_")
 
 
 def dotted(path: tuple[str | int, ...]) -> str:

@@ -1,0 +1,5 @@
+"""`python -m mcp`."""
+
+from portbook.cli.adapter import main
+
+main()

@@ -1,0 +1,103 @@
+"""From a JSON Pointer to the place in the source: line, column and length of a value. Pure: no I/O.
+
+The source is known to be JSON; it is read once, from front to back, without recursion.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Collection
+from typing import Final, NamedTuple
+
+__all__ = ["Span", "locate", "span_at"]
+
+_TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}:,]|[^\s\[\]{}:,"]++')
+
+# A source line is shown at most this wide around what it is shown for.
+_MAX_WIDTH: Final = 100
+_BEFORE: Final = 40
+
+
+class Span(NamedTuple):
+    """A value's place: where it starts, counted from 1, and the line it starts on as it can be shown."""
+
+    line: int
+    column: int
+    text: str
+    """The line, cut where it is long, with a dot for what cannot be shown."""
+    offset: int
+    """Where in `text` the value starts."""
+    width: int
+    """How much of `text` it takes."""
+
+
+def locate(source: str, pointers: Collection[str]) -> dict[str, Span]:
+    """Return the places of the values at `pointers`; the start of `source` for what it does not have."""
+    starts = [0, *(match.end() for match in re.finditer("\n", source))]
+    found = _find(source, set(pointers))
+    first = _TOKEN.search(source)
+    whole = first.start() if first else 0
+    spans: dict[str, Span] = {}
+    for pointer in pointers:
+        start, end = found.get(pointer, (whole, whole + 1))
+        line = bisect_right(starts, start)
+        stop = starts[line] - 1 if line < len(starts) else len(source)
+        text = source[starts[line - 1] : stop]
+        spans[pointer] = _span(text.rstrip("\r"), line, start - starts[line - 1], end - start)
+    return spans
+
+
+def span_at(source: str, line: int, column: int) -> Span:
+    """Return the place of one character, for a source that is not JSON."""
+    lines = source.split("\n")
+    text = lines[line - 1].rstrip("\r") if 0 < line <= len(lines) else ""
+    return _span(text, line, max(column - 1, 0), 1)
+
+
+def _span(text: str, line: int, offset: int, width: int) -> Span:
+    start = max(offset - _BEFORE, 0) if len(text) > _MAX_WIDTH else 0
+    shown = text[start : start + _MAX_WIDTH]
+    width = max(min(width, len(shown) - (offset - start)), 1)
+    column = offset + 1
+    if start:
+        shown, offset = "…" + shown, offset + 1
+    if start + _MAX_WIDTH < len(text):
+        shown += "…"
+    shown = "".join(character if character.isprintable() else "·" for character in shown)
+    return Span(line, column, shown, offset - start, width)
+
+
+def _find(source: str, wanted: set[str]) -> dict[str, tuple[int, int]]:
+    """Return where the wanted values start and end; a container's end is that of its opening bracket."""
+    found: dict[str, tuple[int, int]] = {}
+    # Of every open container: its pointer, and the next item's number or, in an object, the name just read.
+    open_pointers: list[str] = []
+    places: list[int | str | None] = []
+    for match in _TOKEN.finditer(source):
+        piece = match[0]
+        if piece in "]}":
+            open_pointers.pop()
+            places.pop()
+        elif piece == ",":
+            place = places[-1]
+            places[-1] = place + 1 if isinstance(place, int) else None
+        elif piece == ":":
+            continue
+        elif places and places[-1] is None:
+            places[-1] = json.loads(piece)
+        else:
+            pointer = _pointer(open_pointers, places)
+            if pointer in wanted:
+                found[pointer] = match.span()
+            if piece in "[{":
+                open_pointers.append(pointer)
+                places.append(0 if piece == "[" else None)
+    return found
+
+
+def _pointer(open_pointers: list[str], places: list[int | str | None]) -> str:
+    if not places:
+        return ""
+    return f"{open_pointers[-1]}/{str(places[-1]).replace('~', '~0').replace('/', '~1')}"

@@ -1,0 +1,122 @@
+"""The asset tools: the library, the validator, the differ and the backend, each as a tool of the catalog.
+
+All but `populate_backend` are quick and touch nothing outside of memory, so they run inline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final, cast
+
+from portbook.assets.contracts import INPUTS, OUTPUTS
+from portbook.assets.diff import diff_assets
+from portbook.assets.library import Library
+from portbook.assets.populate import DISABLED, Backend, populate
+from portbook.assets.validate import is_allowed, validate_asset, validate_many
+from portbook.model import JSON, JSONObject
+from portbook.tools.spec import Effect, ToolSpec
+
+__all__ = ["asset_tools"]
+
+_NOT_FOUND: Final[JSONObject] = {"ok": False, "reason": "not_found"}
+
+# What list_examples calls every component.
+_ALL: Final = (None, "", "all", "*")
+
+_DESCRIPTIONS: Final = {
+    "list_schemas": "List the schemas that assets can be checked by.",
+    "get_schema": "Get one schema by its name.",
+    "list_examples": "List the examples, of one component or of all.",
+    "get_example": "Get one example, and whether its schema allows it.",
+    "validate_asset": "Check an asset by a schema; every error has its JSON Pointer.",
+    "validate_many": "Check many assets by one schema.",
+    "diff_assets": "Get the JSON Patch that leads from one asset to another.",
+    "populate_backend": "Send an asset to the backend, once it is known to be valid.",
+}
+
+
+def asset_tools(library: Library, backend: Backend | None, max_batch: int) -> list[ToolSpec]:
+    """Return the tools over one library; without a backend, populating is unsupported."""
+    functions: dict[str, Callable[[JSONObject], JSONObject]] = {
+        "list_schemas": lambda given: _list_schemas(library),
+        "get_schema": lambda given: _get_schema(library, _text(given, "name")),
+        "list_examples": lambda given: _list_examples(library, given.get("component")),
+        "get_example": lambda given: _get_example(library, _text(given, "path")),
+        "validate_asset": lambda given: validate_asset(library, given["asset"], _text(given, "schema")),
+        "validate_many": lambda given: validate_many(
+            library, cast("list[JSON]", given["assets"]), _text(given, "schema"), max_batch
+        ),
+        "diff_assets": lambda given: diff_assets(given["base"], given["new"]),
+    }
+    reading = [_spec(name, Effect.READ, function, is_inline=True) for name, function in functions.items()]
+    # Sending takes as long as the backend does: others are served meanwhile.
+    send = _spec(
+        "populate_backend", Effect.WRITE, lambda given: _populate(library, backend, given), is_async=True
+    )
+    return [*reading, send]
+
+
+def _spec(
+    name: str,
+    effect: Effect,
+    function: Callable[[JSONObject], JSONObject] | Callable[[JSONObject], Awaitable[JSONObject]],
+    *,
+    is_inline: bool = False,
+    is_async: bool = False,
+) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        description=_DESCRIPTIONS[name],
+        input_schema=INPUTS[name],
+        output_schema=OUTPUTS[name],
+        effect=effect,
+        function=function,
+        is_inline=is_inline,
+        is_async=is_async,
+    )
+
+
+def _text(given: JSONObject, name: str) -> str:
+    return cast("str", given[name])
+
+
+def _list_schemas(library: Library) -> JSONObject:
+    listed: list[JSON] = [
+        {"name": schema.name, "version": schema.version, "path": schema.path} for schema in library.schemas
+    ]
+    return {"ok": True, "schemas": listed}
+
+
+def _get_schema(library: Library, name: str) -> JSONObject:
+    schema = library.schema(name)
+    if schema is None:
+        return _NOT_FOUND
+    return {"ok": True, "schema": schema.document, "version": schema.version}
+
+
+def _list_examples(library: Library, component: JSON) -> JSONObject:
+    listed: list[JSON] = [
+        {"component": example.component, "path": example.path}
+        for example in library.examples
+        if component in _ALL or example.component == component
+    ]
+    return {"ok": True, "examples": listed}
+
+
+def _get_example(library: Library, path: str) -> JSONObject:
+    example = library.example(path)
+    if example is None:
+        return _NOT_FOUND
+    return {
+        "ok": True,
+        "example": example.document,
+        "schema": example.schema,
+        "validated": is_allowed(library, example.document, example.schema),
+    }
+
+
+async def _populate(library: Library, backend: Backend | None, given: JSONObject) -> JSONObject:
+    if backend is None:
+        return DISABLED
+    is_checked = given.get("validate_first") is not False
+    return await populate(library, backend, given["asset"], validate_first=is_checked)

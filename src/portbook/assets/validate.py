@@ -1,0 +1,84 @@
+"""Whether an asset is what a schema of the library allows, as the asset contract says it. Pure: no I/O.
+
+Paths are absolute JSON Pointers, the root's is empty. Errors are ordered by path, then by message, and no
+message holds a value of the asset's.
+"""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+from portbook.assets.library import Library, Schema
+from portbook.assets.naming import ALIASES, SCHEMA_REFERENCE
+from portbook.errors import Finding
+from portbook.model import JSON, JSONObject
+
+__all__ = [
+    "UNKNOWN_SCHEMA",
+    "check",
+    "failed",
+    "is_allowed",
+    "validate_asset",
+    "validate_many",
+    "without_reference",
+]
+
+# An asset is its sender's own work, and worth more than a wrong argument: a second at worst.
+_EFFORT: Final = 8
+
+# A list of more errors helps nobody, and would let one asset cause a very large answer.
+_MAX_ERRORS: Final = 1_000
+
+UNKNOWN_SCHEMA: Final = Finding("/schema", "unknown schema", "schema", "")
+
+
+def validate_asset(library: Library, asset: JSON, name: str) -> JSONObject:
+    """Return the contract's result for one asset; for an alias its `$schemaRef` is not looked at."""
+    findings = check(library, asset, name)
+    return failed(findings) if findings else {"ok": True, "errors": []}
+
+
+def validate_many(library: Library, assets: list[JSON], name: str, limit: int) -> JSONObject:
+    """Return the results for many assets, in their order, or that they are too many."""
+    if len(assets) > limit:
+        return {"ok": False, "reason": "unsupported", "detail": "batch_too_large", "limit": limit}
+    results: list[JSON] = []
+    for asset in assets:
+        findings = check(library, asset, name)
+        results.append(failed(findings) if findings else {"ok": True})
+    return {"ok": all(cast("JSONObject", result)["ok"] for result in results), "results": results}
+
+
+def check(library: Library, asset: JSON, name: str) -> tuple[Finding, ...]:
+    """Return what is wrong with an asset by the schema of this name; nothing where it is allowed."""
+    schema = library.schema(name)
+    if schema is None:
+        return (UNKNOWN_SCHEMA,)
+    if name in ALIASES:
+        asset = without_reference(asset)
+    return () if schema.validator.allows(asset) else explain(schema, asset)
+
+
+def explain(schema: Schema, asset: JSON, effort: int = _EFFORT) -> tuple[Finding, ...]:
+    """Return why `schema` does not allow an asset."""
+    return schema.validator.findings_of_own(asset, effort)
+
+
+def is_allowed(library: Library, asset: JSON, name: str) -> bool:
+    """Return whether an example or a file is valid; its `$schemaRef` is not looked at."""
+    schema = library.schema(name)
+    return schema is not None and schema.validator.allows(without_reference(asset))
+
+
+def without_reference(asset: JSON) -> JSON:
+    """Return an asset without the member that says where its schema lies."""
+    if isinstance(asset, dict) and SCHEMA_REFERENCE in asset:
+        return {name: value for name, value in asset.items() if name != SCHEMA_REFERENCE}
+    return asset
+
+
+def failed(findings: tuple[Finding, ...]) -> JSONObject:
+    """Return the contract's result for an asset with these violations."""
+    told = sorted({(finding.pointer, finding.message) for finding in findings})[:_MAX_ERRORS]
+    errors: list[JSON] = [{"path": path, "msg": message} for path, message in told]
+    return {"ok": False, "reason": "validation_failed", "errors": errors}

@@ -1,0 +1,264 @@
+"""`python -m mcp`: the asset specification's adapter, for who has its name in scripts and configurations.
+
+It serves the asset tools whether there is a library or not, says when it is ready, and writes no record
+unless it is told where to; a record that cannot be written refuses no call. Where nobody wrote settings it
+opens no store, and its results are the specification's to the letter: nothing is redacted in them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import os
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from portbook.assembly import Assembled, assemble, open_journal
+from portbook.assets.files import CannotRead, read_file
+from portbook.assets.naming import named_schema
+from portbook.assets.validate import failed, validate_asset, without_reference
+from portbook.canonical import json_bytes
+from portbook.cli.main import run
+from portbook.cli.options import START_ERRORS, say, settings_from, stop_with
+from portbook.cli.readiness import ReadyFile
+from portbook.cli.serve import Door, serve_until_done, stop_on_signals
+from portbook.clock import SystemClock
+from portbook.collecting import asset_library
+from portbook.doors.listening import ListeningDoor, listen_tcp, listen_unix
+from portbook.doors.ndjson import NdjsonDoor
+from portbook.doors.streams import Reader, Writer, claim_standard_streams
+from portbook.errors import Finding, Refused
+from portbook.journal import Journal
+from portbook.model import Arrival, JSONObject
+from portbook.settings import BadSettings, Settings
+from portbook.sinks import NoSink
+from portbook.stores.connections import MEMORY
+from portbook.version import __version__
+from portbook.wire.parsing import parse
+
+__all__ = ["command", "main"]
+
+_READY_FILE: Final = "/tmp/mcp.ready"  # noqa: S108 - the specification's default; written whole, never through a link
+_SOCKET_PATH: Final = "/tmp/mcp.sock"  # noqa: S108 - the adapter's default; made for its owner alone
+_HOST: Final = "127.0.0.1"
+_PORT: Final = "7000"
+
+
+@click.command("mcp", context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="mcp", message="%(prog)s %(version)s")
+@click.option("--validate", "asset", metavar="PATH", help="Check one asset, print the result and exit.")
+@click.option(
+    "--log-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep records here.  [default: keep none]",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Settings file.  [default: portbook.toml, where there is one]",
+)
+def command(*, asset: str | None, log_dir: Path | None, config: Path | None) -> None:
+    """Serve the asset tools over STDIO, or check one asset.
+
+    MCP_ENDPOINT chooses another door: socket (at MCP_SOCKET_PATH) or tcp (at MCP_HOST and MCP_PORT). With
+    --validate the exit status is 0 for a valid asset, 1 for one that is not, 2 where it cannot be read.
+    """
+    try:
+        settings = _settings(config, log_dir)
+        if asset is not None:
+            raise click.exceptions.Exit(_validate(settings, Path(asset)))
+        opening = _DOORS[_endpoint(os.environ)](os.environ)
+        assembled = _assemble(settings, opening, keeps_records=log_dir is not None)
+    except (*START_ERRORS, OSError) as error:
+        raise stop_with(error) from None
+    for warning in assembled.warnings:
+        _warn(warning)
+    asyncio.run(_serve(assembled, opening))
+
+
+def main() -> None:
+    """Run `python -m mcp`."""
+    run(command, "mcp")
+
+
+def _settings(config: Path | None, log_dir: Path | None) -> Settings:
+    flags = {"assets.enabled": True, "docs.enabled": False, "audit.on_failure": "warn"}
+    settings = settings_from(config, log_dir, None, **flags)
+    if settings.config is not None:
+        return settings
+    store = settings.store_path if os.environ.get("PORTBOOK_STORE") else Path(MEMORY)
+    return replace(settings, store_path=store, redaction_enabled=False)
+
+
+# -- one asset
+
+
+def _validate(settings: Settings, path: Path) -> int:
+    """Print the result for one file; return the exit status."""
+    library = asset_library(settings)
+    assert library is not None
+    for warning in library.warnings:
+        _warn(warning)
+    try:
+        asset = parse(read_file(path))
+    except CannotRead as reason:
+        return _print(failed((Finding("", str(reason), "file", ""),)), 2)
+    except Refused as refused:
+        return _print(failed((Finding("", f"not JSON: {refused.findings[0].message}", "json", ""),)), 2)
+    schema = named_schema(asset, path.name, library.names)
+    result = validate_asset(library, without_reference(asset), schema)
+    return _print(result, 0 if result["ok"] else 1)
+
+
+def _print(result: JSONObject, status: int) -> int:
+    click.echo(json_bytes(result))
+    return status
+
+
+# -- the doors
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """A door that is about to be opened."""
+
+    mode: str
+    """What the ready line says of it."""
+    open: Callable[[Assembled], Door]
+    close: Callable[[], None] = lambda: None
+    is_exposed: bool = False
+    """Whether others than this machine can reach it."""
+
+
+def _endpoint(environ: Mapping[str, str]) -> str:
+    named = environ.get("MCP_ENDPOINT", "").strip().removesuffix("://") or "stdio"
+    if named not in _DOORS:
+        raise BadSettings(f"$MCP_ENDPOINT must be one of {', '.join(_DOORS)}")
+    return named
+
+
+def _stdio(environ: Mapping[str, str]) -> _Opening:
+    streams = claim_standard_streams()
+    arrival = Arrival("stdio", "stdio", os.environ.pop("PORTBOOK_KEY", None))
+    return _Opening(
+        "mode=stdio",
+        lambda assembled: NdjsonDoor(
+            assembled.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival
+        ),
+    )
+
+
+def _socket(environ: Mapping[str, str]) -> _Opening:
+    path = Path(_value(environ, "MCP_SOCKET_PATH", _SOCKET_PATH))
+    listener = listen_unix(path)
+    return _Opening(f"mode=socket path={path}", _listening(listener, "socket"), lambda: _unlink(path))
+
+
+def _tcp(environ: Mapping[str, str]) -> _Opening:
+    host, port = _value(environ, "MCP_HOST", _HOST), _value(environ, "MCP_PORT", _PORT)
+    if not port.isdecimal() or int(port) > 65535:
+        raise BadSettings("$MCP_PORT must be a whole number from 0 to 65535")
+    listener = listen_tcp(host, int(port))
+    bound = listener.getsockname()
+    return _Opening(
+        f"mode=tcp host={bound[0]} port={bound[1]}",
+        _listening(listener, "tcp"),
+        listener.close,
+        is_exposed=not ipaddress.ip_address(bound[0]).is_loopback,
+    )
+
+
+_DOORS: Final[dict[str, Callable[[Mapping[str, str]], _Opening]]] = {
+    "stdio": _stdio,
+    "socket": _socket,
+    "tcp": _tcp,
+}
+
+
+def _value(environ: Mapping[str, str], name: str, default: str) -> str:
+    return environ.get(name, "").strip() or default
+
+
+def _listening(listener: Any, transport: str) -> Callable[[Assembled], Door]:
+    arrival = Arrival(transport, transport)
+
+    def open_door(assembled: Assembled) -> Door:
+        return ListeningDoor(
+            listener,
+            lambda descriptor: NdjsonDoor(
+                assembled.boundary, Reader(descriptor), Writer(descriptor), arrival
+            ),
+        )
+
+    return open_door
+
+
+def _unlink(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+# -- serving
+
+
+def _assemble(settings: Settings, opening: _Opening, *, keeps_records: bool) -> Assembled:
+    try:
+        _require_consent(settings, opening)
+        sink = _records(settings) if keeps_records else NoSink()
+        return assemble(settings, is_exposed=opening.is_exposed, sink=sink, warn=_warn)
+    except BaseException:
+        opening.close()
+        raise
+
+
+def _require_consent(settings: Settings, opening: _Opening) -> None:
+    if opening.is_exposed and settings.keys_required is not False:
+        raise BadSettings(
+            "$MCP_HOST lets other machines call, and this door has no place for a key; "
+            "use 127.0.0.1, or set keys.required = false in portbook.toml if that is meant"
+        )
+
+
+def _records(settings: Settings) -> Journal | NoSink:
+    try:
+        return open_journal(settings, SystemClock())
+    except OSError as error:
+        _warn(f"{settings.log_dir}: no records are kept: {error.strerror}")
+        return NoSink()
+
+
+async def _serve(assembled: Assembled, opening: _Opening) -> None:
+    door = opening.open(assembled)
+    named = os.environ.get("MCP_READY_FILE", _READY_FILE).strip()
+    try:
+        with ReadyFile(Path(named) if named else None, SystemClock().now(), _warn) as ready:
+            stop_on_signals([door], _signals(), ready.remove)
+            click.echo(f"mcp:ready {opening.mode}", err=True)
+            try:
+                await serve_until_done(door, [door])
+            finally:
+                await assembled.close()
+    finally:
+        opening.close()
+        click.echo(f"mcp:shutdown {opening.mode}", err=True)
+    if assembled.executor.has_strays:
+        os._exit(0)  # all is answered and recorded; the loop would wait for what refuses to end
+
+
+def _signals() -> tuple[int, ...]:
+    is_kept = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # as nohup asks for
+    return (signal.SIGINT, signal.SIGTERM) if is_kept else (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _warn(text: str) -> None:
+    say(f"warning: {text}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Reports of checked files, in the forms that people, programs, GitHub and editors read. Pure: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from portbook.assets.checking import Problem, Report
+from portbook.canonical import json_bytes
+from portbook.version import __version__
+
+__all__ = ["FORMATS", "summary"]
+
+
+def _text(reports: Iterable[Report]) -> str:
+    """Each problem as a compiler says it: where, what, the line, and a caret under the value."""
+    lines: list[str] = []
+    for report in reports:
+        for problem in report.problems:
+            place = click.style(_place(report, problem), bold=True)
+            where = f"{problem.pointer}: " if problem.pointer else ""
+            lines.append(f"{place}: {click.style('error:', fg='red', bold=True)} {where}{problem.message}")
+            if problem.span is not None and problem.span.text.strip():
+                caret = " " * problem.span.offset + "^" * problem.span.width
+                lines += [f"  {problem.span.text}", f"  {click.style(caret, fg='red', bold=True)}"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _place(report: Report, problem: Problem) -> str:
+    span = problem.span
+    return report.path if span is None else f"{report.path}:{span.line}:{span.column}"
+
+
+def _json(reports: Iterable[Report]) -> str:
+    files = [
+        {
+            "file": report.path,
+            "schema": report.schema,
+            "ok": not report.problems,
+            "errors": [
+                {
+                    "path": problem.pointer,
+                    "msg": problem.message,
+                    "line": problem.span.line if problem.span else None,
+                    "column": problem.span.column if problem.span else None,
+                }
+                for problem in report.problems
+            ],
+        }
+        for report in reports
+    ]
+    whole = {"ok": all(file["ok"] for file in files), "files": files}
+    return json_bytes(whole).decode() + "\n"
+
+
+def _github(reports: Iterable[Report]) -> str:
+    """Workflow commands, which GitHub shows beside the lines of a change."""
+    lines: list[str] = []
+    for report in reports:
+        for problem in report.problems:
+            place = [f"file={_property(report.path)}"]
+            if problem.span is not None:
+                place += [f"line={problem.span.line}", f"col={problem.span.column}"]
+            where = f"{problem.pointer}: " if problem.pointer else ""
+            lines.append(f"::error {','.join(place)}::{_data(where + problem.message)}\n")
+    return "".join(lines)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _sarif(reports: Iterable[Report]) -> str:
+    """SARIF 2.1.0, which editors and code scanning read."""
+    results = [_sarif_result(report, problem) for report in reports for problem in report.problems]
+    rules = [{"id": "schema", "shortDescription": {"text": "The file is what its schema allows."}}]
+    driver = {"name": "portbook", "version": __version__, "rules": rules}
+    whole = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
+    }
+    return json_bytes(whole).decode() + "\n"
+
+
+def _sarif_result(report: Report, problem: Problem) -> dict[str, Any]:
+    where = f"{problem.pointer}: " if problem.pointer else ""
+    location: dict[str, Any] = {"artifactLocation": {"uri": _uri(report.path)}}
+    if problem.span is not None:
+        location["region"] = {"startLine": problem.span.line, "startColumn": problem.span.column}
+    return {
+        "ruleId": "schema",
+        "level": "error",
+        "message": {"text": where + problem.message},
+        "locations": [{"physicalLocation": location}],
+    }
+
+
+def _uri(path: str) -> str:
+    from urllib.parse import quote
+
+    named = Path(path)
+    return named.as_uri() if named.is_absolute() else quote(named.as_posix())
+
+
+FORMATS: Final[dict[str, Callable[[Iterable[Report]], str]]] = {
+    "text": _text,
+    "json": _json,
+    "github": _github,
+    "sarif": _sarif,
+}
+
+
+def summary(reports: Iterable[Report]) -> str:
+    """Return in a few words how it went."""
+    reports = list(reports)
+    wrong = [report for report in reports if report.problems]
+    checked = _count(len(reports), "file")
+    if not wrong:
+        return f"{checked} checked, all valid"
+    errors = _count(sum(len(report.problems) for report in wrong), "error")
+    return f"{checked} checked, {len(wrong)} not valid: {errors}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,224 @@
+"""`portbook validate`: files checked by their schemas, with the place of every error."""
+
+from __future__ import annotations
+
+import difflib
+import gc
+import os
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import click
+
+from portbook.assets.checking import Checker, Report
+from portbook.assets.library import Library, Schema, find_folders, load_library
+from portbook.cli.options import START_ERRORS, claim_stdout, say, settings_from, stop_with
+from portbook.cli.reports import FORMATS, summary
+
+__all__ = ["command"]
+
+# Below this many files, starting processes takes longer than checking.
+_MANY: Final = 500
+_AT_ONCE: Final = 64
+
+# Below this many files, there is nothing to wait for.
+_WAIT: Final = 50
+
+# What is different about files after they were written to.
+_Stamps: TypeAlias = "dict[str, tuple[int, int] | None]"
+
+# How long a change may go unnoticed while watching.
+_LOOK_S: Final = 0.25
+
+
+@click.command("validate")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--schema", metavar="SCHEMA", help="Check all by this schema: its name, or its file.")
+@click.option(
+    "--schemas",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of schemas.  [default: assets.schemas of the settings]",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    default="text",
+    show_default=True,
+    help="What is printed.",
+)
+@click.option("--watch", is_flag=True, help="Check again whenever a file changes; Ctrl-C ends it.")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Settings file.  [default: portbook.toml, where there is one]",
+)
+def command(
+    paths: tuple[Path, ...],
+    *,
+    schema: str | None,
+    schemas: Path | None,
+    form: str,
+    watch: bool,
+    config: Path | None,
+) -> None:
+    """Check files by their schemas.
+
+    PATHS are files, or folders whose .json files are checked. A file is checked by the schema that it names
+    (by its member schema or $schemaRef, or by its name); a file called NAME.schema.json is checked as a
+    schema. The exit status is 0 where all are valid, 1 where one is not, 2 where one cannot be read.
+    """
+    out = claim_stdout()
+    try:
+        settings = settings_from(config, None, None, **{"assets.schemas": schemas})
+        work = _Work(find_folders(settings.asset_schemas, None)[0], schema)
+        seen = _stamps(work, paths) if watch else {}  # before the look at them: nothing is missed
+        status = _check(work, paths, form, out)
+        if watch:
+            _watch(seen, work, paths, form, out)
+    except START_ERRORS as error:
+        raise stop_with(error) from None
+    raise click.exceptions.Exit(status)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What a process needs to make a checker of its own."""
+
+    schemas: Path | None
+    schema: str | None
+
+    def checker(self, *, is_loud: bool = False) -> Checker:
+        library = load_library(self.schemas, None)
+        if is_loud:
+            for warning in library.warnings:
+                say(f"warning: {warning}")
+        return Checker(library, None if self.schema is None else _chosen(library, self.schema))
+
+
+def _chosen(library: Library, named: str) -> Schema:
+    schema = library.schema(named)
+    path = Path(named)
+    if schema is None and path.is_file():
+        beside = load_library(path.parent, None)
+        schema = beside.schema(path.name)
+        if schema is None:
+            reasons = [warning for warning in beside.warnings if warning.startswith(f"{path}: ")]
+            raise click.UsageError(f"--schema: {reasons[0] if reasons else f'{path}: not a schema'}")
+    if schema is None:
+        near = difflib.get_close_matches(named, library.names, n=1)
+        hint = f"did you mean {near[0]}?" if near else "name a schema of the library, or a file"
+        raise click.UsageError(f"--schema: there is no schema {named!r}; {hint}")
+    return schema
+
+
+def _check(work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> int:
+    """Check everything once, print it, and return the exit status."""
+    files = _files(paths)
+    checker = work.checker(is_loud=True)
+    gc.disable()  # what is read is let go of at once; looking for circles in it takes a quarter of the time
+    reports: list[Report] = []
+    with _progress(len(files)) as advance:
+        for report in _reports(work, checker, files):
+            reports.append(report)
+            advance()
+    gc.enable()
+    click.echo(FORMATS[form](reports), out, nl=False)
+    out.flush()
+    say(summary(reports))
+    if not all(report.is_json for report in reports):
+        return 2
+    return 1 if any(report.problems for report in reports) else 0
+
+
+def _files(paths: tuple[Path, ...]) -> list[str]:
+    found: dict[str, None] = {}
+    for path in paths:
+        if not path.is_dir():
+            found[str(path)] = None
+            continue
+        for where, folders, names in os.walk(path):
+            folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
+            visible = (name for name in sorted(names) if name.endswith(".json") and not name.startswith("."))
+            prefix = os.path.join(where, "").removeprefix("./")  # noqa: PTH118 - ends in a slash, once
+            found.update(dict.fromkeys(f"{prefix}{name}" for name in visible))
+    return list(found)
+
+
+@contextmanager
+def _progress(count: int) -> Generator[Callable[[], None]]:
+    """Show people who wait at a terminal how far it has come."""
+    if count < _WAIT or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    steps = max(count // 200, 1)
+    with click.progressbar(
+        length=count, label="checking", file=sys.stderr, show_pos=True, update_min_steps=steps
+    ) as bar:
+        yield lambda: bar.update(1)
+
+
+# -- many files
+
+
+_checker: Checker | None = None
+
+
+def _reports(work: _Work, checker: Checker, files: list[str]) -> Iterator[Report]:
+    """Yield the reports in the order of the files; many files are shared out among all processors."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if len(files) < _MANY or processors < 2:
+        yield from map(checker.check, files)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(processors, initializer=_prepare, initargs=(work,)) as pool:
+        yield from pool.map(_check_one, files, chunksize=_AT_ONCE)
+
+
+def _prepare(work: _Work) -> None:
+    global _checker  # noqa: PLW0603 - one for each process of the pool, made when it starts
+    _checker = work.checker()
+    gc.disable()
+
+
+def _check_one(path: str) -> Report:
+    assert _checker is not None
+    return _checker.check(path)
+
+
+# -- watching
+
+
+def _watch(seen: _Stamps, work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> None:
+    """Check again whenever a file, or a schema, is another than it was when it was seen."""
+    import time
+
+    say("watching; Ctrl-C ends it")
+    try:
+        while True:
+            time.sleep(_LOOK_S)
+            now = _stamps(work, paths)
+            if now != seen:
+                seen = now
+                _check(work, paths, form, out)
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(0) from None
+
+
+def _stamps(work: _Work, paths: tuple[Path, ...]) -> _Stamps:
+    chosen = [Path(work.schema)] if work.schema is not None and Path(work.schema).is_file() else []
+    watched = (*paths, *chosen, *([work.schemas] if work.schemas is not None else []))
+    return {name: _stamp(name) for name in _files(watched)}
+
+
+def _stamp(name: str) -> tuple[int, int] | None:
+    try:
+        status = Path(name).stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,112 @@
+"""The bare dialect: the method is the tool, params are its arguments, answers are results. Pure: no I/O.
+
+What happened is in `ok` and `reason` of the result, which no envelope is ever put around. Only a message that
+is no JSON-RPC request at all is answered with an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from portbook.canonical import json_bytes
+from portbook.dialects.meta import NO_CONTROLS, controls_of
+from portbook.errors import Ending, Finding, Reason, Refused
+from portbook.model import JSON, Arrival, Call, Context, Done, JSONObject, Outcome, trace_of
+from portbook.wire.jsonrpc import Id, refusal_frame, refuse_structure, result_frame
+
+__all__ = ["Bare"]
+
+# A list of more errors helps nobody, and would let a small message cause a large answer.
+_MAX_ERRORS: Final = 100
+
+_NOT_AN_OBJECT: Final = Finding("/params", "expected object", "type", "")
+_NO_ID: Final = Finding("/id", "a request needs one", "required", "")
+
+
+class Bare:
+    """Reads and writes the asset contract."""
+
+    __slots__ = ("_tools",)
+
+    def __init__(self, tools: frozenset[str]) -> None:
+        """Know the names of the tools that are called this way, whether they are served or not."""
+        self._tools = tools
+
+    def recognises(self, message: JSONObject) -> bool:
+        """Return whether `message` names one of these tools as its method, however broken it is."""
+        method = message.get("method")
+        return isinstance(method, str) and method in self._tools
+
+    def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Call:
+        """Return the call that `message` is; where it breaks the contract, a call with that flaw."""
+        method = message.get("method")
+        name = method if isinstance(method, str) else None
+        params = message.get("params", {})
+        arguments, meta = _without_meta(params) if isinstance(params, dict) else ({}, {})
+        controls = controls_of(meta) if meta else NO_CONTROLS
+        return Call(
+            arrival=arrival,
+            method=name if name is not None and len(name) <= 128 else None,
+            tool=name if name in self._tools else None,
+            arguments=arguments,
+            input_bytes=len(json_bytes(arguments)) if isinstance(message.get("params"), dict) else 0,
+            context=Context(
+                step_id=1 if controls.step is None else controls.step,
+                attempt=controls.attempt or 1,
+                session=controls.session,
+                correlation=controls.correlation,
+            ),
+            trace=trace_of(meta.get("traceparent")) or trace_of(arrival.traceparent),
+            content={"method": method, "params": params},
+            flaw=self._flaw(message, params, identifier),
+            approval=controls.approval,
+            wait_ms=controls.wait_ms,
+        )
+
+    def write(self, outcome: Outcome, identifier: Id, method: str | None = None) -> tuple[bytes, int]:
+        """Return the answer, which is the same for every method, and its HTTP status."""
+        if isinstance(outcome, Done):
+            return result_frame(identifier.token, outcome.body), 200
+        row = outcome.row
+        if not row.bare:
+            return refusal_frame(outcome, identifier.token), row.http
+        return result_frame(identifier.token, json_bytes(_result(outcome))), row.http
+
+    def _flaw(self, message: JSONObject, params: JSON, identifier: Id) -> Refused | None:
+        """Return why `message` cannot be a call.
+
+        1. It is not JSON-RPC. What its params are is no part of that here.
+        2. It has no id: nobody would hear what became of it.
+        3. There is no such tool, whatever the params are.
+        4. Its params are not an object: arguments have names.
+        """
+        without_params = {name: value for name, value in message.items() if name != "params"}
+        if flaw := refuse_structure(without_params, identifier):
+            return flaw
+        if not identifier.is_present:
+            return Refused(Reason.NOT_JSONRPC, (_NO_ID,))
+        if not self.recognises(message):
+            return Refused(Reason.UNKNOWN_METHOD)
+        return None if isinstance(params, dict) else Refused(Reason.BAD_PARAMS, (_NOT_AN_OBJECT,))
+
+
+def _without_meta(params: JSONObject) -> tuple[JSONObject, JSONObject]:
+    """Return the arguments, and what stands beside them: an approval must not change what was approved."""
+    meta = params.get("_meta")
+    if not isinstance(meta, dict):
+        return params, {}
+    return {name: value for name, value in params.items() if name != "_meta"}, meta
+
+
+def _result(ending: Ending) -> dict[str, Any]:
+    """Return a refusal or failure as the contract has it: a closed set of reasons, and more beside them."""
+    row = ending.row
+    result: dict[str, Any] = {"ok": False, "reason": row.bare}
+    if row.bare == "validation_failed":
+        told = [(finding.pointer, finding.message) for finding in ending.findings[:_MAX_ERRORS]]
+        errors = sorted(set(told)) or [("", row.bare_detail)]
+        return {**result, "errors": [{"path": path, "msg": message} for path, message in errors]}
+    if row.bare == "backend_error":
+        return {**result, "status": row.http, "detail": row.bare_detail}
+    # What to do about it: the ticket that waits for a person, the seconds to wait.
+    return {**result, "detail": row.bare_detail, **ending.details}

@@ -1,0 +1,225 @@
+"""The library: what is listed, in which order, what is left out and said, and that it is read once."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asset_samples import ASSET, TONE, Write
+
+from harness import TESTS
+from portbook.assets.library import EMPTY, Library, load_library
+
+CASES = json.loads((TESTS / "corpora" / "path_cases.json").read_text())
+CANARY = "CANARY-PATH"
+
+
+def test_schemas_and_examples_are_listed_with_the_folder_as_it_was_named(
+    library: Library, tmp_path: Path
+) -> None:
+    assert [(schema.name, schema.version, schema.path) for schema in library.schemas] == [
+        ("synesthetic-asset", "0.7.0", f"{tmp_path}/schemas/synesthetic-asset.schema.json"),
+        ("tone", "0.2.1", f"{tmp_path}/schemas/tone.schema.json"),
+    ]
+    assert [(example.component, example.path, example.schema) for example in library.examples] == [
+        (
+            "SynestheticAsset_Example1",
+            f"{tmp_path}/examples/SynestheticAsset_Example1.json",
+            "synesthetic-asset",
+        ),
+        ("tone", f"{tmp_path}/examples/tone.json", "tone"),
+    ]
+
+
+def test_a_relative_folder_gives_relative_paths(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("libs/jsonschema/tone.json", TONE)
+    monkeypatch.chdir(tmp_path)
+    [schema] = load_library(Path("libs/jsonschema"), None).schemas
+    assert (schema.name, schema.path) == ("tone", "libs/jsonschema/tone.json")
+
+
+def test_a_schema_is_found_by_name_by_alias_and_by_path(library: Library, tmp_path: Path) -> None:
+    tone = library.schemas[1]
+    for name in ("tone", "tone.schema.json", f"{tmp_path}/schemas/tone.schema.json"):
+        assert library.schema(name) is tone
+    assert library.schema("nested-synesthetic-asset") is library.schemas[0]
+    for name in ("Tone", "tone ", "./tone", "schemas/tone", ""):
+        assert library.schema(name) is None
+
+
+def test_an_example_is_found_by_either_path(library: Library, tmp_path: Path) -> None:
+    example = library.examples[1]
+    assert library.example("tone.json") is example
+    assert library.example(f"{tmp_path}/examples/tone.json") is example
+    assert library.example("tone") is None
+
+
+@pytest.mark.covers("004.order.listings")
+def test_listings_are_ordered_by_name_version_and_path_and_by_component_and_path(
+    write: Write, tmp_path: Path
+) -> None:
+    for name in ("b", "a", "a-b", "sub/a", "B"):
+        write(f"schemas/{name}.schema.json", {"version": "1"})
+        write(f"examples/{name}.x.json", {})
+        write(f"examples/{name}.json", {})
+    library = load_library(tmp_path / "schemas", tmp_path / "examples")
+    assert [schema.name for schema in library.schemas] == ["B", "a", "a-b", "b", "sub/a"]
+    assert [(one.component, one.path.partition("/examples/")[2]) for one in library.examples] == [
+        ("B", "B.json"),
+        ("B", "B.x.json"),
+        ("a", "a.json"),
+        ("a", "a.x.json"),
+        ("a", "sub/a.json"),
+        ("a", "sub/a.x.json"),
+        ("a-b", "a-b.json"),
+        ("a-b", "a-b.x.json"),
+        ("b", "b.json"),
+        ("b", "b.x.json"),
+    ]
+
+
+@pytest.mark.covers("004.schemas.unusable")
+def test_files_that_cannot_be_used_are_named_with_the_reason_and_the_rest_is_served(
+    write: Write, tmp_path: Path
+) -> None:
+    schemas = {
+        "good": TONE,
+        "text": b"{",
+        "latin": b'{"title":"\xe9"}',
+        "list": [],
+        "boolean": True,
+        "broken": {"type": "nonsense"},
+        "dialect": {"$schema": "http://json-schema.org/draft-07/schema#"},
+        "dangling": {"properties": {"a": {"$ref": "https://elsewhere.example/x.json"}}},
+        "backtracking": {"pattern": "(?=a)"},
+    }
+    for name, schema in schemas.items():
+        write(f"schemas/{name}.schema.json", schema)
+    write("schemas/good.json", TONE)
+    (tmp_path / "schemas/out.schema.json").symlink_to("/etc/hostname")
+    library = load_library(tmp_path / "schemas", tmp_path / "missing")
+    assert library.names == ["good"]
+    said = {
+        warning.partition(": ")[0].rpartition("/")[2]: warning.partition(": ")[2]
+        for warning in library.warnings
+    }
+    expected = {
+        "text.schema.json": "not JSON: the text ends too early",
+        "latin.schema.json": "not JSON: bytes that are not UTF-8 stand in a string",
+        "list.schema.json": "must be an object",
+        "boolean.schema.json": "must be an object",
+        "broken.schema.json": "/type: ",
+        "dialect.schema.json": "/$schema: must be https://json-schema.org/draft/2020-12/schema",
+        "dangling.schema.json": "/properties/a/$ref: refers to another document, and nothing is ever fetched",
+        "backtracking.schema.json": "/pattern: not a pattern that can be matched in linear time",
+        "out.schema.json": "a link that leads out of its folder",
+        "good.json": "good.schema.json has the same name; rename one",
+        "missing": "cannot be read: No such file or directory",
+    }
+    assert said.keys() == expected.keys()
+    assert [name for name, words in expected.items() if not said[name].startswith(words)] == []
+
+
+def test_two_schemas_with_one_id_are_both_served_and_said(write: Write, tmp_path: Path) -> None:
+    write("schemas/a.schema.json", {"$id": "https://schemas.example/x", "type": "string"})
+    write("schemas/b.schema.json", {"$id": "https://schemas.example/x", "type": "number"})
+    library = load_library(tmp_path / "schemas", None)
+    assert library.names == ["a", "b"]
+    assert [warning.rpartition("/")[2] for warning in library.warnings] == [
+        "b.schema.json: another schema has the same $id; references to it lead there"
+    ]
+    assert [schema.validator.allows(5) for schema in library.schemas] == [False, True]
+
+
+@pytest.mark.covers("004.sources.empty")
+def test_without_folders_there_is_nothing() -> None:
+    assert load_library(None, None) == EMPTY
+    assert EMPTY.schema("tone") is None
+    assert EMPTY.example("tone.json") is None
+
+
+@pytest.mark.covers("004.sources.once")
+def test_what_changes_after_the_start_is_not_seen(library: Library, write: Write) -> None:
+    write("schemas/later.schema.json", {})
+    write("examples/later.json", {})
+    write("examples/tone.json", {"pitch": 1})
+    assert library.schema("later") is None
+    assert library.example("later.json") is None
+    example = library.example("tone.json")
+    assert example is not None
+    assert example.document == {"pitch": "high"}
+
+
+@pytest.mark.covers("004.schemas.not-mutated")
+def test_a_schema_is_kept_as_it_stands_in_its_file(library: Library) -> None:
+    assert [schema.document for schema in library.schemas] == [ASSET, TONE]
+
+
+def a_socket(path: Path, _: str) -> None:
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(path))
+
+
+def a_file(path: Path, content: str) -> None:
+    made = {"random bytes": b"\x80\xff\x00", "": '{"a":1}'.encode("utf-16"), "mode 000": b"{}"}
+    path.write_bytes(made[content] if content in made else content.encode())
+    if content == "200MB sparse":
+        os.truncate(path, 200_000_000)
+    if content == "mode 000":
+        path.chmod(0)
+
+
+MAKE: dict[str, Callable[[Path, str], object]] = {
+    "symlink": lambda path, target: path.symlink_to(target.removeprefix("-> ")),
+    "hardlink": lambda path, target: path.hardlink_to(path.parent.parent / target.removeprefix("-> ")),
+    "fifo": lambda path, _: os.mkfifo(path),
+    "socket": a_socket,
+    "dir": lambda path, _: path.mkdir(),
+    "file": a_file,
+}
+
+
+def set_up(folder: Path) -> Path:
+    """The folder that the cases run in, made from their own words."""
+    for line in CASES["setup"]:
+        kind, _, rest = line.partition(" ")
+        name, _, content = rest.partition(" ")
+        if kind == "mkdir":
+            for one in rest.split():
+                (folder / one).mkdir()
+        elif kind == "chardev?":
+            (folder / rest.rpartition(" ")[2]).symlink_to("/dev/zero")
+        else:
+            MAKE[kind](folder / name, content)
+    return folder / CASES["root"]
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    root = set_up(tmp_path_factory.mktemp("paths"))
+    return load_library(root, root)
+
+
+@pytest.mark.covers("004.paths")
+@pytest.mark.parametrize("row", CASES["cases"], ids=lambda row: ascii(row["path"])[:40])
+def test_a_hostile_path_finds_nothing_and_an_honest_one_its_file(
+    row: dict[str, Any], hostile: Library
+) -> None:
+    found = [hostile.example(row["path"]), hostile.schema(row["path"])]
+    if row["expect"] == "deny":
+        assert found == [None, None]
+    elif row["expect"] == "allow":
+        assert None not in found
+
+
+def test_a_library_of_hostile_files_has_nothing_from_outside(hostile: Library) -> None:
+    assert CANARY not in repr(hostile)
+    assert {example.path.rpartition("/root/")[2] for example in hostile.examples} >= {"ok.json", "sub/b.json"}
+    assert not [warning for warning in hostile.warnings if "root/" not in warning]
