@@ -171,7 +171,7 @@ def assemble(
     store = Store(settings.store_path)
     keys = Keys(store, clock)
     approvals = Approvals(store, clock, expires_s=settings.approval_expires_s, warn=warn)
-    executor, notices = _executor(settings, collected)
+    executor, on_secret = _executor(settings, collected)
     if executor.http is not None:
         warnings.extend(executor.http.problems())
     governance = governance_of(
@@ -187,7 +187,7 @@ def assemble(
     if governance.callers.is_key_required and not settings.allowed_keys and not keys.allowed():
         warnings.append("a key is required and there is none: make one with `portbook keys create`")
     _permit(executor, governance)
-    warnings.extend(doubts_of(settings, (tool.spec.name for tool in collected.catalog), os.environ))
+    warnings.extend(doubts_of(settings, collected.catalog.specs(), os.environ))
     schemas, override_warnings = official_schemas(settings)
     warnings.extend(override_warnings)
     validator = SchemaValidator(schemas)
@@ -203,7 +203,7 @@ def assemble(
         ids=ids,
         warn=warn,
     )
-    notices.append(lambda: _learn_secrets(pipeline, executor))
+    on_secret.append(lambda: _learn_secrets(pipeline, executor))
     tasks, notices = Tasks(clock), Notices()
     for toolset in collected.toolsets:
         toolset.watch(notices.publish)
@@ -280,18 +280,18 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
 def _executor(settings: Settings, collected: Collected) -> tuple[Executors, list[Callable[[], None]]]:
     """Return what runs tools, and a list of what to do when it learns of a secret."""
     python = PythonExecutor(workers=settings.workers)
-    notices: list[Callable[[], None]] = []
+    on_secret: list[Callable[[], None]] = []
     if not collected.gateways:
-        return Executors(python), notices
+        return Executors(python), on_secret
     from portbook.destinations import Destinations
     from portbook.executors.http import HttpExecutor  # only where there is an API to call
 
     def notice(_: str) -> None:
-        for each in notices:
+        for each in on_secret:
             each()
 
     http = HttpExecutor(collected.gateways, destinations=Destinations(), environ=os.environ, notice=notice)
-    return Executors(python, http), notices
+    return Executors(python, http), on_secret
 
 
 def _permit(executor: Executors, governance: Governance) -> None:

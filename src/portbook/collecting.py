@@ -46,11 +46,13 @@ def collect_tools(settings: Settings, registry: SchemaRegistry | None = None) ->
         specs.append(_docs_search(settings, bundles, warnings))
     library = asset_library(settings)
     if library is not None:
+        from portbook.assets.resources import asset_resources
         from portbook.assets.toolset import asset_tools
 
         warnings.extend(library.warnings)
         tools = asset_tools(library, _backend(settings), settings.asset_max_batch)
         specs.extend(_under_contract(tools, bundles))
+        specs.extend(asset_resources(library))
     for source in settings.toolsets:
         for toolset in load_toolsets(source):
             toolsets.append(toolset)

@@ -93,17 +93,18 @@ def policy_of(settings: Settings, base_urls: Iterable[str]) -> Policy:
         raise settings.complain(error.path, str(error)) from None
 
 
-def doubts_of(settings: Settings, names: Iterable[str], environ: Mapping[str, str]) -> list[str]:
-    """Return what an operator may not have meant: rules that match no tool, secrets that are not there."""
-    served = sorted(names)
+def doubts_of(settings: Settings, specs: Iterable[ToolSpec], environ: Mapping[str, str]) -> list[str]:
+    """Return what an operator may not have meant: rules that match nothing, secrets that are not there."""
+    served = sorted({(spec.policy_kind, spec.name) for spec in specs})
     doubts: list[str] = []
     for number, table in enumerate(settings.policy_rules):
-        patterns = table.get("tools", ["*"])
-        if not any(matches(patterns, name) for name in served):
-            near = difflib.get_close_matches(str(patterns[0]), served, n=1)
+        patterns, kinds = table.get("tools", ["*"]), table.get("kinds", ["*"])
+        known = [name for kind, name in served if matches(kinds, kind)]
+        if not any(matches(patterns, name) for name in known):
+            near = difflib.get_close_matches(str(patterns[0]), known, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             place = settings.place_of("policy", "rules", number)
-            doubts.append(f"{place}: rule {table['name']!r} matches no tool that is served{hint}")
+            doubts.append(f"{place}: rule {table['name']!r} matches nothing that is served{hint}")
     for name in settings.secret_variables:
         if not environ.get(name):
             place = settings.place_of("redaction", "secrets")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from asset_samples import ASSET, BackendProcess
 
 from portbook.assets.contracts import ASSET_TOOLS, INPUTS, OUTPUTS
 from portbook.assets.library import EMPTY, Library
-from portbook.assets.listing import entries
 from portbook.assets.populate import backend_at
 from portbook.assets.toolset import asset_tools
 from portbook.executors.posting import post
@@ -153,19 +151,3 @@ def test_every_contract_has_its_tool_and_only_sending_has_an_effect() -> None:
 )
 def test_arguments_that_a_contract_does_not_allow_are_refused(name: str, given: dict[str, Any]) -> None:
     assert not validator_for(INPUTS[name]).is_valid(given)
-
-
-def test_every_schema_and_example_has_an_address_and_can_be_read(library: Library, tmp_path: Path) -> None:
-    listed = [(entry.uri, entry.name, entry.mime_type) for entry in entries(library)]
-    examples = f"{tmp_path}/examples"
-    assert listed == [
-        ("portbook://schemas/synesthetic-asset", "synesthetic-asset", "application/schema+json"),
-        ("portbook://schemas/tone", "tone", "application/schema+json"),
-        (
-            f"portbook://examples{examples}/SynestheticAsset_Example1.json",
-            f"{examples}/SynestheticAsset_Example1.json",
-            "application/json",
-        ),
-        (f"portbook://examples{examples}/tone.json", f"{examples}/tone.json", "application/json"),
-    ]
-    assert json.loads(next(entries(library)).read()) == ASSET

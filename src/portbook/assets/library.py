@@ -42,6 +42,9 @@ class Example:
 
     component: str
     path: str
+    """As it is listed: the folder as it was named, and the file below it."""
+    below: str
+    """The file below its folder."""
     document: JSONObject
     schema: str
 
@@ -150,7 +153,7 @@ def _by_name(documents: dict[str, JSONObject], folder: Path, warnings: list[str]
 def _examples(folder: Path, names: list[str], warnings: list[str]) -> Iterator[tuple[str, Example]]:
     for path, document in _objects(folder, warnings):
         schema = named_schema(document, path, names)
-        yield path, Example(component_of(path), _shown(folder, path), document, schema)
+        yield path, Example(component_of(path), _shown(folder, path), path, document, schema)
 
 
 def _objects(folder: Path, warnings: list[str]) -> Iterator[tuple[str, JSONObject]]:

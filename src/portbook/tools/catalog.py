@@ -92,6 +92,10 @@ class Catalog:
             key=lambda tool: tool.spec.name,
         )
 
+    def specs(self) -> Iterator[ToolSpec]:
+        """Iterate over all that is declared, of every kind, on or off."""
+        return (tool.spec for tool in self._served.values())
+
     def has(self, kind: Kind) -> bool:
         """Return whether there is anything of a kind, on or off."""
         return any(its == kind for its, _ in self._served)
