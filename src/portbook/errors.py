@@ -315,7 +315,9 @@ REASONS: dict[Reason, Row] = {
         "INVALID_INPUT", "validation_failed", "invalid params",
     ),
     Reason.APPROVAL_REQUIRED: Row(
-        Stage.APPROVE, "A person has to approve this call. Repeat it with the approval_id once they have.",
+        Stage.APPROVE,
+        "An operator has to approve this call, with `portbook approvals` or at /approvals. "
+        "Then repeat it with its approval_id.",
         "UNAUTHORIZED", "APPROVAL_REQUIRED", -31428, "Approval required", "2024-11-05", 403, 3,
         "APPROVAL_REQUIRED", "unsupported", "approval_required", True,
     ),

@@ -194,7 +194,7 @@ def newer(path: Path) -> None:
     store.submit(put("a")).result()
     store.close()
     with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 99")
     connection.close()
 
 
@@ -251,6 +251,21 @@ def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened: Not a directory"):
         store.submit(put("a"))
     store.close()
+
+
+def test_a_file_of_an_older_version_is_brought_up_to_date_with_all_that_is_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "portbook.db"
+    store = Store(path)
+    store.submit(put("a")).result()
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.executescript("DROP TABLE session; PRAGMA user_version = 1")
+    connection.close()
+    store, other = Store(path), Store(path)
+    assert store.read(names, []) == other.read(names, []) == ["a", "hmac"]
+    for each in (store, other):
+        assert each.read(lambda connection: connection.execute("SELECT count(*) FROM session").get, 1) == 0
+        each.close()
 
 
 def test_a_file_that_its_maker_left_empty_is_made_whole(tmp_path: Path) -> None:

@@ -16,9 +16,6 @@ from portbook.stores.problems import StoreError
 
 __all__ = ["connect"]
 
-# Goes up with every change of the tables.
-_VERSION: Final = 1
-
 # Marks the file as ours in its header: "pbk1".
 _APPLICATION: Final = 0x70626B31
 
@@ -32,7 +29,7 @@ _SWITCH_PAUSE_S: Final = 0.02
 _HMAC_KEY_BYTES: Final = 32
 
 # `expired` and `unknown` are not among the states: what a clock or a lock tells is not written down.
-_TABLES: Final = """
+_TICKETS_AND_KEYS: Final = """
 CREATE TABLE secret (
     name  TEXT NOT NULL PRIMARY KEY,
     value BLOB NOT NULL
@@ -72,7 +69,9 @@ CREATE TABLE caller_key (
     made_at    TEXT NOT NULL,
     revoked_at TEXT
 ) STRICT;
+"""
 
+_SESSIONS: Final = """
 CREATE TABLE session (
     digest  TEXT NOT NULL PRIMARY KEY,
     bound   TEXT NOT NULL,
@@ -81,6 +80,10 @@ CREATE TABLE session (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX session_by_time ON session (seen_at);
 """
+
+# What each version added to the one before. Only ever grows: files of all of them are in use.
+_STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS)
+_VERSION: Final = len(_STEPS)
 
 
 def connect(path: Path, draw: Callable[[int], bytes]) -> Connection:
@@ -99,11 +102,11 @@ def connect(path: Path, draw: Callable[[int], bytes]) -> Connection:
         connection.set_busy_timeout(_BUSY_MS)
         connection.transaction_mode = "IMMEDIATE"
         connection.execute("PRAGMA trusted_schema = OFF")  # a doctored file must not choose what runs
-        is_new = _looks_new(connection, path)  # before anything is changed in a file that may not be ours
+        version = _version(connection, path)  # before anything is changed in a file that may not be ours
         if not is_memory:
             _write_ahead(connection)
-        if is_new:
-            _make_tables(connection, path, draw)
+        if version < _VERSION:
+            _bring_up_to_date(connection, path, draw)
     except BaseException:
         connection.close()
         raise
@@ -120,31 +123,31 @@ def _make_file(path: Path) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
-def _looks_new(connection: Connection, path: Path) -> bool:
+def _version(connection: Connection, path: Path) -> int:
     connection.execute("BEGIN")  # all is read at one moment, whoever makes the tables meanwhile
     try:
-        return _is_new(connection, path)
+        return _version_within(connection, path)
     finally:
         connection.execute("ROLLBACK")
 
 
-def _is_new(connection: Connection, path: Path) -> bool:
-    """Return whether there are no tables yet; asked inside of a transaction.
+def _version_within(connection: Connection, path: Path) -> int:
+    """Return the version of the tables, 0 where there are none yet; asked inside of a transaction.
 
     Raises `StoreError` where they are not ours, or not of a version that we know.
     """
     application: int = connection.execute("PRAGMA application_id").get
     version: int = connection.execute("PRAGMA user_version").get
     if not application and not version and not connection.execute("SELECT count(*) FROM sqlite_schema").get:
-        return True
+        return 0
     if application != _APPLICATION:
         raise StoreError(f"{path}: the database of another program; choose another [store] path")
-    if version != _VERSION:
+    if not 0 < version <= _VERSION:
         raise StoreError(
             f"{path}: made by a newer version of Portbook (its tables have version {version}, "
             f"this one knows {_VERSION}); update Portbook, or choose another [store] path"
         )
-    return False
+    return version
 
 
 def _write_ahead(connection: Connection) -> None:
@@ -160,9 +163,12 @@ def _write_ahead(connection: Connection) -> None:
             return
 
 
-def _make_tables(connection: Connection, path: Path, draw: Callable[[int], bytes]) -> None:
+def _bring_up_to_date(connection: Connection, path: Path, draw: Callable[[int], bytes]) -> None:
     with connection:
-        if _is_new(connection, path):  # somebody else may have been quicker
-            connection.execute(_TABLES)
+        version = _version_within(connection, path)  # somebody else may have been quicker
+        for step in _STEPS[version:]:
+            connection.execute(step)
+        if not version:
             connection.execute("INSERT INTO secret VALUES ('hmac', ?)", (draw(_HMAC_KEY_BYTES),))
-            connection.execute(f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION}")
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
