@@ -329,18 +329,14 @@ def _can_approve(call: Call) -> bool:
 
 
 def _subject(passage: Passage, tool: Tool, caller: Caller) -> Subject:
-    spec, call = tool.spec, passage.call
-    return Subject(
-        spec.name,
-        spec.effect,
-        caller.name,
+    call = passage.call
+    return Subject.of(
+        tool.spec,
         call.arguments,
-        spec.input_schema,
         call.input_bytes,
-        call.context.attempt,
-        passage.session,
-        spec.operation,
-        spec.policy_kind,
+        caller=caller.name,
+        attempt=call.context.attempt,
+        session=passage.session,
     )
 
 

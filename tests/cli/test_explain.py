@@ -30,6 +30,14 @@ def look(text: str = "") -> str:
 
 @toolset.tool(effect="destructive")
 def wipe() -> None: ...
+
+@toolset.resource("notes://{name}")
+def note(name: str) -> str:
+    return name
+
+@toolset.prompt
+def greet(name: str) -> str:
+    return name
 """
 
 SETTINGS = """
@@ -61,6 +69,18 @@ action = "deny"
 name = "not at night"
 sessions = ["night-*"]
 tools = ["look"]
+action = "deny"
+
+[[policy.rules]]
+name = "no diary"
+kinds = ["resource"]
+tools = ["notes://*"]
+where = { "/name" = { const = "diary" } }
+action = "deny"
+
+[[policy.rules]]
+name = "no prompts"
+kinds = ["prompt"]
 action = "deny"
 
 [http.elsewhere]
@@ -109,6 +129,9 @@ def case(name: str, *values: object) -> Any:
         case("an attempt too many", ["look", "--attempt", "4"], 3, "deny", "max_attempts", 7, None),
         case("somebody's", ["refund", "cents=1", "--caller", "bob"], 3, "deny", "bob only looks", 20, None),
         case("in another session", ["look", "--session", "night-1"], 3, "deny", "not at night", 26, None),
+        case("a resource", ["mcp.resource:notes://today"], 0, "allow", "default", None, None),
+        case("what a template takes", ["mcp.resource:notes://diary"], 3, "deny", "no diary", 32, None),
+        case("a prompt", ["mcp.prompt:greet", "name=Ada"], 3, "deny", "no prompts", 39, None),
         case(
             "as a document", ["refund", "--input", '{"cents":10000}'], 3, "ask",
             "large refunds need a person", 9, None,

@@ -21,6 +21,10 @@ toolset = Toolset("tried")
 def refund(cents: int) -> int:
     return cents
 
+@toolset.resource("notes://{name}")
+def note(name: str) -> str:
+    return name
+
 @toolset.tool(effect="read")
 def look(text: str = "") -> str:
     return text
@@ -85,6 +89,10 @@ caller = "bob"
 session = "s-1"
 attempt = 2
 expect = "deny"
+
+[[case]]
+tool = "mcp.resource:notes://today"
+expect = "allow"
 """
 
 
@@ -98,14 +106,15 @@ def try_out(folder: Path, text: str) -> tuple[Finished, Any]:
 def test_a_table_of_expected_decisions_is_as_expected(folder: Path) -> None:
     finished, shown = try_out(folder, CASES)
     assert finished.code == 0
-    assert finished.err == "portbook: 3 of 3 cases as expected\n"
+    assert finished.err == "portbook: 4 of 4 cases as expected\n"
     assert shown["ok"] is True
     assert [(each["place"], each["decision"]) for each in shown["cases"]] == [
         ("cases.toml:2", "allow"),
         ("cases.toml:8", "ask"),
         ("cases.toml:14", "deny"),
+        ("cases.toml:22", "allow"),
     ]
-    assert [each["case"] for each in shown["cases"]] == ["a small one", "refund", "refund"]
+    assert [each["case"] for each in shown["cases"]] == ["a small one", "refund", "refund", "notes://{name}"]
     assert not (folder / "runs").exists()
     assert not (folder / "portbook.db").exists()
 
@@ -120,11 +129,11 @@ def test_a_table_of_expected_decisions_is_as_expected(folder: Path) -> None:
 def test_a_decision_that_differs_fails_the_test_and_is_named(folder: Path, old: str, new: str) -> None:
     finished, shown = try_out(folder, CASES.replace(old, new))
     assert (finished.code, shown["ok"]) == (1, False)
-    assert [each["ok"] for each in shown["cases"]] == [True, False, True]
+    assert [each["ok"] for each in shown["cases"]] == [True, False, True, True]
     failed = shown["cases"][1]
     assert (failed["decision"], failed["rule"]) == ("ask", "large refunds need a person")
     assert failed["rule_place"] == "portbook.toml:12"
-    assert finished.err == "portbook: 2 of 3 cases as expected\n"
+    assert finished.err == "portbook: 3 of 4 cases as expected\n"
 
 
 @pytest.mark.parametrize(
@@ -202,6 +211,7 @@ def test_a_terminal_gets_a_line_for_each_case(folder: Path) -> None:
         "ok     cases.toml:2: a small one: allow by default (portbook.toml:9)\n"
         "ok     cases.toml:8: refund: ask by large refunds need a person (portbook.toml:12)\n"
         "FAILED cases.toml:14: refund: deny by bob only looks (portbook.toml:18), expected ask\n"
+        "ok     cases.toml:22: notes://{name}: allow by default (portbook.toml:9)\n"
     )
 
 

@@ -17,7 +17,6 @@ from portbook.collecting import collect_tools
 from portbook.governing import base_urls_of, policy_of
 from portbook.policy import Decision, Subject, decide
 from portbook.tools.catalog import Tool
-from portbook.tools.spec import slug_of
 from portbook.wire.jsonrpc import violations_of
 
 __all__ = ["command"]
@@ -51,6 +50,8 @@ def command(
 ) -> None:
     """Show what policy says of a call, which rule says it and what would change it; nothing is run.
 
+    TOOL is the name of a tool; mcp.resource:URI and mcp.prompt:NAME stand for a resource and for a prompt.
+
     The exit status is 0 for a call that is allowed, 3 for one that is not or that a person has to approve.
     """
     out = claim_stdout()
@@ -61,21 +62,14 @@ def command(
         policy = policy_of(settings, base_urls_of(tool.spec for tool in catalog))
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    found = catalog.find(slug_of(tool))
-    if found is None:
+    named = catalog.named(tool)
+    if named is None:
         say(f"there is no tool {tool!r}; `portbook tools` lists those that are served")
         raise click.exceptions.Exit(4)
-    given = read_arguments(found, arguments, document)
-    subject = Subject(
-        found.spec.name,
-        found.spec.effect,
-        caller,
-        given,
-        found.spec.input_schema,
-        len(json_bytes(given)),
-        attempt,
-        session,
-        found.spec.operation,
+    found, taken = named
+    given = {**taken, **read_arguments(found, arguments, document)}
+    subject = Subject.of(
+        found.spec, given, len(json_bytes(given)), caller=caller, attempt=attempt, session=session
     )
     decision = decide(policy, subject)
     shown = _as_data(found, decision, given)

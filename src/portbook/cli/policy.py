@@ -24,7 +24,6 @@ from portbook.policy.replaying import Replayed, replay, subject_of
 from portbook.records import records_in, stream_folder
 from portbook.settings import BadSettings
 from portbook.tools.catalog import Catalog
-from portbook.tools.spec import slug_of
 
 __all__ = ["command"]
 
@@ -52,7 +51,8 @@ def test(file: Path, *, toolsets: tuple[str, ...], as_json: bool, config: Path |
     """Compare decisions with those that FILE expects; exit with 1 where one differs.
 
     FILE is TOML with a [[case]] for each: tool, expect (allow, ask or deny), and if you like args, caller,
-    session, attempt, the name of the rule that must decide, and a name for the case.
+    session, attempt, the name of the rule that must decide, and a name for the case. A tool can also be
+    mcp.resource:URI or mcp.prompt:NAME.
     """
     out = claim_stdout()
     try:
@@ -106,24 +106,22 @@ def _verdict(policy: Policy, catalog: Catalog, case: dict[str, Any], place: str)
             raise BadSettings(f"{place}: {name} must be {wanted}")
     if case.get("expect") not in tuple(Action):
         raise BadSettings(f"{place}: expect must be one of {', '.join(Action)}")
-    tool = catalog.find(slug_of(str(case.get("tool"))))
-    if tool is None:
+    named = catalog.named(str(case.get("tool")))
+    if named is None:
         raise BadSettings(f"{place}: there is no such tool; `portbook tools` lists those that are served")
-    arguments = case.get("args", {})
+    tool, taken = named
+    arguments = {**taken, **case.get("args", {})}
     try:
         size = len(json_bytes(arguments))
     except NotJSON:
         raise BadSettings(f"{place}: args must be a table that JSON can hold") from None
-    subject = Subject(
-        tool.spec.name,
-        tool.spec.effect,
-        case.get("caller", ANONYMOUS.name),
+    subject = Subject.of(
+        tool.spec,
         arguments,
-        tool.spec.input_schema,
         size,
-        case.get("attempt", 1),
-        case.get("session"),
-        tool.spec.operation,
+        caller=case.get("caller", ANONYMOUS.name),
+        attempt=case.get("attempt", 1),
+        session=case.get("session"),
     )
     decision = decide(policy, subject)
     is_right = decision.action == case["expect"] and case.get("rule", decision.rule) == decision.rule

@@ -11,7 +11,7 @@ from portbook.errors import Reason
 from portbook.model import JSONObject
 from portbook.policy.rule import Action, Rule
 from portbook.tools.operation import HttpOperation
-from portbook.tools.spec import Effect
+from portbook.tools.spec import Effect, ToolSpec
 
 __all__ = ["Decision", "Policy", "Subject", "decide"]
 
@@ -29,6 +29,31 @@ class Subject(NamedTuple):
     session: str | None = None
     operation: HttpOperation | None = None
     kind: Literal["tool", "resource", "prompt"] = "tool"
+
+    @classmethod
+    def of(
+        cls,
+        spec: ToolSpec,
+        arguments: JSONObject,
+        payload_bytes: int,
+        *,
+        caller: str,
+        attempt: int = 1,
+        session: str | None = None,
+    ) -> Subject:
+        """Return a call of what `spec` declares."""
+        return cls(
+            spec.name,
+            spec.effect,
+            caller,
+            arguments,
+            spec.input_schema,
+            payload_bytes,
+            attempt,
+            session,
+            spec.operation,
+            spec.policy_kind,
+        )
 
 
 class Decision(NamedTuple):

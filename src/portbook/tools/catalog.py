@@ -13,7 +13,7 @@ from portbook.canonical import fingerprint
 from portbook.model import JSONObject, Kind
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
-from portbook.tools.spec import BadTool, ToolSpec, require_slug
+from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
 from portbook.tools.uri_templates import UriTemplate
 
 __all__ = ["Catalog", "Tool"]
@@ -84,6 +84,15 @@ class Catalog:
             if found is not None:
                 return tool.spec.name, dict(found)
         return None
+
+    def named(self, identifier: str) -> tuple[Tool, JSONObject] | None:
+        """Return what records call so, or the tool of this name, and what its template takes from a URI."""
+        kind, name = named_by(identifier)
+        taken: JSONObject = {}
+        if kind == "resource" and (located := self.locate(name)) is not None:
+            name, taken = located
+        tool = self.find(name, kind)
+        return None if tool is None else (tool, taken)
 
     def of(self, kind: Kind) -> list[Tool]:
         """Return all of a kind that are on, ordered by name."""
