@@ -219,11 +219,12 @@ class Conversation:
         try:
             crossing = await self._pipeline.run(exchange.call)
             if isinstance(crossing.outcome, Done):
-                listening = Listening(self._official.outgoing, exchange, outlet, self._parts.notices)
+                parts = self._parts
+                listening = Listening(parts.official.outgoing, exchange, outlet, parts.notices, parts.tasks)
                 caller = self._pipeline.governance.callers.identify(exchange.call.arrival.key)
                 self._closing.append(listening.close)
                 try:
-                    ending = await listening.hold(self._pipeline.knows_resource, caller)
+                    ending = await listening.hold(self._pipeline.knows_resource, caller, _bound(exchange))
                 finally:
                     self._closing.remove(listening.close)
                 return Answer(

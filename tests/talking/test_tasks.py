@@ -193,3 +193,67 @@ def test_closing_cancels_tasks_and_leaves_their_records(tmp_path: Path) -> None:
         assert client.sink.records[-1]["error"]["reason"] == "CANCELLED"
 
     run(main())
+
+
+TAG = "io.modelcontextprotocol/subscriptionId"
+
+
+@pytest.mark.covers("design.tasks.notifications")
+def test_whoever_listens_to_a_task_is_told_of_every_change_with_all_that_tasks_get_tells(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            made = await begun(client, "confirm_delete", filename="a.txt")
+            wanted = {"notifications": {"taskIds": [made["taskId"], "another"]}, **KNOWS}
+            exchange = client.ask("subscriptions/listen", wanted, id="sub-1")
+            await exchange.until(lambda: len(exchange.messages) > 1)
+            asked = await seen(client, made["taskId"], "input_required")
+            [key] = asked["inputRequests"]
+            answer = {"action": "accept", "content": {"confirm": True}}
+            await client.result(
+                "tasks/update", {"taskId": made["taskId"], "inputResponses": {key: answer}, **KNOWS}
+            )
+            ended = await seen(client, made["taskId"], "completed")
+            await exchange.until(lambda: exchange.messages[-1]["params"].get("status") == "completed")
+            acknowledged, *told = exchange.messages
+            assert acknowledged["params"]["notifications"] == {"taskIds": [made["taskId"]]}
+            assert {message["method"] for message in told} == {"notifications/tasks"}
+            assert {message["params"].pop("_meta")[TAG] for message in told} == {"sub-1"}
+            statuses = [message["params"]["status"] for message in told]
+            assert statuses[-3:] == ["input_required", "working", "completed"]
+            assert {"resultType": "complete", **told[-1]["params"]} == ended
+            await exchange.leave()
+
+    run(main())
+
+
+def test_a_task_that_has_ended_is_told_to_whoever_listens_late(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            made = await begun(client, "slow_compute", seconds=0.01, label="x")
+            await seen(client, made["taskId"], "completed")
+            wanted = {"notifications": {"taskIds": [made["taskId"]]}, **KNOWS}
+            exchange = client.ask("subscriptions/listen", wanted, id="sub-1")
+            await exchange.until(lambda: len(exchange.messages) > 1)
+            assert exchange.messages[1]["params"]["status"] == "completed"
+            await exchange.leave()
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("ids", "known", "code"), [(["a"], capable(), -32021), ("a", KNOWS, -32602), ([1], KNOWS, -32602)]
+)
+def test_listening_to_tasks_needs_a_client_that_knows_them_and_a_list_of_ids(
+    tmp_path: Path, ids: Any, known: Any, code: int
+) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            told = await client.error("subscriptions/listen", {"notifications": {"taskIds": ids}, **known})
+            assert told["code"] == code
+
+    run(main())

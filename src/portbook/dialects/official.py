@@ -41,7 +41,7 @@ from portbook.model import (
     trace_of,
 )
 from portbook.protocol.conform import RESULT, SchemaValidator
-from portbook.protocol.extensions import EXTENSIONS, TASKS, findings_of
+from portbook.protocol.extensions import EXTENSIONS, TASKS, declares, findings_of, missing_extension
 from portbook.protocol.headers import VERSION, marked_params, mismatch, refuse_headers, refuse_params
 from portbook.protocol.methods import Sender, method_of
 from portbook.protocol.revisions import NEWEST_HANDSHAKE, REVISIONS, STATELESS_REVISIONS, Revision
@@ -190,8 +190,8 @@ class Official:
                 return refusal
         if findings := findings_of(extension, message):
             return Refused(Reason.BAD_PARAMS, findings)
-        if extension.needs_client and not _declares(_meta(message), extension.extension):
-            return _missing_extension(extension.extension)
+        if extension.needs_client and not declares(_meta(message), extension.extension):
+            return missing_extension(extension.extension)
         return None
 
     def _serves(self, kind: Kind) -> bool:
@@ -327,8 +327,8 @@ class Official:
                 refusal = refuse_params(headers, marked, arguments)
                 if refusal is not None:
                     raise refusal
-            if use == "required" and not _declares(meta, TASKS):
-                raise _missing_extension(TASKS)
+            if use == "required" and not declares(meta, TASKS):
+                raise missing_extension(TASKS)
             if use != "never" and client is not None and found is not None and found.spec.detaches:
                 client.detach()
 
@@ -492,15 +492,6 @@ def _with_uri(exchange: Exchange, ending: Ending) -> Ending:
         if isinstance(uri, str):
             return Refused(ending.reason, ending.findings, details={"uri": uri[:_MAX_URI]})
     return ending
-
-
-def _declares(meta: JSONObject, extension: str) -> bool:
-    return extension in _object(_object(meta.get(META_CAPABILITIES)).get("extensions"))
-
-
-def _missing_extension(extension: str) -> Refused:
-    required: JSONObject = {"extensions": {extension: {}}}
-    return Refused(Reason.MISSING_CAPABILITY, details={"requiredCapabilities": required})
 
 
 def _typed(result: JSONObject, revision: Revision) -> JSONObject:

@@ -15,7 +15,7 @@ from portbook.dialects.official_tools import Listing, described_tool, page_of
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, Caller, JSONObject
 from portbook.patterns import matches
-from portbook.protocol.extensions import SKILLS, TASKS
+from portbook.protocol.extensions import SKILLS, TASKS, task_ids_of
 from portbook.protocol.revisions import STATELESS_REVISIONS, Revision
 from portbook.protocol.session import Session
 from portbook.tools.catalog import Catalog, Tool
@@ -169,6 +169,7 @@ def _unsubscribe(asked: Asked, caller: Caller) -> JSONObject:
 
 
 def _listen(asked: Asked, caller: Caller) -> JSONObject:
+    task_ids_of(asked.params)  # raises where they cannot be listened to
     # What ends a subscription, whose id is that of the request; whoever holds the stream fills it in.
     return {"resultType": "complete", "_meta": {META_SUBSCRIPTION: 0}}
 

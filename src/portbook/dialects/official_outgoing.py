@@ -66,6 +66,11 @@ class Outgoing:
         self._check(method, message, revision)
         return json_bytes(message)
 
+    def extension(self, method: str, params: JSONObject, subscription: JSON) -> bytes:
+        """Return a notification that an extension adds: the official schema knows nothing of it."""
+        params = {**params, "_meta": {_SUBSCRIPTION: subscription}}
+        return json_bytes({"jsonrpc": "2.0", "method": method, "params": params})
+
     def request(self, identifier: str, request: JSONObject, revision: Revision) -> bytes:
         """Return a request of ours.
 

@@ -6,13 +6,22 @@ Pure: no I/O.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
-from portbook.errors import Finding
+from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.schema.cache import validator_for
 
-__all__ = ["EXTENSIONS", "SKILLS", "TASKS", "ExtensionMethod", "findings_of"]
+__all__ = [
+    "EXTENSIONS",
+    "SKILLS",
+    "TASKS",
+    "ExtensionMethod",
+    "declares",
+    "findings_of",
+    "missing_extension",
+    "task_ids_of",
+]
 
 TASKS: Final = "io.modelcontextprotocol/tasks"
 SKILLS: Final = "io.modelcontextprotocol/skills"
@@ -49,10 +58,46 @@ EXTENSIONS: Final[dict[str, ExtensionMethod]] = {
     "resources/directory/read": ExtensionMethod(SKILLS, False, _params({**_URI, **_CURSOR}, "uri")),
 }
 
-_META: Final = (
-    "io.modelcontextprotocol/protocolVersion",
-    "io.modelcontextprotocol/clientCapabilities",
+_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+_META: Final = ("io.modelcontextprotocol/protocolVersion", _CAPABILITIES)
+
+# What the tasks extension adds to the notifications that can be listened to; the official schema has no word
+# of it, and lets anything stand there.
+_LISTEN: Final[JSONObject] = _params(
+    {
+        "notifications": _params(
+            {"taskIds": {"type": "array", "items": _TASK["taskId"], "maxItems": 1000, "uniqueItems": True}}
+        )
+    }
 )
+
+
+def declares(meta: JSONObject, extension: str) -> bool:
+    """Return whether the client of a request said in its `_meta` that it knows an extension."""
+    capabilities = meta.get(_CAPABILITIES)
+    extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
+    return isinstance(extensions, dict) and extension in extensions
+
+
+def missing_extension(extension: str) -> Refused:
+    """Return the refusal of a request whose client does not know an extension that it needs."""
+    required: JSONObject = {"extensions": {extension: {}}}
+    return Refused(Reason.MISSING_CAPABILITY, details={"requiredCapabilities": required})
+
+
+def task_ids_of(params: JSONObject) -> list[str] | None:
+    """Return the tasks that the params of `subscriptions/listen` ask to hear of; None where they do not ask.
+
+    Raises `Refused` for what is no list of ids, and where the client does not know tasks.
+    """
+    wanted = cast("JSONObject", params["notifications"]).get("taskIds")
+    if wanted is None:
+        return None
+    if findings := _findings(_LISTEN, params):
+        raise Refused(Reason.BAD_PARAMS, findings)
+    if not declares(cast("JSONObject", params["_meta"]), TASKS):
+        raise missing_extension(TASKS)
+    return cast("list[str]", wanted)
 
 
 def findings_of(method: ExtensionMethod, message: JSONObject) -> tuple[Finding, ...]:
@@ -62,7 +107,11 @@ def findings_of(method: ExtensionMethod, message: JSONObject) -> tuple[Finding, 
     for name in _META:
         if not isinstance(meta, dict) or name not in meta:
             return (Finding("/params/_meta", f"{name} is missing", "required", ""),)
-    found = validator_for(method.params)
+    return _findings(method.params, params)
+
+
+def _findings(schema: JSONObject, params: JSON) -> tuple[Finding, ...]:
+    found = validator_for(schema)
     if found.is_valid(params):
         return ()
     return tuple(

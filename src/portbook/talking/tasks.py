@@ -37,6 +37,7 @@ class Task:
         self._status = "working"
         self._ending: JSONObject = {}
         self._open: dict[str, tuple[JSONObject, IsUsable, asyncio.Future[JSONObject]]] = {}
+        self._watchers: list[Callable[[], None]] = []
 
     @property
     def is_over(self) -> bool:
@@ -69,7 +70,7 @@ class Task:
         loop = asyncio.get_running_loop()
         futures = {key: loop.create_future() for key in requests}
         self._open |= {key: (request, is_usable, futures[key]) for key, request in requests.items()}
-        self.changed_at = self._now()
+        self._change()
         try:
             return {key: await future for key, future in futures.items()}
         finally:
@@ -85,14 +86,24 @@ class Task:
             if not future.done() and is_usable(key, answer):
                 future.set_result(answer)
                 del self._open[key]
-                self.changed_at = self._now()
+                self._change()
 
     def end(self, status: str, ending: JSONObject) -> None:
         """Note what came of it; what has ended stays as it is."""
         if not self.is_over:
             self._status, self._ending = status, ending
             self._open.clear()
-            self.changed_at = self._now()
+            self._change()
+
+    def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
+        """Have `watcher` called whenever the task has changed; return what ends that."""
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
+
+    def _change(self) -> None:
+        self.changed_at = self._now()
+        for watcher in tuple(self._watchers):
+            watcher()
 
     def cancel(self) -> None:
         """End it, if it has not ended."""
@@ -125,21 +136,26 @@ class Tasks:
         """Forget a task that nobody was told of."""
         self._tasks.pop(task.id, None)
 
+    def find(self, task_id: str, bound: str) -> Task | None:
+        """Return a task of the caller's; None where there is no such task."""
+        task = self._tasks.get(task_id)
+        return task if task is not None and task.bound == bound else None
+
     def read(self, task_id: str, bound: str) -> JSONObject | None:
         """Return what is known of a task; None where the caller has no such task."""
-        task = self._find(task_id, bound)
+        task = self.find(task_id, bound)
         return None if task is None else task.state()
 
     def answer(self, task_id: str, bound: str, answers: JSONObject) -> bool:
         """Hand a task the answers it waits for; return whether there is such a task."""
-        task = self._find(task_id, bound)
+        task = self.find(task_id, bound)
         if task is not None:
             task.answer(answers)
         return task is not None
 
     def cancel(self, task_id: str, bound: str) -> bool:
         """End a task, if it has not ended; return whether there is such a task."""
-        task = self._find(task_id, bound)
+        task = self.find(task_id, bound)
         if task is not None:
             task.cancel()
         return task is not None
@@ -150,10 +166,6 @@ class Tasks:
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-
-    def _find(self, task_id: str, bound: str) -> Task | None:
-        task = self._tasks.get(task_id)
-        return task if task is not None and task.bound == bound else None
 
     def _prune(self) -> None:
         now = self._clock.now()
