@@ -13,8 +13,6 @@ run at once, except that everything after an `initialize` waits for it.
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable, Coroutine
 from enum import Enum
 from typing import Any, Final, NamedTuple, cast
@@ -32,10 +30,11 @@ from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
 from portbook.talking.asking import Asking
 from portbook.talking.clients import LiveClient, RoundClient
+from portbook.talking.detaching import Detaching
 from portbook.talking.listening import Listening, changed_message
 from portbook.talking.notices import Notices
 from portbook.talking.outlets import Emit, Outlet
-from portbook.talking.tasks import Task, Tasks
+from portbook.talking.tasks import Tasks
 from portbook.tools.toolset import Changed
 from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.jsonrpc import (
@@ -238,55 +237,17 @@ class Conversation:
 
     async def _answer_or_detach(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
         """Answer a call when it has ended, or when it goes on as a task."""
-        loop = asyncio.get_running_loop()
-        client = exchange.call.client
-        assert isinstance(client, RoundClient)
-        detached: asyncio.Future[Task] = loop.create_future()
-
-        def detach() -> None:
-            if client.task is None:
-                client.task = self._parts.tasks.make(_bound(exchange))
-                detached.set_result(client.task)
-
-        client.on_detach = _on_loop(loop, detach)
-        running = loop.create_task(self._pipeline.run(exchange.call))
+        parts = self._parts
+        detaching = Detaching(parts.pipeline, parts.official, parts.tasks)
         try:
-            await asyncio.wait((running, detached), return_when=asyncio.FIRST_COMPLETED)
-            if not running.done():
-                await asyncio.sleep(0)  # what ends without ever waiting is answered like any other
-        except asyncio.CancelledError:
-            running.cancel()
-            await asyncio.wait((running,))
-            raise
+            ended = await detaching.run(exchange, _bound(exchange))
         finally:
             outlet.is_over = True
             if key is not None:
                 self._under_way.discard(key)
-        task = client.task
-        if running.done():
-            if task is not None:
-                self._parts.tasks.drop(task)
-            return self._written(exchange, running.result())
-        assert task is not None
-        task.running = loop.create_task(self._follow(task, exchange, running))
-        return Answer(result_frame(exchange.identifier.token, json_bytes(created(task.state()))), 200)
-
-    async def _follow(self, task: Task, exchange: Exchange, running: asyncio.Task[Crossing]) -> None:
-        """Note in a task what came of its call."""
-        try:
-            crossing = await running
-        except asyncio.CancelledError:
-            running.cancel()
-            await asyncio.wait((running,))  # until it is recorded
-            task.end("cancelled", {})
-            raise
-        told = self._official.told(exchange, crossing.outcome)
-        if told is not None:
-            task.end("completed", {"result": parse(told)})
-        else:
-            assert isinstance(crossing.outcome, Ending)
-            error = self._official.error_of(exchange, crossing.outcome)
-            task.end("failed", {"error": cast("JSON", error)})
+        if isinstance(ended, Crossing):
+            return self._written(exchange, ended)
+        return Answer(result_frame(exchange.identifier.token, json_bytes(created(ended.state()))), 200)
 
     def client_of(
         self, line: _Line, outlet: Outlet, revision: Revision, meta: JSONObject, answers: JSONObject
@@ -366,19 +327,6 @@ class _Line:
 
     def client(self, revision: Revision, meta: JSONObject, answers: JSONObject) -> Client:
         return self._conversation.client_of(self, self._outlet, revision, meta, answers)
-
-
-def _on_loop(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> Callable[[], None]:
-    """Return `act` for any thread: at once on the loop's own, soon from another."""
-    home = threading.get_ident()
-
-    def anywhere() -> None:
-        if threading.get_ident() == home:
-            act()
-        else:
-            loop.call_soon_threadsafe(act)
-
-    return anywhere
 
 
 def _bound(exchange: Exchange) -> str:

@@ -14,17 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Final, NamedTuple, Protocol, cast
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.meta import controls_of
-from portbook.dialects.official_answers import Answers, Asked, as_page
-from portbook.dialects.official_errors import META_ENVELOPE, status_of, told_to_model
-from portbook.dialects.official_offers import completion_result, prompt_result, resource_result
+from portbook.dialects.official_answers import Answers, Asked
+from portbook.dialects.official_errors import status_of, told_to_model
 from portbook.dialects.official_outgoing import Mode, Outgoing, first_of
+from portbook.dialects.official_results import Results
 from portbook.dialects.official_tasks import TaskDesk
-from portbook.dialects.official_tools import tool_result
-from portbook.errors import Ending, Failed, Finding, Reason, Refused
+from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.model import (
     JSON,
     Arrival,
@@ -40,20 +39,18 @@ from portbook.model import (
     Wish,
     trace_of,
 )
-from portbook.protocol.conform import RESULT, SchemaValidator
+from portbook.protocol.choosing import META_REVISION, meta_of, revision_of
+from portbook.protocol.conform import SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS, TASKS, declares, findings_of, missing_extension
-from portbook.protocol.headers import VERSION, marked_params, mismatch, refuse_headers, refuse_params
+from portbook.protocol.headers import marked_params, refuse_headers, refuse_params
 from portbook.protocol.methods import Sender, method_of
-from portbook.protocol.revisions import NEWEST_HANDSHAKE, REVISIONS, STATELESS_REVISIONS, Revision
-from portbook.protocol.session import Session, negotiate
+from portbook.protocol.revisions import Revision
+from portbook.protocol.session import Session
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import is_slug
 from portbook.wire.jsonrpc import Id, generic_error, refusal_frame, refuse_structure, result_frame
 
-__all__ = ["META_CAPABILITIES", "META_REVISION", "Exchange", "Line", "Mode", "Official", "States"]
-
-META_REVISION: Final = "io.modelcontextprotocol/protocolVersion"
-META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+__all__ = ["Exchange", "Line", "Mode", "Official", "States"]
 
 # An address is sent back where there is nothing at it, but not a megabyte of it.
 _MAX_URI: Final = 2048
@@ -122,10 +119,10 @@ class Official:
         self._validator = validator
         self._states = states
         self._incoming: Mode = incoming
-        self._outgoing: Mode = outgoing
         self._warn = warn
+        self._results = Results(catalog, validator, outgoing, warn)
         self._marked = {tool.spec.name: marked_params(tool.spec.input_schema) for tool in catalog}
-        self._handlers = Answers(catalog, self._is_listable, desk).handlers
+        self._handlers = Answers(catalog, self._results.is_listable, desk).handlers
         self.outgoing = Outgoing(validator, outgoing, warn)
 
     def recognises(self, message: JSONObject, session: Session) -> bool:
@@ -133,14 +130,14 @@ class Official:
         method = message.get("method")
         if session.revision is not None or not isinstance(method, str):
             return True
-        return "/" in method or method in ("initialize", "ping") or META_REVISION in _meta(message)
+        return "/" in method or method in ("initialize", "ping") or META_REVISION in meta_of(message)
 
     def read(
         self, message: JSONObject, identifier: Id, arrival: Arrival, session: Session, line: Line
     ) -> Exchange:
         """Return the message as a call; where a rung fails, as a call with that flaw."""
         flaw = refuse_structure(message, identifier) or _refuse_id(message)
-        revision, refusal = _revision_of(message, session, arrival.headers)
+        revision, refusal = revision_of(message, session, arrival.headers)
         method = message.get("method")
         name = method if isinstance(method, str) else ""
         flaw = flaw or refusal or self._refuse(message, name, revision, session, arrival.headers)
@@ -167,7 +164,7 @@ class Official:
             return Refused(Reason.UNKNOWN_METHOD)
         if not known.is_notification and "id" not in message:
             return Refused(Reason.NOT_JSONRPC, (Finding("/id", "a request needs one", "required", ""),))
-        if headers is not None and not revision.has_handshake and META_REVISION in _meta(message):
+        if headers is not None and not revision.has_handshake and META_REVISION in meta_of(message):
             refusal = refuse_headers(headers, message, revision.name)
             if refusal is not None:
                 return refusal
@@ -184,13 +181,13 @@ class Official:
         self, message: JSONObject, method: str, headers: Mapping[str, str] | None
     ) -> Refused | None:
         extension = EXTENSIONS[method]
-        if headers is not None and META_REVISION in _meta(message):
-            refusal = refuse_headers(headers, message, _meta(message)[META_REVISION])
+        if headers is not None and META_REVISION in meta_of(message):
+            refusal = refuse_headers(headers, message, meta_of(message)[META_REVISION])
             if refusal is not None:
                 return refusal
         if findings := findings_of(extension, message):
             return Refused(Reason.BAD_PARAMS, findings)
-        if extension.needs_client and not declares(_meta(message), extension.extension):
+        if extension.needs_client and not declares(meta_of(message), extension.extension):
             return missing_extension(extension.extension)
         return None
 
@@ -242,7 +239,7 @@ class Official:
             handler=None
             if handler is None
             else partial(handler, Asked(params, revision, session, fingerprint(arrival.key))),
-            seal=partial(self._seal, method, kind, name, params.get("uri"), revision),
+            seal=partial(self._results.seal, method, kind, name, params.get("uri"), revision),
             report=self._reporter(meta.get("progressToken"), revision, line),
             approval=controls.approval,
             wait_ms=controls.wait_ms,
@@ -301,7 +298,7 @@ class Official:
             "inputRequests": cast("JSON", needed.requests),
             "requestState": self._states.seal(bound, known),
         }
-        return self._checked(method, result, json_bytes(result), revision)
+        return self._results.checked(method, result, json_bytes(result), revision)
 
     def _beginning(
         self,
@@ -334,48 +331,6 @@ class Official:
 
         return begin
 
-    def _seal(
-        self,
-        method: str,
-        kind: Kind | None,
-        name: str | None,
-        uri: JSON,
-        revision: Revision,
-        result: Any,
-        body: bytes,
-        envelope: JSONObject | None,
-    ) -> bytes:
-        """Return a result as this revision has it, checked as what leaves.
-
-        Raises `Failed` where the official schema does not allow it.
-        """
-        if kind is not None:
-            found = self._catalog.find(name or "", kind)
-            if found is None:  # taken out while it ran
-                raise Failed(Reason.BAD_RESULT, note="no longer served")
-            if kind == "tool":
-                result = tool_result(found, result, body, revision)
-                if envelope is not None:  # beside the result, which still satisfies the tool's outputSchema
-                    result["_meta"] = {META_ENVELOPE: envelope}
-            elif kind == "resource":
-                result = as_page(resource_result(cast("str", uri), result), revision)
-            elif kind == "prompt":
-                result = _typed(prompt_result(found, result, revision), revision)
-            else:
-                result = _typed(completion_result(result), revision)
-            body = json_bytes(result)
-        return self._checked(method, result, body, revision)
-
-    def _checked(self, method: str, result: JSON, body: bytes, revision: Revision) -> bytes:
-        if self._outgoing == "off" or (not revision.has_handshake and method in EXTENSIONS):
-            return body
-        findings = self._validator.findings(method + RESULT, result, revision.name)
-        if findings:
-            if self._outgoing == "enforce":
-                raise Failed(Reason.BAD_RESULT, findings)
-            self._warn(f"outgoing {method} breaks {revision.name}: {first_of(findings)}")
-        return body
-
     def write(self, exchange: Exchange, outcome: Outcome) -> tuple[bytes, int]:
         """Return the answer to `exchange`, and its HTTP status."""
         told = self.told(exchange, outcome)
@@ -406,18 +361,6 @@ class Official:
         name = "" if revision is None else revision.name
         return refusal_frame(ending, None if may_omit and not is_known else identifier.token, name)
 
-    def _is_listable(self, member: str, item: JSONObject, revision: Revision) -> bool:
-        if self._outgoing != "enforce":
-            return True
-        method = "resources/templates/list" if member == "resourceTemplates" else f"{member}/list"
-        page = as_page({member: [item]}, revision)
-        findings = self._validator.findings(method + RESULT, page, revision.name)
-        if findings:
-            name = item.get("name", item.get("uri"))
-            kind = method.partition("/")[0].removesuffix("s")
-            self._warn(f"{kind} {name!r} is not listed in {revision.name}: {first_of(findings)}")
-        return not findings
-
     def _reporter(self, token: JSON, revision: Revision, line: Line) -> Report | None:
         if token is None:
             return None
@@ -438,53 +381,6 @@ def _refuse_id(message: JSONObject) -> Refused | None:
     return None
 
 
-def _revision_of(
-    message: JSONObject, session: Session, headers: Mapping[str, str] | None
-) -> tuple[Revision, Refused | None]:
-    """Return the revision that `message` is in, or the one to answer in and why it is in none.
-
-    1. The request names one itself: it must be a revision without a handshake, and that of the header.
-    2. The header names one without a handshake: then the request should have.
-    3. `initialize` names what it would like; the rest of it is checked by what we will agree on.
-    4. The connection has agreed on one.
-    5. `ping` may come before that.
-    """
-    meta = _meta(message)
-    header = headers.get(VERSION) if headers is not None else None
-    if META_REVISION in meta:
-        named = meta[META_REVISION]
-        if not isinstance(named, str):
-            pointer = f"/params/_meta/{META_REVISION.replace('/', '~1')}"
-            return REVISIONS[STATELESS_REVISIONS[-1]], Refused(
-                Reason.BAD_PARAMS, (Finding(pointer, "expected string", "type", ""),)
-            )
-        if header is not None and header.strip() != named:
-            refusal = refuse_headers(headers or {}, message, named)
-            return REVISIONS[STATELESS_REVISIONS[-1]], refusal
-        if named in STATELESS_REVISIONS:
-            return REVISIONS[named], None
-        return REVISIONS[STATELESS_REVISIONS[-1]], _unsupported(named)
-    if header is not None and header.strip() in STATELESS_REVISIONS:
-        return REVISIONS[header.strip()], None  # the schema says what is missing
-    if header is not None and header not in REVISIONS:
-        return session.revision or NEWEST_HANDSHAKE, _unsupported(header)
-    if message.get("method") == "initialize" and session.revision is None:
-        wanted = _object(message.get("params")).get("protocolVersion")
-        return negotiate(wanted if isinstance(wanted, str) else ""), None
-    if session.revision is not None:
-        is_other = header is not None and header != session.revision.name
-        return session.revision, mismatch(VERSION, "must be the revision agreed on") if is_other else None
-    if message.get("method") == "ping" or "id" not in message:
-        return NEWEST_HANDSHAKE, None
-    finding = Finding("/params/_meta", f"send initialize first, or name {META_REVISION}", "required", "")
-    return NEWEST_HANDSHAKE, Refused(Reason.BAD_PARAMS, (finding,))
-
-
-def _unsupported(named: str) -> Refused:
-    details = {"requested": named[:64], "supported": list(STATELESS_REVISIONS)}
-    return Refused(Reason.UNSUPPORTED_REVISION, details=details)
-
-
 def _with_uri(exchange: Exchange, ending: Ending) -> Ending:
     """Return an ending that names the resource which is not there, as MCP wants it."""
     if ending.reason is Reason.UNKNOWN_RESOURCE and isinstance(exchange.call.content, dict):
@@ -494,13 +390,5 @@ def _with_uri(exchange: Exchange, ending: Ending) -> Ending:
     return ending
 
 
-def _typed(result: JSONObject, revision: Revision) -> JSONObject:
-    return {**result, "resultType": "complete"} if revision.has_result_type else result
-
-
 def _object(value: JSON) -> JSONObject:
     return value if isinstance(value, dict) else {}
-
-
-def _meta(message: JSONObject) -> JSONObject:
-    return _object(_object(message.get("params")).get("_meta"))

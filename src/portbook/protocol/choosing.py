@@ -1,0 +1,75 @@
+"""Which revision a message is in: the one it names, the one its header names, or the one agreed on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from portbook.errors import Finding, Reason, Refused
+from portbook.model import JSONObject
+from portbook.protocol.headers import VERSION, mismatch, refuse_headers
+from portbook.protocol.revisions import NEWEST_HANDSHAKE, REVISIONS, STATELESS_REVISIONS, Revision
+from portbook.protocol.session import Session, negotiate
+
+__all__ = ["META_REVISION", "meta_of", "revision_of"]
+
+META_REVISION: Final = "io.modelcontextprotocol/protocolVersion"
+
+_NEWEST: Final = REVISIONS[STATELESS_REVISIONS[-1]]
+
+
+def revision_of(
+    message: JSONObject, session: Session, headers: Mapping[str, str] | None
+) -> tuple[Revision, Refused | None]:
+    """Return the revision that `message` is in, or the one to answer in and why it is in none.
+
+    1. The request names one itself: it must be a revision without a handshake, and that of the header.
+    2. The header names one without a handshake: then the request should have.
+    3. `initialize` names what it would like; the rest of it is checked by what we will agree on.
+    4. The connection has agreed on one.
+    5. `ping` may come before that.
+    """
+    meta = meta_of(message)
+    header = headers.get(VERSION) if headers is not None else None
+    if META_REVISION in meta:
+        return _named(message, meta[META_REVISION], headers, header)
+    if header is not None and header.strip() in STATELESS_REVISIONS:
+        return REVISIONS[header.strip()], None  # the schema says what is missing
+    if header is not None and header not in REVISIONS:
+        return session.revision or NEWEST_HANDSHAKE, _unsupported(header)
+    if message.get("method") == "initialize" and session.revision is None:
+        params = message.get("params")
+        wanted = params.get("protocolVersion") if isinstance(params, dict) else None
+        return negotiate(wanted if isinstance(wanted, str) else ""), None
+    if session.revision is not None:
+        is_other = header is not None and header != session.revision.name
+        return session.revision, mismatch(VERSION, "must be the revision agreed on") if is_other else None
+    if message.get("method") == "ping" or "id" not in message:
+        return NEWEST_HANDSHAKE, None
+    finding = Finding("/params/_meta", f"send initialize first, or name {META_REVISION}", "required", "")
+    return NEWEST_HANDSHAKE, Refused(Reason.BAD_PARAMS, (finding,))
+
+
+def meta_of(message: JSONObject) -> JSONObject:
+    """Return the `_meta` of a message's params; empty where there is none that is an object."""
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return meta if isinstance(meta, dict) else {}
+
+
+def _named(
+    message: JSONObject, named: object, headers: Mapping[str, str] | None, header: str | None
+) -> tuple[Revision, Refused | None]:
+    if not isinstance(named, str):
+        pointer = f"/params/_meta/{META_REVISION.replace('/', '~1')}"
+        return _NEWEST, Refused(Reason.BAD_PARAMS, (Finding(pointer, "expected string", "type", ""),))
+    if header is not None and header.strip() != named:
+        return _NEWEST, refuse_headers(cast("Mapping[str, str]", headers), message, named)
+    if named in STATELESS_REVISIONS:
+        return REVISIONS[named], None
+    return _NEWEST, _unsupported(named)
+
+
+def _unsupported(named: str) -> Refused:
+    details = {"requested": named[:64], "supported": list(STATELESS_REVISIONS)}
+    return Refused(Reason.UNSUPPORTED_REVISION, details=details)
