@@ -4,7 +4,8 @@ Proxies route and limit by headers, so these may say nothing that the body does 
 
 - `MCP-Protocol-Version` is the revision in `_meta`, `Mcp-Method` the method.
 - `Mcp-Name` is what is called: a tool's or prompt's name, a resource's address, a task's id.
-- `Mcp-Param-NAME` is the argument that the tool's schema marks with `x-mcp-header: NAME`.
+- `Mcp-Param-NAME` is the argument that the tool's schema marks with `x-mcp-header: NAME`. Integers are
+  compared as numbers, so that `42.0` says the same as `42`.
 
 Header names are of either case, values are not. A value that a header cannot hold is written in base64,
 between `=?base64?` and `?=`.
@@ -14,13 +15,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
-from typing import Final
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 
-__all__ = ["VERSION", "marked_params", "mismatch", "refuse_headers", "refuse_params"]
+__all__ = ["VERSION", "BadMark", "Mark", "marked_params", "mismatch", "refuse_headers", "refuse_params"]
 
 VERSION: Final = "mcp-protocol-version"
 _METHOD: Final = "mcp-method"
@@ -39,6 +41,35 @@ _NAMED_BY: Final = {
 
 _BEFORE: Final = "=?base64?"
 _AFTER: Final = "?="
+
+_MARK: Final = "x-mcp-header"
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}", re.ASCII)
+_WHOLE: Final = re.compile(r"(-?[0-9]{1,400})(?:\.0+)?", re.ASCII)
+
+# What a header can hold in one way only; of other numbers each language has a spelling of its own.
+_TYPES: Final = ("string", "integer", "boolean")
+
+# Where one schema holds others, beside `properties`; what is data to a schema is none of them.
+_ONE: Final = (
+    *("items", "contains", "additionalProperties", "propertyNames", "unevaluatedItems"),
+    *("unevaluatedProperties", "not", "if", "then", "else", "contentSchema"),
+)
+_SEVERAL: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
+_NAMED: Final = ("patternProperties", "dependentSchemas", "$defs", "definitions")
+
+
+class BadMark(ValueError):
+    """An `x-mcp-header` that no client could heed; the message says where, why, and what to do."""
+
+
+class Mark(NamedTuple):
+    """An argument that is to be repeated in a header."""
+
+    path: tuple[str, ...]
+    """The members that lead to it."""
+    suffix: str
+    """The end of the header's name."""
+    is_integer: bool
 
 
 def refuse_headers(headers: Mapping[str, str], message: JSONObject, revision: JSON) -> Refused | None:
@@ -60,36 +91,89 @@ def refuse_headers(headers: Mapping[str, str], message: JSONObject, revision: JS
 
 
 def refuse_params(
-    headers: Mapping[str, str], marked: Mapping[str, str], arguments: JSONObject
+    headers: Mapping[str, str], marked: Iterable[Mark], arguments: JSONObject
 ) -> Refused | None:
     """Return the refusal of a call whose `Mcp-Param-` headers are not its marked arguments, or None."""
-    for argument, suffix in marked.items():
-        sent = headers.get(_PARAM + suffix.lower())
-        value = arguments.get(argument)
-        wanted = _as_text(value)
-        if (sent is None) != (wanted is None) or (sent is not None and _decoded(sent) != wanted):
-            return mismatch(f"Mcp-Param-{suffix}", f"must be the argument {argument}")
+    for mark in marked:
+        sent = headers.get(_PARAM + mark.suffix.lower())
+        value = _at(arguments, mark.path)
+        if sent is None and value is None:
+            continue
+        if sent is None or not _says(sent, value, is_integer=mark.is_integer):
+            return mismatch(f"Mcp-Param-{mark.suffix}", f"must be the argument {'.'.join(mark.path)}")
     return None
 
 
-def marked_params(input_schema: JSONObject) -> dict[str, str]:
-    """Return the arguments that a tool's schema wants in headers, with the end of each header's name."""
-    properties = input_schema.get("properties")
-    if not isinstance(properties, dict):
-        return {}
-    return {
-        name: suffix
-        for name, schema in properties.items()
-        if isinstance(schema, dict) and isinstance(suffix := schema.get("x-mcp-header"), str)
-    }
+def marked_params(input_schema: JSONObject) -> tuple[Mark, ...]:
+    """Return the arguments that a tool's schema wants in headers.
+
+    Raises `BadMark` where clients would have to leave the tool out because of one:
+
+    1. It stands where it belongs to no one argument: the root, a definition, an item, an alternative.
+    2. It is no token of HTTP.
+    3. It is on something else than a string, an integer or a boolean.
+    4. Another one differs from it in nothing but case.
+    """
+    marked: dict[str, Mark] = {}
+    for pointer, path, schema in _schemas(input_schema):
+        if _MARK not in schema:
+            continue
+        suffix, kind = schema[_MARK], schema.get("type")
+        if not path:
+            raise BadMark(f"{pointer or '(root)'}: {_MARK} must be on a property, below properties alone")
+        if not isinstance(suffix, str) or not _TOKEN.fullmatch(suffix):
+            raise BadMark(f"{pointer}: {_MARK} must be a header's name: letters, digits and '-'")
+        if kind not in _TYPES:
+            raise BadMark(f"{pointer}: {_MARK} must be on a property whose type is {', '.join(_TYPES)}")
+        if suffix.lower() in marked:
+            raise BadMark(f"{pointer}: {_MARK} {suffix} is taken by another property; use each name once")
+        marked[suffix.lower()] = Mark(path, suffix, kind == "integer")
+    return tuple(marked.values())
+
+
+def _schemas(root: JSONObject) -> Iterator[tuple[str, tuple[str, ...] | None, JSONObject]]:
+    """Yield each schema in a schema, its place, and the members that lead to what it is of, where they do."""
+    waiting: list[tuple[str, tuple[str, ...] | None, JSON]] = [("", (), root)]
+    while waiting:
+        pointer, path, schema = waiting.pop()
+        if not isinstance(schema, dict):
+            continue
+        yield pointer, path, schema
+        for keyword, value in schema.items():
+            below = f"{pointer}/{keyword}"
+            if keyword in _ONE:
+                waiting.append((below, None, value))
+            elif keyword in _SEVERAL and isinstance(value, list):
+                waiting.extend((f"{below}/{at}", None, each) for at, each in enumerate(value))
+            elif keyword in (*_NAMED, "properties") and isinstance(value, dict):
+                leading = path if keyword == "properties" else None
+                for name, each in value.items():
+                    place = f"{below}/{name.replace('~', '~0').replace('/', '~1')}"
+                    waiting.append((place, None if leading is None else (*leading, name), each))
+
+
+def _at(arguments: JSONObject, path: tuple[str, ...]) -> JSON:
+    value: JSON = arguments
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _says(sent: str, value: JSON, *, is_integer: bool) -> bool:
+    """Return whether a header says what an argument is."""
+    said = _decoded(sent)
+    if said is None or value is None:
+        return False
+    if is_integer and isinstance(value, int | float) and not isinstance(value, bool):
+        whole = _WHOLE.fullmatch(said)
+        return whole is not None and int(whole[1]) == value
+    return said == _as_text(value)
 
 
 def _as_text(value: JSON) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str | int | float):
-        return str(value)
-    return None
+    return value if isinstance(value, str) else None
 
 
 def _decoded(text: str) -> str | None:

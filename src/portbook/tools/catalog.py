@@ -11,6 +11,7 @@ from typing import Final
 
 from portbook.canonical import fingerprint
 from portbook.model import JSONObject, Kind
+from portbook.protocol.headers import BadMark, marked_params
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
@@ -47,12 +48,14 @@ class Catalog:
     def __init__(self, specs: Iterable[ToolSpec]) -> None:
         """Compile every contract.
 
-        Raises `BadTool` for a name that is taken or impossible, or a schema that does not compile.
+        Raises `BadTool` for a name that is taken or impossible, or a schema that does not compile or that
+        marks what no header can hold.
         """
         self._served: dict[tuple[Kind, str], Tool] = {}
         for spec in specs:
             if spec.kind == "tool":
                 require_slug(spec.name)
+                _require_marks(spec)
             if (spec.kind, spec.name) in self._served:
                 raise BadTool(
                     f"{spec.kind} {spec.name!r} is declared twice; rename one with {_DECORATORS[spec.kind]}"
@@ -115,6 +118,13 @@ class Catalog:
 
     def __len__(self) -> int:
         return len(self._tools)
+
+
+def _require_marks(spec: ToolSpec) -> None:
+    try:
+        marked_params(spec.input_schema)
+    except BadMark as error:  # clients would leave the tool out, and nobody would know why
+        raise BadTool(f"tool {spec.name!r}, input schema: {error}") from None
 
 
 def _compiled(spec: ToolSpec, side: str, schema: object) -> Validator:
