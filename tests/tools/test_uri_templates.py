@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,13 +23,45 @@ from portbook.tools.uri_templates import UriTemplate
         ("a://{x}-{y}", "a://1-2", {"x": "1", "y": "2"}),
         ("a://{+path}", "a://b/c/d", {"path": "b/c/d"}),
         ("a://{+path}/end", "a://b/c/end", {"path": "b/c"}),
-        ("a://{x}", "a://b%2Fc%20d", {"x": "b/c d"}),
+        ("a://{x}", "a://b%20d%3F", {"x": "b d?"}),
+        ("a://{+path}", "a://b%2Fc%20d", {"path": "b/c d"}),
         ("a://{x}", "a://b?q", None),
         ("a://b.c/{x}", "a://bxc/1", None),
     ],
 )
 def test_an_address_is_read_backwards(template: str, uri: str, found: dict[str, str] | None) -> None:
     assert UriTemplate(template).match(uri) == found
+
+
+@pytest.mark.parametrize("template", ["a://{x}", "a://{+x}", "a://b/{x}.txt"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "..",
+        ".",
+        "%2e%2E",
+        "..%2F..%2Fetc",
+        "..%5C..%5Cetc",
+        "b%2F..%2Fc",
+        "b%5C..",
+        "%2Fetc",
+        "%5C%5Chost",
+        "b%00",
+        "b%0Ac",
+        "%7F",
+        "%C2%85",
+        "%FF",
+        "b\nc",
+    ],
+)
+def test_a_value_that_would_lead_elsewhere_fits_nothing(template: str, value: str) -> None:
+    uri = template.replace("{+x}", "{x}").replace("{x}", value)
+    assert UriTemplate(template).match(uri) is None
+
+
+@pytest.mark.parametrize("value", ["b%2Fc", "b%2fc", "b%5Cc", "b\\c"])
+def test_one_segment_stays_one_when_it_is_decoded(value: str) -> None:
+    assert UriTemplate("a://{x}").match(f"a://{value}") is None
 
 
 @pytest.mark.parametrize(
@@ -50,11 +84,21 @@ def test_what_cannot_be_read_backwards_is_refused(template: str) -> None:
         UriTemplate(template)
 
 
-@given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=50))
-def test_whatever_is_filled_in_comes_out_again(value: str) -> None:
-    from urllib.parse import quote
+SEGMENTS = st.text(
+    alphabet=st.characters(codec="utf-8", exclude_categories=("Cc",), exclude_characters="/\\"),
+    min_size=1,
+    max_size=50,
+).filter(lambda value: value not in (".", ".."))
 
+
+@given(SEGMENTS)
+def test_whatever_is_filled_in_comes_out_again(value: str) -> None:
     assert UriTemplate("a://{x}/d").match(f"a://{quote(value, safe='')}/d") == {"x": value}
+
+
+@given(st.lists(SEGMENTS, min_size=1, max_size=5).map("/".join))
+def test_whatever_path_is_filled_in_comes_out_again(value: str) -> None:
+    assert UriTemplate("a://{+x}/d").match(f"a://{quote(value)}/d") == {"x": value}
 
 
 @pytest.mark.timeout(20)  # which one way of trying after the other would take years to reach

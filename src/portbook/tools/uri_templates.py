@@ -2,6 +2,9 @@
 
 `{name}` stands for one segment, `{+name}` for the rest of the path, slashes included. A template has at most
 one of the latter, so that there is one way to read an address, and reading it takes linear time.
+
+Values are decoded, and authors open files with them. So what they may be is judged after that: one segment is
+one segment still, `.` and `..` are none, a path is below something, and nothing holds a control character.
 """
 
 from __future__ import annotations
@@ -12,17 +15,21 @@ from urllib.parse import unquote
 
 from portbook.tools.spec import BadTool
 
-__all__ = ["UriTemplate"]
+__all__ = ["MAX_URI", "UriTemplate"]
 
 _EXPRESSION: Final = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:", re.ASCII)
-_MAX_URI: Final = 2048
+_UNFIT: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_SLASHES: Final = re.compile(r"[/\\]")
+
+# No address of a resource is longer.
+MAX_URI: Final = 2048
 
 
 class UriTemplate:
     """An address with places to fill."""
 
-    __slots__ = ("_pattern", "names", "text")
+    __slots__ = ("_pattern", "_wide", "names", "text")
 
     def __init__(self, text: str) -> None:
         """Read a template.
@@ -33,12 +40,13 @@ class UriTemplate:
         self.names = tuple(name for _, name in _EXPRESSION.findall(text))
         wide = [name for sign, name in _EXPRESSION.findall(text) if sign]
         literal = _EXPRESSION.sub("", text)
-        if not _SCHEME.match(text) or not text.isprintable() or " " in text or len(text) > _MAX_URI:
+        if not _SCHEME.match(text) or not text.isprintable() or " " in text or len(text) > MAX_URI:
             raise BadTool(f"resource {text[:80]!r}: use an address with a scheme, such as notes://today")
         if "{" in literal or "}" in literal:
             raise BadTool(f"resource {text[:80]!r}: use {{name}} or {{+name}}, and no other braces")
         if len(set(self.names)) < len(self.names) or len(wide) > 1:
             raise BadTool(f"resource {text[:80]!r}: use each name once, and {{+name}} at most once")
+        self._wide = frozenset(wide)
         parts = re.split(r"(\{\+?[A-Za-z_][A-Za-z0-9_]*\})", text)
         if any(not part for part in parts[2:-1:2]):
             raise BadTool(f"resource {text[:80]!r}: put something between two names")
@@ -53,8 +61,23 @@ class UriTemplate:
 
     def match(self, uri: str) -> dict[str, str] | None:
         """Return what `uri` has at each place, decoded; None where it does not fit."""
-        found = self._pattern.fullmatch(uri) if len(uri) <= _MAX_URI else None
-        return None if found is None else {name: unquote(value) for name, value in found.groupdict().items()}
+        found = self._pattern.fullmatch(uri) if len(uri) <= MAX_URI else None
+        if found is None:
+            return None
+        try:
+            values = {name: unquote(value, errors="strict") for name, value in found.groupdict().items()}
+        except UnicodeDecodeError:
+            return None
+        is_fit = all(_is_fit(value, is_wide=name in self._wide) for name, value in values.items())
+        return values if is_fit else None
+
+
+def _is_fit(value: str, *, is_wide: bool) -> bool:
+    """Return whether a decoded value may stand at its place."""
+    segments = _SLASHES.split(value)
+    if _UNFIT.search(value) or not segments[0]:  # the latter would be a path from the root
+        return False
+    return (is_wide or len(segments) == 1) and not {".", ".."} & set(segments)
 
 
 def _pattern_of(part: str, following: str) -> str:
