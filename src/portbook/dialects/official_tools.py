@@ -103,7 +103,7 @@ def described_tool(tool: Tool, revision: Revision) -> JSONObject:
 def shown_in(shown: JSONObject, revision: Revision) -> JSONObject:
     """Return what listings say of something beside its contract, as far as a revision has words for it."""
     unknown: set[str] = set()
-    if not revision.has_structured_content:  # titles came with it
+    if not revision.has_titles:
         unknown.add("title")
     if not revision.has_icons:
         unknown.add("icons")
@@ -113,9 +113,9 @@ def shown_in(shown: JSONObject, revision: Revision) -> JSONObject:
 def fitted(block: JSONObject, revision: Revision) -> JSONObject:
     """Return content in a form that the revision has: words, where it has none."""
     kind = block.get("type")
-    if kind == "audio" and not revision.has_annotations:  # both came with 2025-03-26
+    if kind == "audio" and not revision.has_audio:
         return {"type": "text", "text": f"[audio, {block['mimeType']}]"}
-    if kind == "resource_link" and not revision.has_structured_content:
+    if kind == "resource_link" and not revision.has_resource_links:
         return {"type": "text", "text": str(block["uri"])}
     return block
 

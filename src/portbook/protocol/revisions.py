@@ -1,6 +1,6 @@
 """What differs between the revisions of MCP, as one table. Pure: no I/O.
 
-A trait that a revision has or lacks is a column here, so that no other module compares dates.
+A trait that a revision has or lacks is a row here, so that no other module compares dates.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 __all__ = ["HANDSHAKE_REVISIONS", "NEWEST_HANDSHAKE", "REVISIONS", "STATELESS_REVISIONS", "Revision"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
     """One revision of the protocol."""
 
@@ -22,6 +22,14 @@ class Revision:
     """A JSON array of messages is accepted, as this revision demands."""
     has_annotations: bool
     """Tools say what effect they have."""
+    has_completions: bool
+    """Servers say whether they complete arguments; before, clients had to try."""
+    has_audio: bool
+    """Content may be audio."""
+    has_titles: bool
+    """What is listed may have a title beside its name."""
+    has_resource_links: bool
+    """Content may be a link to a resource."""
     has_structured_content: bool
     """Tools have an `outputSchema`, results a `structuredContent`."""
     wants_objects: bool
@@ -30,20 +38,36 @@ class Revision:
     """An error whose request is unknown leaves its id out; before, JSON-RPC's null stands there."""
     has_whole_definitions: bool
     """A method's definition describes the JSON-RPC envelope too."""
+    has_icons: bool
+    """What is listed may have icons."""
+    primes_streams: bool
+    """A stream of events begins with one that says nothing but has an id, to come back with."""
     has_result_type: bool
     """Results say what they are, and for how long they may be kept."""
-    has_icons: bool
-    """What is listed may have icons, and a stream begins with an event to come back to."""
 
 
-_TABLE = (
-    #        name          handshake batches notes  structured objects  no id  whole  typed  icons
-    Revision("2024-11-05", True,     False,  False, False,     False,   False, False, False, False),
-    Revision("2025-03-26", True,     True,   True,  False,     False,   False, False, False, False),
-    Revision("2025-06-18", True,     False,  True,  True,      True,    False, False, False, False),
-    Revision("2025-11-25", True,     False,  True,  True,      True,    True,  True,  False, True),
-    Revision("2026-07-28", False,    False,  True,  True,      False,   True,  True,  True,  True),
-)  # fmt: skip
+_NAMES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+_TRAITS: Final = {
+    #                         2024-11 2025-03 2025-06 2025-11 2026-07
+    "has_handshake":          (True,  True,   True,   True,   False),
+    "has_batches":            (False, True,   False,  False,  False),
+    "has_annotations":        (False, True,   True,   True,   True),
+    "has_completions":        (False, True,   True,   True,   True),
+    "has_audio":              (False, True,   True,   True,   True),
+    "has_titles":             (False, False,  True,   True,   True),
+    "has_resource_links":     (False, False,  True,   True,   True),
+    "has_structured_content": (False, False,  True,   True,   True),
+    "wants_objects":          (False, False,  True,   True,   False),
+    "may_omit_id":            (False, False,  False,  True,   True),
+    "has_whole_definitions":  (False, False,  False,  True,   True),
+    "has_icons":              (False, False,  False,  True,   True),
+    "primes_streams":         (False, False,  False,  True,   False),
+    "has_result_type":        (False, False,  False,  False,  True),
+}  # fmt: skip
+_TABLE: Final = tuple(
+    Revision(name=name, **{trait: values[at] for trait, values in _TRAITS.items()})
+    for at, name in enumerate(_NAMES)
+)
 
 REVISIONS: Final = {revision.name: revision for revision in _TABLE}
 HANDSHAKE_REVISIONS: Final = tuple(revision.name for revision in _TABLE if revision.has_handshake)
