@@ -114,6 +114,12 @@ class FakeApprovals:
     def finish(self, approval_id: str, *, is_done: bool) -> None:
         self.diary.append(f"{approval_id} {'done' if is_done else 'failed'}")
 
+    async def decide(self, approval_id: str, decision: str, *, by: str, reason: str | None = None) -> None:
+        self.diary.append(f"{approval_id}: {decision} by {by}")
+
+    async def restore(self, approval_id: str) -> None:
+        self.diary.append(f"{approval_id} restored")
+
     def give_back(self, approval_id: str) -> None:
         self.diary.append(f"{approval_id} given back")
 

@@ -84,12 +84,13 @@ class Client:
         self.session: str | None = None
         self.revision: str | None = None
         self.key: str | None = None
+        self.accept = BOTH
 
     def start(
         self, body: object = None, method: str = "POST", path: str = "/mcp", **headers: str
     ) -> Exchange:
         """Send a request; what comes back is in the exchange, as it comes."""
-        given = {"host": "localhost", "accept": BOTH}
+        given = {"host": "localhost", "accept": self.accept}
         if method == "POST":
             given["content-type"] = "application/json"
         if self.session is not None:

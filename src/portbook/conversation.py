@@ -21,21 +21,22 @@ from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.official import Exchange, Official
+from portbook.dialects.official_answers import LISTEN
+from portbook.dialects.official_rounds import Carried
 from portbook.dialects.official_tasks import created
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.faults import place_of
-from portbook.model import JSON, Answer, Arrival, Call, Client, Context, Done, JSONObject, trace_of
+from portbook.model import JSON, Answer, Arrival, Call, Caller, Client, Context, Done, JSONObject, trace_of
 from portbook.pipeline import Crossing, Pipeline
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
 from portbook.talking.asking import Asking
 from portbook.talking.clients import LiveClient, RoundClient
 from portbook.talking.detaching import Detaching
-from portbook.talking.listening import Listening, changed_message
-from portbook.talking.notices import Notices
+from portbook.talking.listening import Listening, wanted_resources
+from portbook.talking.notices import Ear, Notice, Notices
 from portbook.talking.outlets import Emit, Outlet
 from portbook.talking.tasks import Tasks
-from portbook.tools.toolset import Changed
 from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.jsonrpc import (
     NO_ID,
@@ -54,6 +55,9 @@ _MAX_BATCH: Final = 100
 
 # Requests of one connection under way; whoever has more is told that we are busy.
 _MAX_UNDER_WAY: Final = 1024
+
+# Streams of notices that one connection can hold open: each is told of every change.
+_MAX_LISTENING: Final = 64
 
 # What tells one request of a connection from another: 1 and "1" are different ids.
 Key = tuple[type, str | int]
@@ -112,6 +116,8 @@ class Conversation:
         self._under_way: set[Key] = set()
         self._asking = Asking(parts.official.outgoing)
         self._closing: list[Callable[[], None]] = []
+        self._listening = 0
+        self._ear = Ear(parts.pipeline, arrival)
         self._unlisten: Callable[[], None] | None = None
         if self.session.revision is not None:
             self._unlisten = parts.notices.listen(self._hear)
@@ -122,10 +128,13 @@ class Conversation:
         arrival: Arrival | None = None,
         emit: Emit | None = None,
         let_go: Callable[[], None] | None = None,
+        *,
+        is_heard: bool = True,
     ) -> Work:
         """Return what is to be done about one frame. Raises nothing that a frame could cause.
 
-        `arrival` and `emit` are those of the frame itself, where the connection has many ways in and out.
+        `arrival` and `emit` are those of the frame itself, where the connection has many ways in and out;
+        `is_heard` tells whether what is emitted before the answer reaches anybody.
         """
         arrival = arrival or self._arrival
         if frame is OVERSIZE:
@@ -134,7 +143,7 @@ class Conversation:
             message = parse(frame)
         except Refused as refusal:
             return Work(self._refuse(frame, refusal, arrival))
-        outlet = Outlet(emit or self._emit, let_go)
+        outlet = Outlet(emit or self._emit, let_go, is_heard=is_heard)
         if isinstance(message, dict):
             return self._receive_one(message, read_id(message, frame), arrival, outlet)
         revision = self.session.revision
@@ -170,6 +179,7 @@ class Conversation:
         if nobody_waits(message):
             return Work(self._take_notice(message, exchange), cancels=_cancelled(message, exchange))
         key = _key(message.get("id"))
+        exchange = self._under_policy(exchange)
         flaw = exchange.call.flaw or self._refuse_another(exchange, key)
         if flaw is not None or exchange.method == "initialize":
             exchange = exchange._replace(call=exchange.call._replace(flaw=flaw))
@@ -177,7 +187,7 @@ class Conversation:
         if key is not None:
             self._under_way.add(key)
         answer = self._answer
-        if exchange.method == "subscriptions/listen":
+        if exchange.method == LISTEN:
             answer = self._answer_listener
         elif exchange.call.began is not None and line.may_detach:
             answer = self._answer_or_detach
@@ -188,8 +198,30 @@ class Conversation:
         if key in self._under_way:
             return Refused(Reason.ID_IN_USE)
         # Refused, not held back: a door that stops reading would not hear a cancellation either.
-        is_full = len(self._under_way) >= _MAX_UNDER_WAY and exchange.method == "tools/call"
-        return Refused(Reason.BUSY) if is_full else None
+        is_listening = exchange.method == LISTEN
+        is_full = len(self._under_way) >= _MAX_UNDER_WAY
+        if (is_full and (is_listening or exchange.call.handler is None)) or (
+            is_listening and self._listening >= _MAX_LISTENING
+        ):
+            return Refused(Reason.BUSY)
+        return None
+
+    def _under_policy(self, exchange: Exchange) -> Exchange:
+        """Return a request to watch a resource as one that is refused wherever reading it would be."""
+        call, handler = exchange.call, exchange.call.handler
+        if exchange.method != "resources/subscribe" or handler is None:
+            return exchange
+        ear = Ear(self._pipeline, call.arrival, call.context.session)
+        params = cast("JSONObject", cast("JSONObject", call.content)["params"])
+
+        def watch(caller: Caller) -> JSON:
+            refusal = ear.refuse(cast("str", params["uri"]), caller)
+            if refusal is not None:
+                raise refusal
+            self._ear = ear
+            return handler(caller)
+
+        return exchange._replace(call=call._replace(handler=watch))
 
     async def _answer(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
         try:
@@ -215,21 +247,32 @@ class Conversation:
 
     async def _answer_listener(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
         """Hold a stream of notices open until the client takes it back, or the server ends."""
+        parts, call, handler = self._parts, exchange.call, exchange.call.handler
+        ear = Ear(self._pipeline, call.arrival, call.context.session)
+        uris: set[str] = set()
+
+        def agree(caller: Caller) -> JSON:
+            assert handler is not None
+            told = handler(caller)
+            uris.update(uri for uri in wanted_resources(exchange) if ear.refuse(uri, caller) is None)
+            return told
+
+        self._listening += 1
         try:
-            crossing = await self._pipeline.run(exchange.call)
+            crossing = await self._pipeline.run(call._replace(handler=agree))
             if isinstance(crossing.outcome, Done):
-                parts = self._parts
-                listening = Listening(parts.official.outgoing, exchange, outlet, parts.notices, parts.tasks)
-                caller = self._pipeline.governance.callers.identify(exchange.call.arrival.key)
+                outgoing = parts.official.outgoing
+                listening = Listening(outgoing, exchange, outlet, parts.notices, parts.tasks, ear)
                 self._closing.append(listening.close)
                 try:
-                    ending = await listening.hold(self._pipeline.knows_resource, caller, _bound(exchange))
+                    ending = await listening.hold(uris, _bound(exchange))
                 finally:
                     self._closing.remove(listening.close)
                 return Answer(
                     result_frame(exchange.identifier.token, ending), 200, identity=crossing.identity
                 )
         finally:
+            self._listening -= 1
             outlet.is_over = True
             if key is not None:
                 self._under_way.discard(key)
@@ -250,22 +293,22 @@ class Conversation:
         return Answer(result_frame(exchange.identifier.token, json_bytes(created(ended.state()))), 200)
 
     def client_of(
-        self, line: _Line, outlet: Outlet, revision: Revision, meta: JSONObject, answers: JSONObject
+        self, line: _Line, outlet: Outlet, revision: Revision, meta: JSONObject, carried: Carried
     ) -> Client:
         """Return the client of a message, for a tool to talk to."""
         outgoing = self._official.outgoing
         if revision.has_handshake:
             return LiveClient(self.session, revision, outlet, self._asking, outgoing)
-        client = RoundClient(meta, answers, revision, outlet, outgoing)
+        client = RoundClient(meta, carried, revision, outlet, outgoing)
         line.may_detach = client.knows_tasks
         return client
 
-    def _hear(self, changed: Changed) -> None:
-        """Tell the client of a change, if it is one that it wants to hear of. From any thread."""
-        revision = self.session.revision
-        if revision is None or (changed.uri is not None and changed.uri not in self.session.watched):
+    def _hear(self, notice: Notice) -> None:
+        """Tell the client of a change, if it is one that it wants to hear of and may. From any thread."""
+        revision, uri = self.session.revision, notice.changed.uri
+        if revision is None or (uri is not None and uri not in self.session.watched):
             return
-        self._emit(changed_message(self._official.outgoing, changed, revision), lambda: True)
+        self._emit(notice.message(self._official.outgoing, revision), lambda: self._ear.hears(uri))
 
     async def _take_notice(self, message: JSONObject, exchange: Exchange) -> Answer:
         """Heed a notification. Only one that is wrong leaves a record; none is ever answered."""
@@ -325,8 +368,8 @@ class _Line:
     def tell(self, message: bytes) -> None:
         self._outlet.tell(message)
 
-    def client(self, revision: Revision, meta: JSONObject, answers: JSONObject) -> Client:
-        return self._conversation.client_of(self, self._outlet, revision, meta, answers)
+    def client(self, revision: Revision, meta: JSONObject, carried: Carried) -> Client:
+        return self._conversation.client_of(self, self._outlet, revision, meta, carried)
 
 
 def _bound(exchange: Exchange) -> str:

@@ -30,6 +30,10 @@ class Discreet:
         """Return whether the tool waits for an answer."""
         return self._client.is_waiting
 
+    def lacks(self, request: JSONObject) -> JSONObject | None:
+        """Return what the client would have to declare to be asked; None if it can be asked."""
+        return self._client.lacks(request)
+
     def log(self, level: str, data: JSON, logger: str | None) -> None:
         """Tell the client something, if it wants to hear of that level."""
         self._client.log(level, self._without_secrets(data), logger)

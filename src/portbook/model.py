@@ -49,6 +49,8 @@ class InputNeeded(BaseException):
         super().__init__("input is needed")
         self.requests = dict(requests)
         """What to ask, by the key under which the answer is expected."""
+        self.approval: str | None = None
+        """The ticket that the call ran under, or that the person is asked about: the next round needs it."""
 
 
 class Client(Protocol):
@@ -62,6 +64,13 @@ class Client(Protocol):
     @property
     def is_waiting(self) -> bool:
         """Return whether the tool waits for an answer: its deadline does not run out meanwhile."""
+        ...
+
+    def lacks(self, request: JSONObject) -> JSONObject | None:
+        """Return what the client would have to declare to be asked with `request`; None if it can be asked.
+
+        Empty where it could declare whatever it likes: there is no way to ask it.
+        """
         ...
 
     def log(self, level: str, data: JSON, logger: str | None) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, cast
 
-from portbook.approvals import Ask
+from portbook.approvals import Ask, Undecidable
 from portbook.audit import Trail
 from portbook.canonical import NotJSON, canonical_bytes, json_bytes
 from portbook.clock import Clock, Identity, Ids, is_trace_id
@@ -27,7 +27,19 @@ from portbook.envelope.calls import Known
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.faults import place_of
 from portbook.governance import Governance
-from portbook.model import JSON, Call, Caller, Done, InputNeeded, JSONObject, Kind, Outcome, Report, Run
+from portbook.model import (
+    JSON,
+    Call,
+    Caller,
+    Client,
+    Done,
+    InputNeeded,
+    JSONObject,
+    Kind,
+    Outcome,
+    Report,
+    Run,
+)
 from portbook.passage import Passage
 from portbook.patterns import matches
 from portbook.policy import Action, Decision, Subject, decide
@@ -51,9 +63,9 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
 # What a tool that fails may say about it, in characters.
 _MAX_ERROR: Final = 2000
 
-# What stands in a record for an approval that the client's own user gave, and what they are asked.
-_BY_CLIENT: Final = "client"
-_CONSENT_KEY: Final = "portbook_approval"
+# Who decided, where the person behind the client did; and what they are asked.
+_CLIENT: Final = "client"
+_CONSENT_NAME: Final = "portbook_approval"
 _CONSENT: Final[JSONObject] = {
     "properties": {"approve": {"type": "boolean", "title": "Allow this call"}},
     "required": ["approve"],
@@ -112,10 +124,16 @@ class Pipeline:
         """Return the tools that the caller may know of, ordered by name."""
         return [tool for tool in self._catalog if matches(caller.tools, tool.spec.name)]
 
-    def knows_resource(self, uri: str, caller: Caller) -> bool:
-        """Return whether there is something at `uri` that the caller may know of."""
-        found = self._catalog.locate(uri)
-        return found is not None and matches(caller.tools, found[0])
+    def refuse_hearing(self, uri: str, caller: Caller, session: str | None) -> Refused | None:
+        """Return why a caller may not hear of the resource at `uri`: whatever reading it is refused for."""
+        name, taken = self._catalog.locate(uri) or ("", {})
+        tool = self._catalog.find(name, "resource") if matches(caller.tools, name) else None
+        if tool is None:
+            return Refused(Reason.UNKNOWN_RESOURCE)
+        size = len(json_bytes(taken))
+        subject = Subject.of(tool.spec, taken, size, caller=caller.name, session=session)
+        decision = decide(self._governance.policy, subject)
+        return None if decision.reason is None else Refused(decision.reason, details={"rule": decision.rule})
 
     async def run(self, call: Call) -> Crossing:
         """Bring `call` to its end, whatever that is, and record it."""
@@ -157,15 +175,16 @@ class Pipeline:
         if decision.action is Action.ALLOW:
             return await self._perform(passage, tool)
         _require_runnable(tool, call)
-        if decision.approver == "client" and call.approval is None and _can_approve(call):
-            await self._ask_client(passage, tool)
-            trail.approval = _BY_CLIENT
-            return await self._perform(passage, tool)
-        trail.approval = ticket = await self._approve(passage, _ask(passage, tool, decision, caller))
+        ask = _ask(passage, tool, decision, caller)
+        trail.approval = ticket = await self._admit(passage, tool, ask, decision.approver)
         try:
             self._require_unchanged(passage, tool, ticket)
             done = await self._perform(passage, tool)
-        except (Refused, InputNeeded):  # it never ran, or will run anew: what was approved may still be done
+        except InputNeeded as needed:  # it will run anew, and then under the same ticket
+            needed.approval = ticket
+            await self._approvals.restore(ticket)
+            raise
+        except Refused:  # it never ran: what was approved may still be done
             self._approvals.give_back(ticket)
             raise
         except BaseException:
@@ -185,11 +204,38 @@ class Pipeline:
         self._warn(f"calls are refused that need the store: {error}")
         return Refused(Reason.STORE_UNUSABLE, note=place_of(error))
 
-    async def _approve(self, passage: Passage, ask: Ask) -> str:
-        """Return the ticket under which the call may run, once a person has said yes to it."""
-        call, trail = passage.call, passage.trail
+    async def _admit(self, passage: Passage, tool: Tool, ask: Ask, approver: str) -> str:
+        """Return the ticket under which the call may run, once a person has said yes to it.
+
+        Where policy lets the person behind the client decide, and the client can ask them, it does.
+        """
+        call = passage.call
+        form = None if approver != "client" or call.client is None else _consent_form(tool, passage)
+        if form is None or call.client is None or call.client.lacks(form.request()) is not None:
+            return await self._approve(passage, ask, call.approval, call.wait_ms)
         try:
-            return await self._approvals.admit(ask, call.approval, call.wait_ms)
+            return await self._approve(passage, ask, call.approval, 0)
+        except Refused as refused:
+            if refused.reason is not Reason.APPROVAL_REQUIRED:
+                raise
+            ticket = cast("str", refused.details["approval_id"])
+        is_allowed = await _consented(call.client, form, ticket)
+        try:
+            await self._approvals.decide(ticket, "approve" if is_allowed else "deny", by=_CLIENT)
+        except Undecidable:
+            pass  # somebody else was quicker; what they said counts
+        except OSError as error:
+            raise self._unusable(error) from None
+        return await self._approve(passage, ask, ticket, 0)
+
+    async def _approve(self, passage: Passage, ask: Ask, approval: str | None, wait_ms: int) -> str:
+        """Return the ticket under which the call may run.
+
+        Raises `Refused` where there is none, or not yet.
+        """
+        trail = passage.trail
+        try:
+            return await self._approvals.admit(ask, approval, wait_ms)
         except Refused as refused:  # the record says of which ticket, and why
             named = refused.details.get("approval_id")
             trail.approval = named if isinstance(named, str) else None
@@ -218,22 +264,6 @@ class Pipeline:
         trail.approval = call.approval  # only now: what is not there is not named in a record
         trail.operator_said = call.operator_says
         return _sealed(call, result, _bytes_of(result))
-
-    async def _ask_client(self, passage: Passage, tool: Tool) -> None:
-        """Return if the person behind the client says yes.
-
-        Raises `Refused` where they say no, `InputNeeded` where their answer comes with the next round.
-        """
-        call = passage.call
-        assert call.client is not None
-        shown = json_bytes(passage.shown()).decode()
-        form = Form(f"Allow {tool.spec.name} to run with {shown}?", _CONSENT)
-        answers = await call.client.ask(
-            {_CONSENT_KEY: form.request()}, lambda _, answer: form.read(answer) is not None
-        )
-        said = form.read(answers[_CONSENT_KEY])
-        if said is None or not said.is_accepted or said.content.get("approve") is not True:
-            raise Refused(Reason.APPROVAL_REFUSED, details={"why": "denied"})
 
     async def _perform(self, passage: Passage, tool: Tool) -> Done:
         """Run a tool that may run, and make its result fit to leave."""
@@ -323,9 +353,26 @@ class Pipeline:
         return redactor is not None and not is_trace_id(trace) and redactor.redact_text(trace) != trace
 
 
-def _can_approve(call: Call) -> bool:
-    """Return whether the person behind the client can be asked."""
-    return call.client is not None and "elicitation" in call.client.capabilities
+def _consent_form(tool: Tool, passage: Passage) -> Form:
+    return Form(f"Allow {tool.spec.name} to run with {json_bytes(passage.shown()).decode()}?", _CONSENT)
+
+
+async def _consented(client: Client, form: Form, ticket: str) -> bool:
+    """Return whether the person behind the client says yes.
+
+    The answer goes by the ticket's name, which nobody can know before they are asked, and which is good for
+    one run.
+
+    Raises `InputNeeded` where their answer comes with the next round.
+    """
+    name = f"{_CONSENT_NAME}_{ticket}"
+    try:
+        answers = await client.ask({name: form.request()}, lambda _, answer: form.read(answer) is not None)
+    except InputNeeded as needed:
+        needed.approval = ticket
+        raise
+    said = form.read(answers[name])
+    return said is not None and said.is_accepted and said.content.get("approve") is True
 
 
 def _subject(passage: Passage, tool: Tool, caller: Caller) -> Subject:

@@ -40,6 +40,17 @@ class Approvals(Protocol):
         """Note that the call which took the ticket has ended. Never waits."""
         ...
 
+    async def decide(self, approval_id: str, decision: str, *, by: str, reason: str | None = None) -> object:
+        """Approve or deny a ticket.
+
+        Raises `Undecidable` where that is too late.
+        """
+        ...
+
+    async def restore(self, approval_id: str) -> None:
+        """Note that the call which took the ticket will run anew; when this returns, it is good again."""
+        ...
+
     def give_back(self, approval_id: str) -> None:
         """Note that the call which took the ticket never ran, so that it is good again. Never waits."""
         ...

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from mcp_client import EVERYTHING, Client, Exchange, run, serving
+from portbook.talking.listening import Listening
+from portbook.talking.notices import Notice, Notices
+from portbook.talking.outlets import Outlet
+from portbook.tools.toolset import Changed
 
 TAG = "io.modelcontextprotocol/subscriptionId"
 TRIGGERS = ("test_trigger_tool_change", "test_trigger_prompt_change", "touch_watched_resource")
@@ -91,5 +96,34 @@ def test_a_key_hears_of_its_own_resources_alone(tmp_path: Path) -> None:
             exchange = await listening(client, resourceSubscriptions=["test://watched-resource"])
             assert exchange.messages[0]["params"]["notifications"] == {"resourceSubscriptions": []}
             await exchange.leave()
+
+    run(main())
+
+
+def test_a_stream_that_cannot_begin_leaves_nobody_behind() -> None:
+    class Deaf:
+        """What every part of a stream is made of here: it says what it is asked, and fails to begin."""
+
+        revision = identifier = call = property(lambda self: self)
+        token = b"1"
+        content: Any = {"params": {"notifications": {"toolsListChanged": True}}}
+        told: list[Notice] = []  # noqa: RUF012 - nobody shares it
+
+        def notification(self, *_: object) -> bytes:
+            raise ValueError("not today")
+
+        def hears(self, uri: object = None) -> bool:
+            self.told.append(cast("Notice", uri))
+            return False
+
+    async def main() -> None:
+        notices, deaf = Notices(), cast("Any", Deaf())
+        outlet = Outlet(lambda *_, **__: None)
+        listening = Listening(deaf, deaf, outlet, notices, cast("Any", None), deaf)
+        with pytest.raises(ValueError, match="not today"):
+            await listening.hold((), "somebody")
+        notices.publish(Changed("tool"))
+        await asyncio.sleep(0)
+        assert deaf.told == []
 
     run(main())

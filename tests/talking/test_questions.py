@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from conversing import META
 from mcp_client import EVERYTHING, Client, capable, run, serving
+from portbook.settings import load_settings
 
 ALL = {"elicitation": {}, "sampling": {}, "roots": {}}
 SAMPLED = {
@@ -286,40 +289,184 @@ tools = ["test_trigger_tool_change"]
 approver = "client"
 """
 
-CONSENT = "portbook_approval"
+YES = {"action": "accept", "content": {"approve": True}}
+NO = {"action": "accept", "content": {"approve": False}}
+
+
+@contextlib.asynccontextmanager
+async def governed(folder: Path, revision: str, tools: Path = EVERYTHING) -> AsyncIterator[Client]:
+    config = folder / "portbook.toml"
+    config.write_text(POLICY)
+    async with serving(folder, tools, config=config) as client:
+        await client.open(revision, elicitation={})
+        yield client
+
+
+CALL: dict[str, Any] = {"name": "test_trigger_tool_change", "arguments": {}}
+
+
+async def asked_in_a_round(client: Client, call: dict[str, Any] = CALL) -> tuple[str, dict[str, Any]]:
+    """Make a call that needs consent; return the name of the question, and what answers it with a yes."""
+    asked = await client.result("tools/call", {**call, **capable(elicitation={})})
+    [(name, question)] = asked["inputRequests"].items()
+    assert f"Allow {call['name']}" in question["params"]["message"]
+    answers = {"inputResponses": {name: YES}, "requestState": asked["requestState"]}
+    return name, {**call, **capable(elicitation={}), **answers}
 
 
 @pytest.mark.covers("design.approval.client")
-@pytest.mark.parametrize("approve", [True, False])
+@pytest.mark.parametrize("consent", [YES, NO, {"action": "decline"}])
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_the_person_behind_the_client_approves_where_policy_lets_them(
-    tmp_path: Path, revision: str, approve: bool
+    tmp_path: Path, revision: str, consent: dict[str, Any]
 ) -> None:
-    config = tmp_path / "portbook.toml"
-    config.write_text(POLICY)
-    consent = {"action": "accept", "content": {"approve": approve}}
-
     async def main() -> None:
-        async with serving(tmp_path, EVERYTHING, config=config) as client:
-            await client.open(revision, elicitation={})
-            params: dict[str, Any] = {"name": "test_trigger_tool_change", "arguments": {}}
+        async with governed(tmp_path, revision) as client:
             if revision == "2026-07-28":
-                params |= capable(elicitation={})
-                asked = await client.result("tools/call", params)
-                assert (
-                    "Allow test_trigger_tool_change" in asked["inputRequests"][CONSENT]["params"]["message"]
-                )
-                given = {"inputResponses": {CONSENT: consent}, "requestState": asked["requestState"]}
-                result = await client.result("tools/call", {**params, **given})
+                name, again = await asked_in_a_round(client)
+                result = await client.result("tools/call", {**again, "inputResponses": {name: consent}})
             else:
-                exchange = client.ask("tools/call", params)
+                exchange = client.ask("tools/call", CALL)
                 await exchange.until(lambda: bool(exchange.messages))
                 await client.reply(exchange.messages[0], consent)
                 result = (await exchange.ended()).messages[-1]["result"]
-            assert bool(result.get("isError")) != approve
+            assert bool(result.get("isError")) == (consent != YES)
             record = client.sink.executions[-1]
-            assert record["approval_id"] == ("client" if approve else None)
+            ticket = client.served.approvals.ticket(record["approval_id"])
+            assert ticket is not None
+            assert (ticket.decided_by, ticket.state) == ("client", "done" if consent == YES else "denied")
             assert record["decision"] == "ask"
+
+    run(main())
+
+
+def test_a_yes_that_nobody_was_asked_for_counts_for_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with governed(tmp_path, "2026-07-28") as client:
+            unasked = {"inputResponses": {"portbook_approval": YES}, **capable(elicitation={})}
+            assert (await client.result("tools/call", {**CALL, **unasked}))["resultType"] == "input_required"
+            # The name alone says that it was asked for; once it has run, nobody was asked about another run.
+            _, again = await asked_in_a_round(client)
+            del again["requestState"]
+            assert (await client.result("tools/call", again))["resultType"] == "complete"
+            assert (await client.result("tools/call", again))["resultType"] == "input_required"
+
+    run(main())
+
+
+def test_one_yes_is_good_for_one_run(tmp_path: Path) -> None:
+    tools = tmp_path / "paying.py"
+    tools.write_text(
+        "from portbook import Context, Toolset\n"
+        "toolset = Toolset('paying')\n"
+        "ran = []\n"
+        "@toolset.tool(effect='write')\n"
+        "async def test_trigger_tool_change(context: Context) -> int:\n"
+        "    await context.elicit('Sure?')\n"
+        "    ran.append(1)\n"
+        "    return len(ran)\n"
+    )
+
+    async def main() -> None:
+        async with governed(tmp_path, "2026-07-28", tools) as client:
+            _, again = await asked_in_a_round(client)
+            asked = await client.result("tools/call", again)
+            assert list(asked["inputRequests"]) == ["question_1"]
+            last = {**again, "inputResponses": {"question_1": {"action": "accept", "content": {}}}}
+            last["requestState"] = asked["requestState"]
+            assert (await client.result("tools/call", last))["structuredContent"] == 1
+            for replayed in (last, again):
+                refused = await client.result("tools/call", replayed)
+                assert refused["_meta"]["portbook/refusal"]["reason"] == "APPROVAL_REFUSED"
+                assert refused["_meta"]["portbook/refusal"]["why"] == "used"
+
+    run(main())
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_a_policy_that_changes_while_the_person_thinks_is_heeded(tmp_path: Path, revision: str) -> None:
+    async def main() -> None:
+        async with governed(tmp_path, revision) as client:
+            config = tmp_path / "portbook.toml"
+            deny = POLICY.replace('"ask"\n', '"deny"\n').replace('approver = "client"\n', "")
+            if revision == "2026-07-28":
+                _, again = await asked_in_a_round(client)
+                config.write_text(deny)
+                client.served.govern(load_settings(config, {}, {}, tmp_path))
+                result = await client.result("tools/call", again)
+            else:
+                exchange = client.ask("tools/call", CALL)
+                await exchange.until(lambda: bool(exchange.messages))
+                config.write_text(deny)
+                client.served.govern(load_settings(config, {}, {}, tmp_path))
+                await client.reply(exchange.messages[0], YES)
+                result = (await exchange.ended()).messages[-1]["result"]
+            assert result["isError"] is True
+            assert client.sink.records[-1]["error"]["executed"] is False
+
+    run(main())
+
+
+def test_an_answer_counts_for_the_question_that_it_was_given_to_and_for_no_other(tmp_path: Path) -> None:
+    tools = tmp_path / "rising.py"
+    tools.write_text(
+        "from portbook import Context, Toolset\n"
+        "toolset = Toolset('rising')\n"
+        "prices = [10, 10, 10000]\n"
+        "@toolset.tool(effect='write')\n"
+        "async def pay(context: Context) -> str:\n"
+        "    price = prices.pop(0) if len(prices) > 1 else prices[0]\n"
+        "    first = await context.elicit('Pay?')\n"
+        "    await context.elicit(f'Pay {price}?')\n"
+        "    return f'paid {price}'\n"
+    )
+    accept = {"action": "accept", "content": {}}
+
+    async def main() -> None:
+        async with serving(tmp_path, tools) as client:
+            await client.open("2026-07-28")
+            params: dict[str, Any] = {"name": "pay", **capable(elicitation={})}
+            questions: list[str] = []
+            result = await client.result("tools/call", params)
+            while result["resultType"] == "input_required":
+                [(name, question)] = result["inputRequests"].items()
+                questions.append(question["params"]["message"])
+                given = {"inputResponses": {name: accept}, "requestState": result["requestState"]}
+                result = await client.result("tools/call", {**params, **given})
+            assert questions == ["Pay?", "Pay 10?", "Pay 10000?"]
+            assert result["structuredContent"] == "paid 10000"
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("declared", "is_asked"),
+    [({}, True), ({"form": {}}, True), ({"form": {}, "url": {}}, True), ({"url": {}}, False)],
+)
+def test_a_client_that_opens_pages_alone_is_shown_no_form(
+    tmp_path: Path, declared: dict[str, Any], is_asked: bool
+) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            params = {"name": "test_input_required_result_elicitation", **capable(elicitation=declared)}
+            exchange = await client.ask("tools/call", params).ended()
+            if is_asked:
+                assert exchange.json["result"]["resultType"] == "input_required"
+            else:
+                assert exchange.json["error"]["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
+
+    run(main())
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-11-25"])
+def test_a_client_that_cannot_be_asked_gets_the_operators_ticket(tmp_path: Path, revision: str) -> None:
+    async def main() -> None:
+        async with governed(tmp_path, revision) as client:
+            if revision == "2025-11-25":  # which could be asked, if it heard anything before the answer
+                client.accept = "application/json"
+            result = await client.result("tools/call", CALL)
+            assert result["_meta"]["portbook/refusal"]["reason"] == "APPROVAL_REQUIRED"
 
     run(main())
 

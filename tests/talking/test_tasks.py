@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_client import EVERYTHING, Client, capable, run, serving
+from portbook.talking.tasks import Task
 
 TASKS = "io.modelcontextprotocol/tasks"
 KNOWS = capable(elicitation={}, extensions={TASKS: {}})
@@ -107,7 +108,7 @@ def test_a_cancelled_task_stops_is_recorded_and_stays_cancelled(tmp_path: Path) 
         async with serving(tmp_path, EVERYTHING) as client:
             await client.open("2026-07-28")
             made = await begun(client, "slow_compute", seconds=60, label="x")
-            for _ in range(2):
+            for _ in range(200):
                 answer = await client.result("tasks/cancel", {"taskId": made["taskId"], **KNOWS})
                 assert answer == {"resultType": "complete"}
             assert (await seen(client, made["taskId"], "cancelled"))["status"] == "cancelled"
@@ -255,5 +256,101 @@ def test_listening_to_tasks_needs_a_client_that_knows_them_and_a_list_of_ids(
             await client.open("2026-07-28")
             told = await client.error("subscriptions/listen", {"notifications": {"taskIds": ids}, **known})
             assert told["code"] == code
+
+    run(main())
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel"])
+def test_tasks_of_the_extension_are_out_of_reach_for_the_revision_that_had_others(
+    tmp_path: Path, method: str
+) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            made = await begun(client, "slow_compute", seconds=0.1, label="x")
+            other = Client(client.served, client.sink)
+            await other.open("2025-11-25")
+            assert (await other.error(method, {"taskId": made["taskId"]}))["code"] == -32601
+            assert (await seen(client, made["taskId"], "completed", "cancelled"))["status"] == "completed"
+
+    run(main())
+
+
+def test_a_task_that_nobody_answers_ends_when_its_time_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("portbook.talking.tasks._TTL_MS", 50)
+
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            made = await begun(client, "confirm_delete", filename="a.txt")
+            state = await seen(client, made["taskId"], "completed", "failed")
+            refusal = state["result"]["_meta"]["portbook/refusal"]
+            assert (refusal["reason"], refusal["why"]) == ("NO_ANSWER", "nobody answered in time")
+
+    run(main())
+
+
+def test_a_thread_that_is_left_behind_makes_no_task_of_a_call_that_is_over(tmp_path: Path) -> None:
+    tools = tmp_path / "late.py"
+    tools.write_text(
+        "import threading\n"
+        "from portbook import Context, Toolset\n"
+        "toolset = Toolset('late')\n"
+        "go, gone = threading.Event(), threading.Event()\n"
+        "@toolset.tool(effect='read', task='optional', detach=False, timeout_ms=50)\n"
+        "def late(context: Context) -> int:\n"
+        "    go.wait(30)\n"
+        "    context.detach()\n"
+        "    gone.set()\n"
+        "    return 1\n"
+        "@toolset.tool(effect='read')\n"
+        "def release() -> None:\n"
+        "    go.set()\n"
+        "    gone.wait(30)\n"
+    )
+
+    async def main() -> None:
+        async with serving(tmp_path, tools) as client:
+            await client.open("2026-07-28")
+            assert (await begun(client, "late"))["_meta"]["portbook/refusal"]["reason"] == "TIMEOUT"
+            await client.result("tools/call", {"name": "release"})
+            await asyncio.sleep(0)
+            assert client.served.boundary._parts.tasks._tasks == {}
+
+    run(main())
+
+
+def test_a_task_can_be_asked_about_for_an_hour_from_its_last_change_on() -> None:
+    times = iter(["2026-08-01T12:00:00.000Z", "2026-08-01T14:00:00.000Z"])
+    task = Task("a", "b", lambda: next(times))
+    assert task.state()["ttlMs"] == 3_600_000
+    task.end("completed", {})
+    assert task.state()["ttlMs"] == 3 * 3_600_000
+
+
+def test_a_result_that_is_too_deep_to_keep_fails_its_task(tmp_path: Path) -> None:
+    tools = tmp_path / "deep.py"
+    tools.write_text(
+        "from typing import Any\n"
+        "import asyncio\n"
+        "from portbook import Toolset\n"
+        "toolset = Toolset('deep')\n"
+        "@toolset.tool(effect='read', task='required')\n"
+        "async def deep() -> Any:\n"
+        "    await asyncio.sleep(0.01)\n"
+        "    value = []\n"
+        "    for _ in range(200):\n"
+        "        value = [value]\n"
+        "    return value\n"
+    )
+
+    async def main() -> None:
+        async with serving(tmp_path, tools) as client:
+            await client.open("2026-07-28")
+            made = await begun(client, "deep")
+            state = await seen(client, made["taskId"], "completed", "failed")
+            assert (state["status"], state["error"]["data"]["reason"]) == ("failed", "BAD_RESULT")
 
     run(main())

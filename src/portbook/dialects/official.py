@@ -22,6 +22,7 @@ from portbook.dialects.official_answers import Answers, Asked
 from portbook.dialects.official_errors import status_of, told_to_model
 from portbook.dialects.official_outgoing import Mode, Outgoing, first_of
 from portbook.dialects.official_results import Results
+from portbook.dialects.official_rounds import Carried, States, carried_by
 from portbook.dialects.official_tasks import TaskDesk
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.model import (
@@ -50,11 +51,12 @@ from portbook.tools.catalog import Catalog
 from portbook.tools.spec import is_slug
 from portbook.wire.jsonrpc import Id, generic_error, refusal_frame, refuse_structure, result_frame
 
-__all__ = ["Exchange", "Line", "Mode", "Official", "States"]
+__all__ = ["Exchange", "Line", "Mode", "Official"]
 
 # An address is sent back where there is nothing at it, but not a megabyte of it.
 _MAX_URI: Final = 2048
 
+_NOTHING_CARRIED: Final = Carried()
 _UNUSABLE: Final = Id(b"null", is_present=True, problem="unusable")
 
 # The methods that run something, and what they run; they alone may need input first.
@@ -66,18 +68,6 @@ _GOVERNED: Final[dict[str, Kind]] = {
 }
 
 
-class States(Protocol):
-    """What callers carry from round to round of a call."""
-
-    def seal(self, bound: JSON, answers: JSONObject) -> str:
-        """Return the text that a caller carries."""
-        ...
-
-    def open(self, bound: JSON, text: str) -> JSONObject | None:
-        """Return the answers in a text; None where it is not good for this call."""
-        ...
-
-
 class Line(Protocol):
     """The way to whoever sent a message."""
 
@@ -85,8 +75,8 @@ class Line(Protocol):
         """Send what it can do without."""
         ...
 
-    def client(self, revision: Revision, meta: JSONObject, answers: JSONObject) -> Client:
-        """Return the client, for a tool to talk to; `answers` are those that it sent along."""
+    def client(self, revision: Revision, meta: JSONObject, carried: Carried) -> Client:
+        """Return the client, for a tool to talk to; `carried` is what it brought along."""
         ...
 
 
@@ -159,7 +149,9 @@ class Official:
         extension = None if revision.has_handshake else EXTENSIONS.get(method)
         if known is None and extension is not None and method in self._handlers:
             return self._refuse_extension(message, method, headers)
-        is_served = method in self._handlers or (method in _GOVERNED and self._serves(_GOVERNED[method]))
+        # An older revision may have a method of the same name as an extension: that is another one.
+        is_answered = method in self._handlers and method not in EXTENSIONS
+        is_served = is_answered or (method in _GOVERNED and self._serves(_GOVERNED[method]))
         if known is None or known.sender is Sender.SERVER or not (is_served or known.is_notification):
             return Refused(Reason.UNKNOWN_METHOD)
         if not known.is_notification and "id" not in message:
@@ -211,13 +203,16 @@ class Official:
         handler = self._handlers.get(method)
         client: Client | None = None
         pause = None
+        carried = _NOTHING_CARRIED
         if kind is not None and kind != "completion" and flaw is None:
-            answers: JSONObject = {}
             if not revision.has_handshake:
                 bound: JSON = [method, name, arguments, fingerprint(arrival.key)]
-                answers, flaw = self._answers(params, bound)
-                pause = partial(self._pause, method, revision, bound, lambda: client)
-            client = line.client(revision, meta, answers)
+                try:
+                    carried = carried_by(params, bound, self._states)
+                except Refused as refusal:
+                    flaw = refusal
+                pause = partial(self._pause, method, revision, bound, carried)
+            client = line.client(revision, meta, carried)
         own_trace = trace_of(meta.get("traceparent"))
         controls = controls_of(meta)
         return Call(
@@ -241,7 +236,7 @@ class Official:
             else partial(handler, Asked(params, revision, session, fingerprint(arrival.key))),
             seal=partial(self._results.seal, method, kind, name, params.get("uri"), revision),
             report=self._reporter(meta.get("progressToken"), revision, line),
-            approval=controls.approval,
+            approval=controls.approval or carried.approval,
             wait_ms=controls.wait_ms,
             wish=Wish(cast("JSON", meta)) if kind == "tool" else None,
             kind=kind or "tool",
@@ -269,34 +264,17 @@ class Official:
             }
         return None, arguments
 
-    def _answers(self, params: JSONObject, bound: JSON) -> tuple[JSONObject, Refused | None]:
-        """Return what the caller has answered so far: in this request, and in the state that it carries."""
-        given, state = _object(params.get("inputResponses")), params.get("requestState")
-        if not isinstance(state, str):
-            return given, None
-        kept = self._states.open(bound, state)
-        if kept is None:
-            finding = Finding("/params/requestState", "not one that was given out for this call", "state", "")
-            return given, Refused(Reason.BAD_PARAMS, (finding,))
-        return {**kept, **given}, None
-
     def _pause(
-        self,
-        method: str,
-        revision: Revision,
-        bound: JSON,
-        client: Callable[[], Client | None],
-        needed: InputNeeded,
+        self, method: str, revision: Revision, bound: JSON, carried: Carried, needed: InputNeeded
     ) -> bytes:
-        """Return what a tool needs to know as a result.
+        """Return what a call needs to know as a result.
 
         Raises `Failed` where the official schema does not allow it.
         """
-        known = getattr(client(), "known", {})
         result: JSONObject = {
             "resultType": "input_required",
             "inputRequests": cast("JSON", needed.requests),
-            "requestState": self._states.seal(bound, known),
+            "requestState": self._states.seal(bound, carried.content(needed)),
         }
         return self._results.checked(method, result, json_bytes(result), revision)
 

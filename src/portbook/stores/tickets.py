@@ -125,6 +125,18 @@ class Approvals:
         except StoreError as error:
             self._warn(f"approval {approval_id} stays marked as running: {error}")
 
+    async def restore(self, approval_id: str) -> None:
+        """Note that the call that was let in will run anew; when this returns, its approval is good again.
+
+        Where it cannot be written there is a warning, and the approval stays used.
+        """
+        owner = self._owner.name
+        try:
+            job = self._store.submit(lambda connection: rows.give_back(connection, approval_id, owner))
+            await asyncio.shield(asyncio.wrap_future(job))
+        except StoreError as error:
+            self._warn(f"approval {approval_id} stays marked as running: {error}")
+
     def finish(self, approval_id: str, *, is_done: bool) -> None:
         """Note how the call ended that was let in: well, or not, in which case it may have had effects.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from portbook.dialects.official_outgoing import Outgoing
+from portbook.dialects.official_rounds import Carried
 from portbook.errors import Failed, Reason
 from portbook.model import JSON, InputNeeded, JSONObject
 from portbook.protocol.extensions import TASKS
@@ -16,7 +17,7 @@ from portbook.protocol.session import LEVELS, Session
 from portbook.talking.asking import Asking
 from portbook.talking.outlets import Outlet
 from portbook.talking.tasks import Task
-from portbook.tools.questions import method_needs
+from portbook.tools.questions import missing_for
 
 __all__ = ["LiveClient", "RoundClient"]
 
@@ -50,6 +51,12 @@ class LiveClient:
     def is_waiting(self) -> bool:
         """Return whether the tool waits for an answer."""
         return self._waiting > 0
+
+    def lacks(self, request: JSONObject) -> JSONObject | None:
+        """Return what the client would have to declare to be asked; None if it can be asked."""
+        if not self._outlet.is_heard or method_of(str(request["method"]), self._revision.name) is None:
+            return {}
+        return missing_for(request, self.capabilities)
 
     def log(self, level: str, data: JSON, logger: str | None) -> None:
         """Tell the client something, if it wants to hear of that level."""
@@ -87,10 +94,11 @@ class LiveClient:
         return await self._asking.ask(request, self._revision, self._outlet)
 
     def _require(self, request: JSONObject) -> None:
-        method = str(request["method"])
-        missing = _missing(request, self.capabilities)
-        if missing or method_of(method, self._revision.name) is None:
-            raise Failed(Reason.NO_ANSWER, details={"why": f"the client does not offer {method}"})
+        if self.lacks(request) is not None:
+            why = f"the client does not offer {request['method']}"
+            if not self._outlet.is_heard:
+                why = "the client takes nothing before the answer; let it accept text/event-stream"
+            raise Failed(Reason.NO_ANSWER, details={"why": why})
 
 
 class RoundClient:
@@ -100,13 +108,12 @@ class RoundClient:
     """
 
     __slots__ = (
-        "_answers",
+        "_carried",
         "_level",
         "_outgoing",
         "_outlet",
         "_revision",
         "capabilities",
-        "known",
         "on_detach",
         "task",
     )
@@ -114,7 +121,7 @@ class RoundClient:
     def __init__(
         self,
         meta: JSONObject,
-        answers: JSONObject,
+        carried: Carried,
         revision: Revision,
         outlet: Outlet,
         outgoing: Outgoing,
@@ -122,14 +129,12 @@ class RoundClient:
         declared, level = meta.get(_META_CAPABILITIES), meta.get(_META_LEVEL)
         self.capabilities: JSONObject = declared if isinstance(declared, dict) else {}
         self._level = level if isinstance(level, str) and level in LEVELS else None
-        self._answers = answers
+        self._carried = carried
         self._revision = revision
         self._outlet = outlet
         self._outgoing = outgoing
         self.on_detach: Callable[[], None] | None = None
         """Makes a task of the call."""
-        self.known: JSONObject = {}
-        """The answers that the tool has used: what the next round has to bring along."""
         self.task: Task | None = None
 
     @property
@@ -143,6 +148,10 @@ class RoundClient:
         extensions = self.capabilities.get("extensions")
         return isinstance(extensions, dict) and TASKS in extensions
 
+    def lacks(self, request: JSONObject) -> JSONObject | None:
+        """Return what the client would have to declare to be asked; None if it can be asked."""
+        return missing_for(request, self.capabilities)
+
     def log(self, level: str, data: JSON, logger: str | None) -> None:
         """Tell the client something, if it asked for messages of that level with this request."""
         if self._level is not None and LEVELS.index(level) >= LEVELS.index(self._level):
@@ -155,14 +164,15 @@ class RoundClient:
         """
         required: JSONObject = {}
         for request in requests.values():
-            required |= _missing(request, self.capabilities)
+            required |= self.lacks(request) or {}
         if required:
             raise Failed(Reason.MISSING_CAPABILITY, details={"requiredCapabilities": required})
         found: dict[str, JSONObject] = {}
-        for key in requests:
-            answer = self._answers.get(key)
-            if isinstance(answer, dict) and is_usable(key, answer):
-                found[key] = self.known[key] = answer  # type: ignore[assignment]
+        for key, request in requests.items():
+            answer = self._carried.answer_to(key, request)
+            if answer is not None and is_usable(key, answer):
+                found[key] = answer
+                self._carried.use(key, request, answer)
         missing = {key: request for key, request in requests.items() if key not in found}
         if missing and self.task is not None:
             return found | await self.task.ask(missing, is_usable)
@@ -177,15 +187,3 @@ class RoundClient:
 
     def let_go(self) -> None:
         """Do nothing: without sessions there is nothing to come back to."""
-
-
-def _missing(request: JSONObject, capabilities: JSONObject) -> JSONObject:
-    """Return what a client would have to declare for a request, where it has not."""
-    needed = method_needs(request)
-    for name, wanted in needed.items():
-        declared = capabilities.get(name)
-        if not isinstance(declared, dict) or (
-            isinstance(wanted, dict) and not wanted.keys() <= declared.keys()
-        ):
-            return needed
-    return {}

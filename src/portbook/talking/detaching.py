@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple, cast
 
 from portbook.dialects.official import Exchange, Official
-from portbook.errors import Ending
+from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.model import JSON
 from portbook.pipeline import Crossing, Pipeline
 from portbook.talking.clients import RoundClient
@@ -33,7 +33,7 @@ class Detaching(NamedTuple):
         detached: asyncio.Future[Task] = loop.create_future()
 
         def detach() -> None:
-            if client.task is None:
+            if client.task is None and not running.done():
                 client.task = self.tasks.make(bound)
                 detached.set_result(client.task)
 
@@ -47,6 +47,8 @@ class Detaching(NamedTuple):
             running.cancel()
             await asyncio.wait((running,))
             raise
+        finally:
+            client.on_detach = None  # a thread that is left behind makes no task of a call that is over
         task = client.task
         if running.done():
             if task is not None:
@@ -65,13 +67,17 @@ class Detaching(NamedTuple):
             await asyncio.wait((running,))  # until it is recorded
             task.end("cancelled", {})
             raise
-        told = self.official.told(exchange, crossing.outcome)
+        outcome, told = crossing.outcome, self.official.told(exchange, crossing.outcome)
         if told is not None:
-            task.end("completed", {"result": parse(told)})
-        else:
-            assert isinstance(crossing.outcome, Ending)
-            error = self.official.error_of(exchange, crossing.outcome)
-            task.end("failed", {"error": cast("JSON", error)})
+            try:
+                result = parse(told)
+            except Refused:  # nested more deeply than anything that is kept
+                outcome = Failed(Reason.BAD_RESULT)
+            else:
+                task.end("completed", {"result": result})
+                return
+        assert isinstance(outcome, Ending)
+        task.end("failed", {"error": cast("JSON", self.official.error_of(exchange, outcome))})
 
 
 def _on_loop(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> Callable[[], None]:

@@ -19,11 +19,15 @@ class Emit(Protocol):
 class Outlet:
     """One call's way to its caller. It ends with the call: what is told later goes nowhere."""
 
-    __slots__ = ("_emit", "_let_go", "is_over")
+    __slots__ = ("_emit", "_let_go", "is_heard", "is_over")
 
-    def __init__(self, emit: Emit, let_go: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, emit: Emit, let_go: Callable[[], None] | None = None, *, is_heard: bool = True
+    ) -> None:
         self._emit = emit
         self._let_go = let_go
+        self.is_heard = is_heard
+        """Whether what is said before the answer reaches anybody."""
         self.is_over = False
 
     def tell(self, message: bytes) -> None:

@@ -1,8 +1,8 @@
 """What a caller carries from one round of a call to the next, signed. Pure: no I/O, the clock is an argument.
 
 A call that needs input ends with the questions and this text, and is made again with the answers. The text
-holds the answers so far. It is signed with the store's key, good for this caller and this call alone, and
-for an hour: nobody can make one up, change it, or use it for something else.
+says what was asked and answered so far. It is signed with the store's key, good for this caller and this call
+alone, and for an hour: nobody can make one up, change it, or use it for something else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from portbook.model import JSON, JSONObject
 __all__ = ["States"]
 
 # Says which form of text a signature is of, so that another form can never be taken for this one.
-_FORM: Final = "portbook.state.1"
+_FORM: Final = "portbook.state.2"
 _GOOD_FOR_S: Final = 3600
 _MAX_TEXT: Final = 262_144
 
@@ -37,14 +37,14 @@ class States:
         self._key = key
         self._clock = clock
 
-    def seal(self, bound: JSON, answers: JSONObject) -> str:
+    def seal(self, bound: JSON, content: JSONObject) -> str:
         """Return the text for a call that `bound` describes."""
         until = later(self._clock.now(), _GOOD_FOR_S)
-        body = orjson.dumps({"until": until, "answers": answers})
+        body = orjson.dumps({"until": until, "content": content})
         return f"{_encoded(body)}.{_encoded(self._signature(body, bound))}"
 
     def open(self, bound: JSON, text: str) -> JSONObject | None:
-        """Return the answers in a text; None where it is not ours, not for this call, or too old."""
+        """Return the content of a text; None where it is not ours, not for this call, or too old."""
         body_text, dot, signature_text = text.partition(".")
         if not dot or len(text) > _MAX_TEXT:
             return None
@@ -56,7 +56,7 @@ class States:
             return None
         state = cast("JSONObject", orjson.loads(body))
         is_current = self._clock.now() < cast("str", state["until"])
-        return cast("JSONObject", state["answers"]) if is_current else None
+        return cast("JSONObject", state["content"]) if is_current else None
 
     def _signature(self, body: bytes, bound: JSON) -> bytes:
         what = canonical_bytes([_FORM, bound, hashlib.sha256(body).hexdigest()])

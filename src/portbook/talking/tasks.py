@@ -9,17 +9,22 @@ from typing import Final, cast
 
 from portbook.approvals import until
 from portbook.clock import Clock
-from portbook.errors import Reason, Refused
+from portbook.errors import Failed, Reason, Refused
 from portbook.model import JSON, JSONObject
 
 __all__ = ["Task", "Tasks"]
 
-# How long a task can be asked about after it last changed, and how often that makes sense.
+# How long a task can be asked about after it last changed, and how often that makes sense. A task that waits
+# for answers waits as long for them.
 _TTL_MS: Final = 3_600_000
 _POLL_MS: Final = 500
 
-# Tasks that one caller can have at once.
+# Tasks that one caller, and all of them, can have at once.
 _MAX_OF_ONE: Final = 1000
+_MAX: Final = 10_000
+
+# How often to look for tasks whose time is over.
+_PRUNED_EVERY_S: Final = 60
 
 IsUsable = Callable[[str, JSONObject], bool]
 
@@ -56,7 +61,8 @@ class Task:
             "status": "input_required" if self._open and not self.is_over else self._status,
             "createdAt": self.made_at,
             "lastUpdatedAt": self.changed_at,
-            "ttlMs": _TTL_MS,
+            # Counted from when it was made, as clients do.
+            "ttlMs": int(until(self.made_at, self.changed_at) * 1000) + _TTL_MS,
             "pollIntervalMs": _POLL_MS,
         }
         if state["status"] == "input_required":
@@ -66,13 +72,19 @@ class Task:
         return state | self._ending
 
     async def ask(self, requests: Mapping[str, JSONObject], is_usable: IsUsable) -> dict[str, JSONObject]:
-        """Return the answers to `requests`, once they are all there."""
+        """Return the answers to `requests`, once they are all there.
+
+        Raises `Failed` where they do not come in time.
+        """
         loop = asyncio.get_running_loop()
         futures = {key: loop.create_future() for key in requests}
         self._open |= {key: (request, is_usable, futures[key]) for key, request in requests.items()}
         self._change()
         try:
-            return {key: await future for key, future in futures.items()}
+            async with asyncio.timeout(_TTL_MS / 1000):
+                return {key: await future for key, future in futures.items()}
+        except TimeoutError:
+            raise Failed(Reason.NO_ANSWER, details={"why": "nobody answered in time"}) from None
         finally:
             for key in requests:
                 self._open.pop(key, None)
@@ -119,6 +131,7 @@ class Tasks:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._tasks: dict[str, Task] = {}
+        self._pruned_at = clock.tick()
 
     def make(self, bound: str) -> Task:
         """Return a new task.
@@ -126,6 +139,8 @@ class Tasks:
         Raises `Refused` where its caller has too many.
         """
         self._prune()
+        if len(self._tasks) >= _MAX:
+            raise Refused(Reason.BUSY, note="too many tasks")
         if sum(task.bound == bound for task in self._tasks.values()) >= _MAX_OF_ONE:
             raise Refused(Reason.RATE_LIMITED, note="too many tasks of this caller")
         task = Task(os.urandom(16).hex(), bound, self._clock.now)
@@ -138,6 +153,7 @@ class Tasks:
 
     def find(self, task_id: str, bound: str) -> Task | None:
         """Return a task of the caller's; None where there is no such task."""
+        self._prune()
         task = self._tasks.get(task_id)
         return task if task is not None and task.bound == bound else None
 
@@ -168,7 +184,9 @@ class Tasks:
         await asyncio.gather(*running, return_exceptions=True)
 
     def _prune(self) -> None:
-        now = self._clock.now()
+        if self._clock.tick() - self._pruned_at < _PRUNED_EVERY_S and len(self._tasks) < _MAX_OF_ONE:
+            return
+        self._pruned_at, now = self._clock.tick(), self._clock.now()
         old = [task for task in self._tasks.values() if task.is_over and _age_ms(task, now) > _TTL_MS]
         for task in old:
             self.drop(task)

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, cast
 from portbook.model import JSON, JSONObject
 from portbook.schema.cache import validator_for
 
-__all__ = ["Answered", "Form", "OpenPage", "Question", "Roots", "Sample", "Sampled", "method_needs"]
+__all__ = ["Answered", "Form", "OpenPage", "Question", "Roots", "Sample", "Sampled", "missing_for"]
 
 # What a client must have declared to be asked with a method.
 _NEEDS: Final = {
@@ -149,10 +149,18 @@ class Roots(Question):
         return [root for root in roots if isinstance(root, dict)]
 
 
-def method_needs(request: JSONObject) -> JSONObject:
-    """Return the client capabilities that a request needs, as MCP writes them."""
-    method = cast("str", request["method"])
+def missing_for(request: JSONObject, capabilities: JSONObject) -> JSONObject | None:
+    """Return what a client would have to declare to be asked with `request`; None where it has.
+
+    A client that declares `elicitation` and nothing in it can show forms, and only those.
+    """
+    name = _NEEDS[cast("str", request["method"])]
+    declared = capabilities.get(name)
     params = request.get("params")
-    if isinstance(params, dict) and params.get("mode") == "url":
-        return {"elicitation": {"url": {}}}
-    return {_NEEDS[method]: {}}
+    if name != "elicitation":
+        return None if isinstance(declared, dict) else {name: {}}
+    mode = params.get("mode", "form") if isinstance(params, dict) else "form"
+    if isinstance(declared, dict) and (mode in declared or (mode == "form" and not declared)):
+        return None
+    is_named = mode != "form" or isinstance(declared, dict)
+    return {name: {cast("str", mode): {}} if is_named else {}}
