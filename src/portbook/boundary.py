@@ -16,7 +16,7 @@ from portbook.dialects.official import Official
 from portbook.dialects.rest import Rest
 from portbook.errors import Ending, Reason, Refused
 from portbook.faults import place_of
-from portbook.model import JSON, Answer, Arrival, Done, JSONObject
+from portbook.model import JSON, Answer, Arrival, Caller, Done, JSONObject
 from portbook.pipeline import Crossing, Pipeline
 from portbook.policy import Policy
 from portbook.protocol.session import Session
@@ -116,6 +116,13 @@ class Boundary:
         Where `is_official`, all of its messages are MCP; `session` is what was agreed on before.
         """
         return Conversation(self._parts, arrival, emit, is_official=is_official, session=session)
+
+    def identify(self, key: str | None) -> Caller:
+        """Return whose `key` it is, as things are now.
+
+        Raises `Refused` for a wrong one, `OSError` where the store that has the keys cannot be read.
+        """
+        return self._pipeline.governance.callers.identify(key)
 
     async def refuse(self, reason: Reason, arrival: Arrival) -> Answer:
         """Record and answer what a door could not even read."""

@@ -7,8 +7,9 @@ page of another site whose name was pointed at this machine) or its Origin is an
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import lru_cache
 from ipaddress import ip_address
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from portbook.errors import REASONS, Reason
@@ -31,6 +32,9 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+# Clients send the same Host always: what it means is looked at once, unless it is long enough to fill memory.
+_MAX_REMEMBERED: Final = 512
 
 
 def route(routes: Mapping[tuple[str, str], App]) -> App:
@@ -82,12 +86,19 @@ def is_own_host(headers: Mapping[bytes, bytes], *, is_exposed: bool) -> bool:
     1. Bound to loopback, its Host is one of loopback's names: no other name can have been meant.
     2. Its Origin, where a browser sent one, is the Host itself: no other site's page may call tools.
     """
-    host = headers.get(b"host", b"").decode("latin-1")
+    host, origin = headers.get(b"host", b""), headers.get(b"origin")
+    if len(host) + len(origin or b"") > _MAX_REMEMBERED:
+        return _is_meant.__wrapped__(host, origin, is_exposed)
+    return _is_meant(host, origin, is_exposed)
+
+
+@lru_cache(maxsize=256)
+def _is_meant(raw_host: bytes, raw_origin: bytes | None, is_exposed: bool) -> bool:
+    host = raw_host.decode("latin-1")
     try:
         if not is_exposed and not _is_loopback(urlsplit(f"//{host}").hostname):
             return False
-        origin = headers.get(b"origin")
-        return origin is None or urlsplit(origin.decode("latin-1")).netloc == host
+        return raw_origin is None or urlsplit(raw_origin.decode("latin-1")).netloc == host
     except ValueError:  # not even an address
         return False
 

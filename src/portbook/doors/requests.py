@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
 
 from portbook.doors.asgi import Headers, Receive, Scope, Send, is_own_host, respond
@@ -12,7 +12,16 @@ from portbook.errors import Reason
 from portbook.model import Answer, Arrival
 from portbook.wire.framing import MAX_FRAME_BYTES, OVERSIZE, Frame
 
-__all__ = ["JSON_HEADERS", "arrival_of", "has_left", "key_of", "read_message", "send_answer", "serve_message"]
+__all__ = [
+    "JSON_HEADERS",
+    "arrival_of",
+    "has_left",
+    "headers_of",
+    "key_of",
+    "read_message",
+    "send_answer",
+    "serve_message",
+]
 
 # A body over the limit is thrown away as it arrives, so that the sender hears why; but not for ever.
 _MAX_DISCARDED: Final = 128 * MAX_FRAME_BYTES
@@ -42,7 +51,7 @@ async def serve_message(
     A request is refused before anything is read of it where its Host or its Origin is another's, and before
     its body where that is not JSON.
     """
-    frame = await read_message(scope, receive, is_exposed=is_exposed)
+    frame = await read_message(dict(scope["headers"]), receive, is_exposed=is_exposed)
     if frame is None:
         return  # the sender left before the end of its message
     if isinstance(frame, Reason):
@@ -53,18 +62,26 @@ async def serve_message(
         await send_answer(send, answered)
 
 
-async def read_message(scope: Scope, receive: Receive, *, is_exposed: bool) -> Frame | Reason | None:
+async def read_message(
+    headers: Mapping[bytes, bytes], receive: Receive, *, is_exposed: bool
+) -> Frame | Reason | None:
     """Return the message of a request, or why it is refused unread; None where its sender left."""
-    headers: dict[bytes, bytes] = dict(scope["headers"])
     if not is_own_host(headers, is_exposed=is_exposed):
         return Reason.FOREIGN_HOST
     if not _is_json(headers.get(b"content-type", b"")):
         return Reason.NOT_JSON_CONTENT
+    body = _body(receive)
+    try:
+        waiting_for = body.send(None)
+    except StopIteration as ended:  # it was there already, as most are
+        return ended.value
     try:
         async with asyncio.timeout(_BODY_SECONDS):
-            return await _body(receive)
+            return await Remainder(body, waiting_for)
     except TimeoutError:
         return Reason.FRAME_TOO_SLOW
+    finally:
+        body.close()
 
 
 async def send_answer(send: Send, answer: Answer, more: Headers | None = None) -> None:
@@ -72,15 +89,28 @@ async def send_answer(send: Send, answer: Answer, more: Headers | None = None) -
     await respond(send, answer.status, [*_headers(answer), *(more or [])], answer.body or b"")
 
 
-def arrival_of(scope: Scope, route: str) -> Arrival:
-    """Return how a request came in."""
-    headers: dict[bytes, bytes] = dict(scope["headers"])
-    is_ambiguous = sum(name == b"authorization" for name, _ in scope["headers"]) > 1
+def headers_of(scope: Scope) -> dict[bytes, bytes]:
+    """Return the headers of a request; of one that was sent twice, both values, but of two keys neither."""
+    sent: list[tuple[bytes, bytes]] = scope["headers"]
+    headers = dict(sent)
+    if len(headers) == len(sent):
+        return headers
+    headers.clear()
+    for name, value in sent:
+        headers[name] = value if name not in headers else headers[name] + b", " + value
+    if sum(name == b"authorization" for name, _ in sent) > 1:
+        headers[b"authorization"] = b""  # which of two would be a matter of who reads it
+    return headers
+
+
+def arrival_of(scope: Scope, route: str, headers: dict[bytes, bytes] | None = None) -> Arrival:
+    """Return how a request came in; `headers` are its own, where somebody has them already."""
+    headers = headers_of(scope) if headers is None else headers
     session = headers.get(b"x-session-id", b"").decode("latin-1")
     return Arrival(
         "http",
         route,
-        "" if is_ambiguous else key_of(headers),  # which of two would be a matter of who reads it
+        key_of(headers),
         headers.get(b"traceparent", b"").decode("latin-1"),
         session if 0 < len(session) <= _MAX_SESSION else None,
     )
@@ -135,7 +165,7 @@ async def _unless_left(answering: Answering, receive: Receive) -> Answer | None:
     return None if call.cancelled() else call.result()
 
 
-async def _finish(rest: Remainder) -> Answer:
+async def _finish(rest: Remainder[Answer]) -> Answer:
     return await rest
 
 

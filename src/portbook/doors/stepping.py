@@ -1,16 +1,16 @@
-"""Running a call up to its first wait: most calls never wait, and need no task of their own."""
+"""Running something up to its first wait: most of it never waits, and needs no task of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Coroutine, Generator
-from typing import Any
-
-from portbook.model import Answer
+from typing import Any, Generic, TypeVar
 
 __all__ = ["Remainder"]
 
+T = TypeVar("T")
 
-class Remainder:
+
+class Remainder(Generic[T]):
     """What is left of a coroutine that has run up to its first wait.
 
     Safe because only our own stages run before it: a tool's coroutine has a task of its own.
@@ -18,11 +18,11 @@ class Remainder:
 
     __slots__ = ("_coroutine", "_waiting_for")
 
-    def __init__(self, coroutine: Coroutine[Any, Any, Answer], waiting_for: Any) -> None:
+    def __init__(self, coroutine: Coroutine[Any, Any, T], waiting_for: Any) -> None:
         self._coroutine = coroutine
         self._waiting_for = waiting_for
 
-    def __await__(self) -> Generator[Any, Any, Answer]:
+    def __await__(self) -> Generator[Any, Any, T]:
         waiting_for = self._waiting_for
         while True:
             try:

@@ -36,7 +36,9 @@ def revision_of(
     if header is not None and header.strip() in STATELESS_REVISIONS:
         return REVISIONS[header.strip()], None  # the schema says what is missing
     if header is not None and header not in REVISIONS:
-        return session.revision or NEWEST_HANDSHAKE, _unsupported(header)
+        agreed = session.revision
+        spoken = tuple(REVISIONS) if agreed is None else (agreed.name,)
+        return agreed or NEWEST_HANDSHAKE, _unsupported(header, spoken)
     if message.get("method") == "initialize" and session.revision is None:
         params = message.get("params")
         wanted = params.get("protocolVersion") if isinstance(params, dict) else None
@@ -70,6 +72,6 @@ def _named(
     return _NEWEST, _unsupported(named)
 
 
-def _unsupported(named: str) -> Refused:
-    details = {"requested": named[:64], "supported": list(STATELESS_REVISIONS)}
+def _unsupported(named: str, spoken: tuple[str, ...] = STATELESS_REVISIONS) -> Refused:
+    details = {"requested": named[:64], "supported": list(spoken)}
     return Refused(Reason.UNSUPPORTED_REVISION, details=details)

@@ -15,8 +15,14 @@ LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "ale
 # What a connection hears that has not said what it wants.
 _DEFAULT_LEVEL: Final = "info"
 
-# What one connection can watch; more would be a way to fill memory.
+# What one connection can watch, and how long its addresses are together; more would be a way to fill memory.
 _MAX_WATCHED: Final = 1024
+_MAX_WATCHED_CHARACTERS: Final = 65_536
+
+# The capabilities of a client that anybody asks about, and how much is kept of what they say in turn.
+_CAPABILITIES: Final = ("elicitation", "sampling", "roots", "tasks", "extensions", "experimental")
+_MAX_TRAITS: Final = 8
+_MAX_TRAIT: Final = 64
 
 
 def negotiate(requested: str) -> Revision:
@@ -32,7 +38,7 @@ class Session:
     def __init__(self) -> None:
         self.revision: Revision | None = None
         self.capabilities: JSONObject = {}
-        """What the client said that it can do."""
+        """What the client said that it can do: names, and names of what belongs to them."""
         self.level = _DEFAULT_LEVEL
         """The least grave of log messages that it wants."""
         self.watched: set[str] = set()
@@ -43,7 +49,7 @@ class Session:
     def agree(self, revision: Revision, capabilities: JSONObject | None = None) -> None:
         """Note what `initialize` settled."""
         self.revision = revision
-        self.capabilities = capabilities or {}
+        self.capabilities = _outlined(capabilities or {})
         self.changes += 1
 
     def hear_from(self, level: str) -> None:
@@ -58,7 +64,9 @@ class Session:
 
     def watch(self, uri: str) -> bool:
         """Note that the client wants to hear of a resource; return whether there was room for it."""
-        if len(self.watched) >= _MAX_WATCHED and uri not in self.watched:
+        if uri in self.watched:
+            return True
+        if len(self.watched) >= _MAX_WATCHED or sum(map(len, self.watched)) > _MAX_WATCHED_CHARACTERS:
             return False
         self.watched.add(uri)
         self.changes += 1
@@ -78,6 +86,19 @@ class Session:
         """Return the session that was written down."""
         session = cls()
         session.agree(REVISIONS[cast("str", data["revision"])], cast("JSONObject", data["capabilities"]))
-        session.level = cast("str", data["level"])
-        session.watched = set(cast("list[str]", data["watched"]))
+        session.adopt(data)
         return session
+
+    def adopt(self, data: JSONObject) -> None:
+        """Take over what was written down of what the client wants to hear, by whoever did."""
+        self.level = cast("str", data["level"])
+        self.watched = set(cast("list[str]", data["watched"]))
+
+
+def _outlined(capabilities: JSONObject) -> JSONObject:
+    """Return what is worth keeping of a client's capabilities: a client may declare a mebibyte of them."""
+    return {
+        name: {trait: {} for trait in list(traits)[:_MAX_TRAITS] if len(trait) <= _MAX_TRAIT}
+        for name in _CAPABILITIES
+        if isinstance(traits := capabilities.get(name), dict)
+    }

@@ -15,12 +15,15 @@ from portbook.canonical import json_bytes
 from portbook.clock import Clock
 from portbook.model import JSONObject
 from portbook.stores.connections import Connection
-from portbook.stores.sqlite import Store
+from portbook.stores.sqlite import Store, Version
 
 __all__ = ["KeptSession", "SessionStore"]
 
-# A session that nobody has changed for so long is over.
+# A session that nobody has used for so long is over.
 _KEEP_S: Final = 7 * 86400
+
+# What is kept of one caller; those are over that were not used for the longest time.
+_MAX_OF_CALLER: Final = 10_000
 _PRUNED_AT_ONCE: Final = 100
 
 
@@ -39,8 +42,8 @@ class SessionStore:
         self._store = store
         self._clock = clock
 
-    async def save(self, session_id: str, bound: str, state: JSONObject) -> None:
-        """Keep a session as it is now.
+    async def begin(self, session_id: str, bound: str, state: JSONObject) -> None:
+        """Keep a new session; others make room.
 
         Raises `StoreError` where that cannot be written.
         """
@@ -48,27 +51,63 @@ class SessionStore:
         row = (_digest(session_id), bound, json_bytes(state).decode(), now)
 
         def write(connection: Connection) -> None:
-            connection.execute("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", row)
+            connection.execute("INSERT INTO session VALUES (?, ?, ?, ?)", row)
             connection.execute(
                 "DELETE FROM session WHERE digest IN (SELECT digest FROM session WHERE seen_at < ? LIMIT ?)",
                 (later(now, -_KEEP_S), _PRUNED_AT_ONCE),
             )
+            connection.execute(
+                "DELETE FROM session WHERE digest IN (SELECT digest FROM session WHERE bound = ? "
+                "ORDER BY seen_at DESC LIMIT ? OFFSET ?)",
+                (bound, _PRUNED_AT_ONCE, _MAX_OF_CALLER),
+            )
 
         await asyncio.wrap_future(self._store.submit(write))
+
+    async def save(self, session_id: str, state: JSONObject) -> None:
+        """Keep a session as it is now; one that was ended stays so.
+
+        Raises `StoreError` where that cannot be written.
+        """
+        row = (json_bytes(state).decode(), self._clock.now(), _digest(session_id))
+        work = self._store.submit(
+            lambda connection: connection.execute(
+                "UPDATE session SET state = ?, seen_at = ? WHERE digest = ?", row
+            )
+        )
+        await asyncio.wrap_future(work)
+
+    def touch(self, session_id: str) -> None:
+        """Note that a session is in use; it does not matter when that is written, or whether.
+
+        Raises `StoreError` where the store cannot be opened.
+        """
+        row = (self._clock.now(), _digest(session_id))
+        self._store.submit(
+            lambda connection: connection.execute("UPDATE session SET seen_at = ? WHERE digest = ?", row)
+        )
 
     def load(self, session_id: str) -> KeptSession | None:
         """Return what is kept of a session; None where there is none.
 
         Raises `StoreError` where the store cannot be read.
         """
+        row = (_digest(session_id), later(self._clock.now(), -_KEEP_S))
 
         def find(connection: Connection) -> KeptSession | None:
-            row = connection.execute(
-                "SELECT bound, state FROM session WHERE digest = ?", (_digest(session_id),)
+            found = connection.execute(
+                "SELECT bound, state FROM session WHERE digest = ? AND seen_at >= ?", row
             ).fetchone()
-            return None if row is None else KeptSession(str(row[0]), json.loads(row[1]))
+            return None if found is None else KeptSession(str(found[0]), json.loads(found[1]))
 
         return self._store.read(find, None)
+
+    def version(self) -> Version:
+        """Return a value that is another one after every change, whichever process made it.
+
+        Raises `StoreError` where the store cannot be read.
+        """
+        return self._store.version()
 
     async def forget(self, session_id: str) -> None:
         """Let go of a session for good.

@@ -79,6 +79,7 @@ CREATE TABLE session (
     seen_at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX session_by_time ON session (seen_at);
+CREATE INDEX session_of_caller ON session (bound, seen_at);
 """
 
 # What each version added to the one before. Only ever grows: files of all of them are in use.
