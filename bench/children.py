@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Final
 
-__all__ = ["Run", "WrongAnswer", "measure"]
+__all__ = ["Run", "WrongAnswer", "cpu_seconds", "measure"]
 
 _CHUNK: Final = 1 << 20
 
@@ -56,11 +56,11 @@ def measure(command: Sequence[str], root: Path, sent: Sequence[bytes], expected:
         answered = _read(incoming, len(expected[0]))
         start_s = time.perf_counter() - started
 
-        before, cpu_before = time.perf_counter(), _cpu_seconds(child.pid)
+        before, cpu_before = time.perf_counter(), cpu_seconds(child.pid)
         feeder = Thread(target=_write, args=(outgoing, rest), daemon=True)
         feeder.start()
         answered += _read(incoming, sum(map(len, expected[1:])))
-        elapsed, cpu_after = time.perf_counter() - before, _cpu_seconds(child.pid)
+        elapsed, cpu_after = time.perf_counter() - before, cpu_seconds(child.pid)
         peak_kib = _peak_kib(child.pid)  # while it still runs: afterwards only a mix of all children is left
 
         feeder.join()
@@ -96,7 +96,8 @@ def _write(descriptor: int, data: bytes) -> None:
         return  # the program ended early: the answers will tell
 
 
-def _cpu_seconds(pid: int) -> float | None:
+def cpu_seconds(pid: int) -> float | None:
+    """Return the processor time that a process has taken so far; None where the system does not tell."""
     if sys.platform != "linux":
         return None
     # The clock of another process, as clock_getcpuclockid(3) would name it: to the nanosecond and at any

@@ -19,10 +19,10 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Final, NamedTuple
 
-__all__ = ["main"]
+__all__ = ["INTEROP", "main", "sdk_python"]
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
-_INTEROP: Final = _ROOT / "tests" / "interop"
+INTEROP: Final = _ROOT / "tests" / "interop"
 _REVISION: Final = "2025-11-25"
 
 
@@ -43,7 +43,7 @@ def main() -> int:
         serve = [sys.executable, "-m", "portbook", "serve", "--stdio", "bench/echo_tools.py"]
         commands = {
             "portbook": [*serve, "--config", "bench/portbook.toml", "--log-dir", log_dir],
-            "python sdk": [_sdk_python(), str(_INTEROP / "python_echo_server.py")],
+            "python sdk": [sdk_python(), str(INTEROP / "python_echo_server.py")],
         }
         for _ in range(options.rounds):
             for name, command in commands.items():
@@ -52,9 +52,9 @@ def main() -> int:
     return 0
 
 
-def _sdk_python() -> str:
+def sdk_python() -> str:
     """Return the Python of the environment that the interop tests keep the SDK in."""
-    spec = importlib.util.spec_from_file_location("interop_sdks", _INTEROP / "sdks.py")
+    spec = importlib.util.spec_from_file_location("interop_sdks", INTEROP / "sdks.py")
     assert spec is not None
     assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
