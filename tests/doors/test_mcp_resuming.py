@@ -83,6 +83,24 @@ def test_a_notice_is_heard_once_by_who_began_to_listen_last(tmp_path: Path) -> N
     run(main())
 
 
+def test_two_who_begin_to_listen_at_once_do_not_both_hear_the_same(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2025-11-25")
+            streams = [client.start(method="GET") for _ in range(3)]
+            for stream in streams:
+                await stream.until(lambda stream=stream: stream.status == 200)
+            client.served.toolsets[0].disable("now_and_then")
+            await streams[0].ended()
+            await streams[1].ended()
+            assert sum(len(stream.messages) for stream in streams) == 1
+            client.served.toolsets[0].enable("now_and_then")
+            await streams[2].until(lambda: sum(len(stream.messages) for stream in streams) == 2)
+            await streams[2].leave()
+
+    run(main())
+
+
 @pytest.mark.covers("design.mcp-http.resumption-after-restart")
 def test_who_comes_back_after_a_restart_hears_what_is_new_and_nothing_of_others(tmp_path: Path) -> None:
     async def main() -> None:

@@ -100,7 +100,7 @@ class LiveSession:
         3. An event of the stream of what belongs to no request, in an earlier process: as without one.
         4. Any other: that stream too, as a guest, for its own reader may be there and must not be pushed out.
         """
-        fresh = Place(self.standalone, self.standalone.delivered, is_primed=self.primes_streams)
+        fresh = Place(self.standalone, None, is_primed=self.primes_streams)
         if last_event is None:
             return fresh
         name, _, number = last_event.rpartition("-")
@@ -109,7 +109,7 @@ class LiveSession:
             return Place(stream, min(int(number), stream.end_position))
         if name.endswith(_STANDALONE):
             return fresh
-        return Place(self.standalone, self.standalone.delivered, is_guest=True)
+        return Place(self.standalone, None, is_guest=True)
 
     def cancel(self, key: Key) -> None:
         """Take back a request that is under way."""

@@ -55,7 +55,8 @@ class Place(NamedTuple):
     """Where in a stream somebody begins to read."""
 
     stream: Stream
-    position: int = 0
+    position: int | None = 0
+    """The position after the last message that it has; None for the last that anybody was given."""
     is_guest: bool = False
     """Whether it was sent here for want of the stream it asks for: then it gets no ids to come back with."""
     is_primed: bool = False
@@ -178,7 +179,7 @@ class Stream:
     async def _copy(
         self, write: Write, place: Place, is_reader: Callable[[], bool], may_read: Callable[[], bool]
     ) -> None:
-        at = place.position
+        at = self.delivered if place.position is None else place.position
         has_ids = bool(self.name) and not place.is_guest
         if place.is_primed and may_read():
             await write(priming(f"{self.name}-{at}", _RETRY_MS))
