@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import socket
 import statistics
 import subprocess
@@ -67,7 +68,10 @@ def _serving(name: str, folder: Path) -> Generator[tuple[int, int]]:
         "portbook": [*serve, "--config", "bench/portbook.toml", "--log-dir", str(folder)],
         "python sdk": [sdk_python(), str(INTEROP / "python_echo_server.py"), "--http", str(port)],
     }
-    with subprocess.Popen(commands[name], cwd=_ROOT, stderr=subprocess.DEVNULL) as child:
+    own = {"PORTBOOK_STORE": str(folder / "portbook.db")}
+    with subprocess.Popen(
+        commands[name], cwd=_ROOT, env=os.environ | own, stderr=subprocess.DEVNULL
+    ) as child:
         try:
             _await(port)
             yield child.pid, port

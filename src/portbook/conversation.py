@@ -311,10 +311,15 @@ class Conversation:
         self._emit(notice.message(self._official.outgoing, revision), lambda: self._ear.hears(uri))
 
     async def _take_notice(self, message: JSONObject, exchange: Exchange) -> Answer:
-        """Heed a notification. Only one that is wrong leaves a record; none is ever answered."""
-        if exchange.call.flaw is not None or "method" not in message:
+        """Heed a notification. Only one that is wrong leaves a record; none is ever answered.
+
+        Over HTTP the status tells of one that cannot be accepted; one that nobody knows is let pass.
+        """
+        flaw = exchange.call.flaw
+        if flaw is not None or "method" not in message:
             await self._pipeline.run(exchange.call)
-        return Answer(None, 202, is_notification=True)
+        is_wrong = flaw is not None and flaw.reason is not Reason.UNKNOWN_METHOD and "method" in message
+        return Answer(None, 400 if is_wrong else 202, is_notification=True)
 
     async def _answer_batch(self, messages: list[JSON], arrival: Arrival, outlet: Outlet) -> Answer:
         """Answer the messages of a batch in one array; where none of them waits for an answer, not at all."""

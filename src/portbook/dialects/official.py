@@ -206,7 +206,7 @@ class Official:
         carried = _NOTHING_CARRIED
         if kind is not None and kind != "completion" and flaw is None:
             if not revision.has_handshake:
-                bound: JSON = [method, name, arguments, fingerprint(arrival.key)]
+                bound = partial(_bound_to, method, name, arguments, arrival)
                 try:
                     carried = carried_by(params, bound, self._states)
                 except Refused as refusal:
@@ -265,7 +265,12 @@ class Official:
         return None, arguments
 
     def _pause(
-        self, method: str, revision: Revision, bound: JSON, carried: Carried, needed: InputNeeded
+        self,
+        method: str,
+        revision: Revision,
+        bound: Callable[[], JSON],
+        carried: Carried,
+        needed: InputNeeded,
     ) -> bytes:
         """Return what a call needs to know as a result.
 
@@ -274,7 +279,7 @@ class Official:
         result: JSONObject = {
             "resultType": "input_required",
             "inputRequests": cast("JSON", needed.requests),
-            "requestState": self._states.seal(bound, carried.content(needed)),
+            "requestState": self._states.seal(bound(), carried.content(needed)),
         }
         return self._results.checked(method, result, json_bytes(result), revision)
 
@@ -357,6 +362,11 @@ def _refuse_id(message: JSONObject) -> Refused | None:
             Reason.NOT_JSONRPC, (Finding("/id", "must be a string or a whole number", "type", ""),)
         )
     return None
+
+
+def _bound_to(method: str, name: str | None, arguments: JSONObject, arrival: Arrival) -> JSON:
+    """Return what the state of a call is good for: this call, of this caller."""
+    return [method, name, arguments, fingerprint(arrival.key)]
 
 
 def _with_uri(exchange: Exchange, ending: Ending) -> Ending:

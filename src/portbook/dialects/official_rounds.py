@@ -6,7 +6,7 @@ answer counts for the very question that it was given to, and for no other that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
@@ -66,8 +66,8 @@ class Carried:
         return {"asked": asked, "kept": self.kept, "approval": needed.approval or self.approval}
 
 
-def carried_by(params: JSONObject, bound: JSON, states: States) -> Carried:
-    """Return what a request brings along.
+def carried_by(params: JSONObject, bound: Callable[[], JSON], states: States) -> Carried:
+    """Return what a request brings along; `bound` describes its call, and is asked where there is a state.
 
     Raises `Refused` for a state that was not given out for this call.
     """
@@ -75,7 +75,7 @@ def carried_by(params: JSONObject, bound: JSON, states: States) -> Carried:
     given = answers if isinstance(answers, dict) else {}
     if not isinstance(text, str):
         return Carried(given)
-    content = states.open(bound, text)
+    content = states.open(bound(), text)
     if content is None:
         finding = Finding("/params/requestState", "not one that was given out for this call", "state", "")
         raise Refused(Reason.BAD_PARAMS, (finding,))
