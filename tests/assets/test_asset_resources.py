@@ -99,3 +99,9 @@ def test_a_rule_keeps_schemas_from_being_read_and_the_record_says_so(tmp_path: P
 
 def test_the_address_of_an_example_says_nothing_of_where_its_folder_is(library: Library) -> None:
     assert [example.below for example in library.examples] == ["SynestheticAsset_Example1.json", "tone.json"]
+
+
+@pytest.mark.usefixtures("library")
+def test_what_never_changes_may_be_kept(tmp_path: Path) -> None:
+    answer = connected(tmp_path).request("resources/read", params("2026-07-28", uri=SCHEMAS + "tone"))
+    assert answer["result"]["ttlMs"] == 60_000

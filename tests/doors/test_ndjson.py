@@ -441,6 +441,66 @@ def test_a_message_of_our_own_is_written_before_the_answer_that_comes_after_it(e
     asyncio.run(main())
 
 
+class Held(Writer):
+    """A writer that takes the first write, and holds everything up until somebody reads."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+        self.is_read = asyncio.Event()
+
+    async def write(self, data: bytes) -> None:
+        self.written.append(data)
+        await self.is_read.wait()
+
+
+async def served_late(ends: Ends, say: Callable[[Scripted], None]) -> bytes:
+    """Say things behind a write that nobody reads; return what is written once somebody does."""
+    boundary, writer = Scripted(), Held()
+    task = asyncio.create_task(open_door(boundary, ends, writer=writer).serve())
+    await asyncio.sleep(0)
+    boundary.emit(b"first", lambda: True)
+    while not writer.written:
+        await asyncio.sleep(0)
+    say(boundary)
+    writer.is_read.set()
+    ends.end()
+    await task
+    return b"".join(writer.written[1:])
+
+
+def test_what_nobody_reads_is_said_once(ends: Ends) -> None:
+    def say(boundary: Scripted) -> None:
+        for name in (b"a changed", b"b changed") * 1000:
+            boundary.emit(name, lambda: True)
+
+    assert asyncio.run(served_late(ends, say)) == b"a changed\nb changed\n"
+
+
+def test_what_nobody_reads_takes_a_limited_place_and_what_is_vital_has_one(ends: Ends) -> None:
+    def say(boundary: Scripted) -> None:
+        for number in range(100_000):
+            boundary.emit(b"%d changed" % number, lambda: True)
+        cast("Any", boundary.emit)(b"vital", lambda: True, is_vital=True)
+
+    written = asyncio.run(served_late(ends, say))
+    assert len(written) < 66_000
+    assert written.startswith(b"0 changed\n1 changed\n")
+    assert written.endswith(b"\nvital\n")
+
+
+def test_what_is_read_in_time_is_said_as_often_as_it_was(ends: Ends) -> None:
+    boundary = Scripted()
+
+    async def main() -> None:
+        async with serving(boundary, ends):
+            await asyncio.sleep(0)
+            for _ in range(3):
+                boundary.emit(b"same", lambda: True)
+            await ends.receive(b"same\nsame\nsame\n")
+
+    asyncio.run(main())
+
+
 # --- stopping
 
 

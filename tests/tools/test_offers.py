@@ -124,12 +124,26 @@ def _completes_nothing(toolset: Toolset) -> None:
     toolset.specs()
 
 
+def _less_than_no_time(toolset: Toolset) -> None:
+    toolset.resource("a://b", cache_ms=-1)(lambda: "x")
+
+
 def _unknown(toolset: Toolset) -> None:
     toolset.disable("no_such")
 
 
 @pytest.mark.parametrize(
-    "declare", [_two_uris, _other_names, _a_number, _two_prompts, _no_name, _completes_nothing, _unknown]
+    "declare",
+    [
+        _two_uris,
+        _other_names,
+        _a_number,
+        _two_prompts,
+        _no_name,
+        _completes_nothing,
+        _less_than_no_time,
+        _unknown,
+    ],
 )
 def test_what_cannot_be_meant_is_refused_when_it_is_declared(declare: Callable[[Toolset], None]) -> None:
     with pytest.raises(BadTool):
@@ -164,3 +178,11 @@ def test_watchers_hear_of_changes_once() -> None:
     toolset.disable("x")
     toolset.updated("a://b")
     assert heard == [("tool", None), ("resource", "a://b")]
+
+
+def test_an_author_says_how_long_a_resource_may_be_kept() -> None:
+    toolset = Toolset("t")
+    toolset.resource("a://live")(lambda: "x")
+    toolset.resource("a://still", cache_ms=5000)(lambda: "x")
+    kept = {spec.name: spec.cache_ms for spec in toolset.specs() if spec.kind == "resource"}
+    assert kept == {"a://live": 0, "a://still": 5000}

@@ -80,6 +80,7 @@ def test_every_file_of_a_skill_is_a_resource_but_hidden_ones(tmp_path: Path) -> 
     assert sorted(specs) == ["skill://a-skill/SKILL.md", "skill://a-skill/data.bin"]
     assert specs["skill://a-skill/SKILL.md"].shown["name"] == "a-skill"
     assert specs["skill://a-skill/data.bin"].skill is None
+    assert {spec.cache_ms for spec in specs.values()} == {60_000}
     function = specs["skill://a-skill/data.bin"].function
     assert function is not None
     assert function({}) == [{"mimeType": "application/octet-stream", "blob": "/wA="}]

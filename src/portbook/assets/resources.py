@@ -17,6 +17,9 @@ from portbook.tools.spec import Effect, ToolSpec
 
 __all__ = ["asset_resources"]
 
+# As long as a list may be kept: what there is to read changes with a restart alone.
+_CACHE_MS: Final = 60_000
+
 _NOTHING: Final[JSONObject] = {
     "$schema": DIALECT,
     "type": "object",
@@ -71,6 +74,7 @@ def _resource(
         is_inline=True,
         kind="resource",
         shown=shown,
+        cache_ms=_CACHE_MS,
     )
 
 

@@ -21,9 +21,11 @@ from portbook.protocol.session import Session
 from portbook.tools.catalog import Catalog, Tool
 from portbook.version import __version__
 
-__all__ = ["META_SUBSCRIPTION", "Answers", "Asked", "Handler", "as_page", "cacheable"]
+__all__ = ["LISTEN", "Answers", "Asked", "Handler", "as_page", "kept_for"]
 
-META_SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
+# The one question whose answer is a stream.
+LISTEN: Final = "subscriptions/listen"
+
 _META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
 _SERVER: Final[JSONObject] = {"name": "portbook", "version": __version__}
 
@@ -72,7 +74,7 @@ class Answers:
             "server/discover": self._discover,
             "logging/setLevel": _set_level,
             "tools/list": self._list("tools/list"),
-            "subscriptions/listen": _listen,
+            LISTEN: _listen,
             **task_answers(desk),
         }
         if catalog.has("prompt"):
@@ -94,7 +96,7 @@ class Answers:
             capabilities["prompts"] = {"listChanged": True}
         if self._catalog.has("resource"):
             capabilities["resources"] = {"listChanged": True, "subscribe": True}
-        if self._catalog.has("completion") and revision.has_annotations:  # which came with it
+        if self._catalog.has("completion") and revision.has_completions:
             capabilities["completions"] = {}
         if not revision.has_handshake:
             extensions: JSONObject = {TASKS: {}}
@@ -116,7 +118,7 @@ class Answers:
             "capabilities": self._capabilities(asked.revision),
             "_meta": {_META_SERVER: dict(_SERVER)},
         }
-        return cacheable(result, "public")
+        return _cacheable(result, "public", _CACHE_MS)
 
     def _list(self, method: str) -> Handler:
         member, listing = self._listings[method]
@@ -134,7 +136,7 @@ class Answers:
         uri = cast("str", asked.params["uri"])
         found = self._catalog.locate(uri)
         if found is None or not matches(caller.tools, found[0]):
-            raise Refused(Reason.UNKNOWN_RESOURCE, details={"uri": uri[:2048]})
+            raise Refused(Reason.UNKNOWN_RESOURCE)
         if not asked.session.watch(uri):
             finding = Finding("/params/uri", "this connection watches too many; let one go", "maxItems", "")
             raise Refused(Reason.BAD_PARAMS, (finding,))
@@ -170,8 +172,7 @@ def _unsubscribe(asked: Asked, caller: Caller) -> JSONObject:
 
 def _listen(asked: Asked, caller: Caller) -> JSONObject:
     task_ids_of(asked.params)  # raises where they cannot be listened to
-    # What ends a subscription, whose id is that of the request; whoever holds the stream fills it in.
-    return {"resultType": "complete", "_meta": {META_SUBSCRIPTION: 0}}
+    return {}  # whoever holds the stream open answers when it ends
 
 
 def _page(member: str, items: list[tuple[str, JSONObject]], asked: Asked) -> JSONObject:
@@ -185,9 +186,13 @@ def _page(member: str, items: list[tuple[str, JSONObject]], asked: Asked) -> JSO
 
 def as_page(result: JSONObject, revision: Revision) -> JSONObject:
     """Return a result that may be kept for a while, where the revision says so in it."""
-    return cacheable(result, "private") if revision.has_result_type else result
+    return kept_for(_CACHE_MS, result, revision)
 
 
-def cacheable(result: JSONObject, scope: str) -> JSONObject:
-    """Return a result with who may keep it, and for how long."""
-    return {**result, "resultType": "complete", "ttlMs": _CACHE_MS, "cacheScope": scope}
+def kept_for(cache_ms: int, result: JSONObject, revision: Revision) -> JSONObject:
+    """Return a result that its caller may keep for so long, where the revision says so in it."""
+    return _cacheable(result, "private", cache_ms) if revision.has_result_type else result
+
+
+def _cacheable(result: JSONObject, scope: str, cache_ms: int) -> JSONObject:
+    return {**result, "resultType": "complete", "ttlMs": cache_ms, "cacheScope": scope}

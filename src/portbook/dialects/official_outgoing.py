@@ -12,11 +12,11 @@ from portbook.protocol.conform import RESULT, SchemaValidator
 from portbook.protocol.revisions import Revision
 from portbook.schema.engine import SchemaViolation
 
-__all__ = ["Mode", "Outgoing", "first_of"]
+__all__ = ["META_SUBSCRIPTION", "Mode", "Outgoing", "first_of"]
 
 Mode = Literal["enforce", "warn", "off"]
 
-_SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
+META_SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
 
 
 class Outgoing:
@@ -59,17 +59,29 @@ class Outgoing:
         Raises `SchemaViolation` where the revision does not allow it.
         """
         if subscription is not None:
-            params = {**params, "_meta": {_SUBSCRIPTION: subscription}}
+            params = _tagged(params, subscription)
         message: JSONObject = {"jsonrpc": "2.0", "method": method}
         if params:
             message["params"] = params
         self._check(method, message, revision)
         return json_bytes(message)
 
-    def extension(self, method: str, params: JSONObject, subscription: JSON) -> bytes:
-        """Return a notification that an extension adds: the official schema knows nothing of it."""
-        params = {**params, "_meta": {_SUBSCRIPTION: subscription}}
-        return json_bytes({"jsonrpc": "2.0", "method": method, "params": params})
+    def tagged(self, method: str, params: JSONObject, subscription: JSON) -> bytes:
+        """Return a notification with a subscription's id, unchecked.
+
+        For those that an extension adds, of which the official schema knows nothing, and for one that was
+        checked with another id.
+        """
+        return json_bytes({"jsonrpc": "2.0", "method": method, "params": _tagged(params, subscription)})
+
+    def ending(self, subscription: JSON, revision: Revision) -> bytes:
+        """Return the result that ends a subscription, whose id is that of the request.
+
+        Raises `SchemaViolation` where the revision does not allow it.
+        """
+        result = _tagged({"resultType": "complete"}, subscription)
+        self._check("subscriptions/listen" + RESULT, result, revision)
+        return json_bytes(result)
 
     def request(self, identifier: str, request: JSONObject, revision: Revision) -> bytes:
         """Return a request of ours.
@@ -84,15 +96,20 @@ class Outgoing:
         """Return whether a client's result is one that the revision allows for our request."""
         return self._mode == "off" or not self._validator.findings(method + RESULT, result, revision.name)
 
-    def _check(self, method: str, message: JSONObject, revision: Revision) -> None:
+    def _check(self, definition: str, message: JSONObject, revision: Revision) -> None:
         if self._mode == "off":
             return
-        findings = self._validator.findings(method, message, revision.name)
+        findings = self._validator.findings(definition, message, revision.name)
         if not findings:
             return
         if self._mode == "enforce":
             raise SchemaViolation(findings)
+        method = definition.removesuffix(RESULT)
         self._warn(f"outgoing {method} breaks {revision.name}: {first_of(findings)}")
+
+
+def _tagged(params: JSONObject, subscription: JSON) -> JSONObject:
+    return {**params, "_meta": {META_SUBSCRIPTION: subscription}}
 
 
 def first_of(findings: tuple[Finding, ...]) -> str:

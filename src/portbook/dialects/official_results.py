@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from portbook.canonical import json_bytes
-from portbook.dialects.official_answers import as_page
+from portbook.dialects.official_answers import LISTEN, as_page, kept_for
 from portbook.dialects.official_errors import META_ENVELOPE
 from portbook.dialects.official_offers import completion_result, prompt_result, resource_result
 from portbook.dialects.official_outgoing import Mode, first_of
@@ -47,6 +47,8 @@ class Results:
 
         Raises `Failed` where the official schema does not allow it.
         """
+        if method == LISTEN:  # nothing leaves yet: what ends a subscription is made, and checked, at its end
+            return body
         if kind is None:
             return self.checked(method, result, body, revision)
         found = self._catalog.find(name or "", kind)
@@ -89,6 +91,6 @@ def _shaped(kind: Kind, found: Tool, uri: JSON, revision: Revision, result: Any,
     if kind == "tool":
         return tool_result(found, result, body, revision)
     if kind == "resource":
-        return as_page(resource_result(cast("str", uri), result), revision)
+        return kept_for(found.spec.cache_ms, resource_result(cast("str", uri), result), revision)
     shaped = prompt_result(found, result, revision) if kind == "prompt" else completion_result(result)
     return {**shaped, "resultType": "complete"} if revision.has_result_type else shaped

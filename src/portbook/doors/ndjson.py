@@ -98,7 +98,7 @@ class NdjsonDoor:
             raise
         await self._outlet.put(await rest)
 
-    async def _finish(self, rest: Remainder) -> None:
+    async def _finish(self, rest: Remainder[Answer]) -> None:
         task = asyncio.current_task()
         assert task is not None
         try:
@@ -129,12 +129,12 @@ class NdjsonDoor:
     def _emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
         """Send a message of our own; from any thread, and before the answer that comes after it.
 
-        Where nobody reads in time, what is not vital is dropped: a tool must not fill memory.
+        Where nobody reads in time, what is not vital is said once, and then dropped: nobody may fill memory.
         """
         if threading.get_ident() != self._thread:
             again = functools.partial(self._emit, message, is_wanted, is_vital=is_vital)
             self._loop.call_soon_threadsafe(again)
-        elif is_wanted() and (is_vital or not self._outlet.is_full):
+        elif is_wanted() and (is_vital or self._outlet.has_room_for(message)):
             self._outlet.put_now(message)
             if self._flusher is None or self._flusher.done():
                 self._flusher = self._loop.create_task(self._outlet.flush_quietly())
@@ -156,10 +156,14 @@ class _Outlet:
             if self._size > _GATHERED_BYTES:
                 await self.flush()
 
-    @property
-    def is_full(self) -> bool:
-        """Return whether more is waiting to be written than one write should hold."""
-        return self._size > _GATHERED_BYTES
+    def has_room_for(self, message: bytes) -> bool:
+        """Return whether to take a message that can be done without.
+
+        Not where more is waiting than one write should hold, nor where the same is waiting behind a write
+        that nobody takes: whoever was told of a change knows of it.
+        """
+        is_behind = self._writing.locked()
+        return self._size <= _GATHERED_BYTES and not (is_behind and message in self._gathered)
 
     def put_now(self, message: bytes) -> None:
         """Take a message, without waiting for room."""

@@ -38,6 +38,7 @@ def specs_from_resource(
     shown: JSONObject,
     complete: Mapping[str, Complete],
     timeout_ms: int | None,
+    cache_ms: int,
     switch: Switch,
 ) -> list[ToolSpec]:
     """Return the resource that `function` reads, and the completion of what its template takes.
@@ -67,6 +68,7 @@ def specs_from_resource(
         kind="resource",
         shown=shown,
         switch=switch,
+        cache_ms=cache_ms,
     )
     return [spec, _completion(uri, "resource", complete, names, switch)]
 

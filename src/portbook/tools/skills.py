@@ -29,6 +29,9 @@ _PATH: Final = re.compile(r"[A-Za-z0-9._~/-]+", re.ASCII)
 _MAX_FILES: Final = 512
 _MAX_BYTES: Final = 16 * 1024 * 1024
 
+# As long as the list of skills may be kept: what is served is what was read at the start.
+_CACHE_MS: Final = 60_000
+
 _NOTHING: Final[JSONObject] = {"$schema": DIALECT, "type": "object", "properties": {}}
 
 
@@ -103,6 +106,7 @@ def _file(uri: str, data: bytes, name: str, description: str, entry: JSONObject 
         kind="resource",
         shown={"name": shown_name, "mimeType": mime_type, "size": len(data)},
         skill=entry,
+        cache_ms=_CACHE_MS,
     )
 
 

@@ -103,6 +103,8 @@ class ToolSpec:
     switch: Switch | None = None
     skill: JSONObject | None = None
     """The entry of the Agent Skill that this resource is the `SKILL.md` of."""
+    cache_ms: int = 0
+    """How long clients may keep what a resource holds, without asking again."""
 
     @property
     def policy_kind(self) -> Literal["tool", "resource", "prompt"]:

@@ -143,14 +143,18 @@ class Toolset:
         annotations: JSONObject | None = None,
         complete: Mapping[str, Complete] | None = None,
         timeout_ms: int | None = None,
+        cache_ms: int = 0,
     ) -> Callable[[_F], _F]:
         """Declare a function that reads a resource; `{name}` in its `uri` is a parameter of the function.
 
-        It returns text, bytes, or a list of `Blob`. What else it returns is written as JSON.
+        It returns text, bytes, or a list of `Blob`. What else it returns is written as JSON. Clients may keep
+        it for `cache_ms`; 0 means that they ask again each time.
 
-        Raises `BadTool` for an address that a resource cannot have.
+        Raises `BadTool` for an address that a resource cannot have, and for less than no time to keep it.
         """
         template = UriTemplate(uri)
+        if cache_ms < 0:
+            raise BadTool(f"resource {uri!r}: cache_ms must be 0 or above")
 
         def declare(target: _F) -> _F:
             if uri in self._resources:
@@ -169,6 +173,7 @@ class Toolset:
                     ),
                     "complete": dict(complete or {}),
                     "timeout_ms": timeout_ms,
+                    "cache_ms": cache_ms,
                     "switch": self._switch("resource", uri),
                 },
             )
