@@ -42,7 +42,9 @@ class Door(Protocol):
 @click.command("serve")
 @click.argument("toolsets", nargs=-1)
 @click.option("--stdio", is_flag=True, help="Serve standard input and output, a message a line.")
-@click.option("--http", is_flag=True, help="Serve HTTP: POST /execute and /rpc, pages at / and /docs.")
+@click.option(
+    "--http", is_flag=True, help="Serve HTTP: MCP at /mcp, /execute and /rpc, pages at / and /docs."
+)
 @click.option("--host", help="Address for HTTP.  [default: 127.0.0.1]")
 @click.option("--port", type=int, help="Port for HTTP; 0 takes a free one.  [default: 8765]")
 @click.option(

@@ -97,10 +97,10 @@ def _id_token(frame: bytes) -> bytes:
 
 
 def not_an_object(message: JSON) -> Refused:
-    """Return the refusal of a message that is not an object; JSON-RPC's batches are not served."""
+    """Return the refusal of a message that is not an object, such as a batch where there are none."""
     is_batch = isinstance(message, list)
     return _not_jsonrpc(
-        "", "a batch is not served; send one request per message" if is_batch else "must be an object"
+        "", "a batch is not served here; send one request per message" if is_batch else "must be an object"
     )
 
 
