@@ -10,10 +10,12 @@ from typing import Final, NamedTuple, cast
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
+from portbook.protocol.choosing import META_REVISION
 from portbook.schema.cache import validator_for
 
 __all__ = [
     "EXTENSIONS",
+    "META_CAPABILITIES",
     "SKILLS",
     "TASKS",
     "ExtensionMethod",
@@ -58,8 +60,8 @@ EXTENSIONS: Final[dict[str, ExtensionMethod]] = {
     "resources/directory/read": ExtensionMethod(SKILLS, False, _params({**_URI, **_CURSOR}, "uri")),
 }
 
-_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
-_META: Final = ("io.modelcontextprotocol/protocolVersion", _CAPABILITIES)
+META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+_META: Final = (META_REVISION, META_CAPABILITIES)
 
 # What the tasks extension adds to the notifications that can be listened to; the official schema has no word
 # of it, and lets anything stand there.
@@ -74,7 +76,7 @@ _LISTEN: Final[JSONObject] = _params(
 
 def declares(meta: JSONObject, extension: str) -> bool:
     """Return whether the client of a request said in its `_meta` that it knows an extension."""
-    capabilities = meta.get(_CAPABILITIES)
+    capabilities = meta.get(META_CAPABILITIES)
     extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
     return isinstance(extensions, dict) and extension in extensions
 
