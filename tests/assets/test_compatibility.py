@@ -182,6 +182,139 @@ def test_what_cannot_be_decided_is_unknown(old: Any, new: Any) -> None:
     assert verdict(old, new) == "unknown"
 
 
+META = "https://json-schema.org/draft/2020-12/schema"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        case("at the root", {}, {"$ref": META}, "breaks"),
+        case("below", {"type": "object"}, {"properties": {"a": {"$ref": META}}}, "breaks"),
+        case("where nothing breaks", {"const": {}}, {"allOf": [{"$ref": META}]}, "compatible"),
+        case("in both", {"$ref": META, "minimum": 1}, {"$ref": META}, "compatible"),
+        case(
+            "in both, another", {"$ref": META.removesuffix("schema") + "meta/core"}, {"$ref": META}, "unknown"
+        ),
+        case(
+            "in the words of one with a target",
+            {
+                "$id": "https://a.example/x",
+                "$ref": "schema",
+                "$defs": {"s": {"$id": "schema", "not": {"const": 7.5}}},
+            },
+            {"$id": "https://json-schema.org/draft/2020-12/x", "$ref": "schema"},
+            "breaks",
+        ),
+    ],
+)
+def test_a_reference_to_the_meta_schema_is_no_silence(old: Any, new: Any, expected: str) -> None:
+    assert verdict(old, new) == expected
+
+
+def test_a_value_that_is_referred_to_is_still_a_value() -> None:
+    def forbids(title: int) -> Any:
+        return {"not": {"const": {"title": title}}, "$defs": {"a": {"$ref": "#/not/const"}}}
+
+    assert verdict(forbids(1), forbids(2)) != "compatible"
+    assert verdict(forbids(1), forbids(1)) == "compatible"
+
+
+def test_a_word_in_a_description_is_no_dynamic_reference() -> None:
+    assert verdict({"description": 'no "$dynamicRef"', "type": "integer"}, {"type": "number"}) == "compatible"
+    dynamic = {"$dynamicAnchor": "a", "items": {"$dynamicRef": "#a"}}
+    assert verdict(dynamic, dynamic) == "unknown"
+
+
+def test_every_keyword_of_the_dialect_is_spoken_of() -> None:
+    from jsonschema import Draft202012Validator
+    from jsonschema_specifications import REGISTRY
+
+    from portbook.assets import inclusion
+    from portbook.assets.places import Schema
+
+    proof = inclusion._Proof(Schema(*made({})), Schema(*made({})))
+    known = {*proof._rules, *inclusion._OPAQUE, *inclusion._WHOLE, *inclusion.SILENT}
+    vocabularies = [part["$ref"] for part in Draft202012Validator.META_SCHEMA["allOf"]]
+    base = Draft202012Validator.META_SCHEMA["$id"].removesuffix("schema")
+    for vocabulary in vocabularies:
+        keywords = REGISTRY.contents(base + vocabulary)["properties"]
+        assert known.issuperset(keywords), set(keywords) - known
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        case(
+            "properties",
+            {"type": "object", "maxProperties": 2 * 10**9},
+            {"type": "object", "maxProperties": 2 * 10**9 - 1},
+            "unknown",
+        ),
+        case(
+            "items of items of items",
+            {
+                "type": "array",
+                "minItems": 1000,
+                "items": {"type": "array", "minItems": 1000, "items": {"type": "array", "minItems": 1000}},
+            },
+            {"type": "array", "maxItems": 1},
+            "unknown",
+        ),
+        case("characters", {"type": "string"}, {"type": "string", "maxLength": 2 * 10**9}, "unknown"),
+        case("some characters", {"type": "string"}, {"type": "string", "maxLength": 20_000}, "breaks"),
+        case("many digits", {"maximum": 10**400}, {"maximum": 10**399}, "breaks"),
+        case("all digits", {"maximum": 10**4299}, {"maximum": 10**4298}, "breaks"),
+        case("the last float", {"maximum": 1e308}, {"maximum": 1e308, "not": {"const": 77.25}}, "unknown"),
+    ],
+)
+def test_a_limit_that_is_too_large_to_be_tried_costs_nothing(old: Any, new: Any, expected: str) -> None:
+    assert verdict(old, new) == expected
+
+
+def test_a_schema_without_an_address_is_searched_like_any_other() -> None:
+    old: Any = {"items": {"enum": ["a", "b"]}}
+    new: Any = {"items": {"enum": ["a"]}}
+    found = compare((old, validator_for(old)), (new, validator_for(new)))
+    assert (found.verdict, found.instance) == (Verdict.BREAKS, ["b"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        case("booleans", {"type": "boolean"}, {"enum": [True, False]}),
+        case("null", {"type": "null"}, {"const": None}),
+        case("words", {"enum": ["a", "b"]}, {"type": "string", "maxLength": 5, "pattern": "^[ab]$"}),
+        case(
+            "below",
+            {"properties": {"a": {"type": "boolean"}}},
+            {"properties": {"a": {"oneOf": [{"const": True}, {"const": False}]}}},
+        ),
+    ],
+)
+def test_what_has_few_values_is_proved_by_trying_them_all(old: Any, new: Any) -> None:
+    assert verdict(old, new) == "compatible"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        case("a name that another needs", {"type": "object"}, {"dependentRequired": {"a": ["b"]}}),
+        case(
+            "the end of a range",
+            {"type": "string", "pattern": "^[a-z]+$"},
+            {"type": "string", "pattern": "^[a-f]+$"},
+        ),
+    ],
+)
+def test_breaks_that_are_easily_overlooked_are_found(old: Any, new: Any) -> None:
+    assert verdict(old, new) == "breaks"
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_pattern_that_python_may_read_otherwise_some_day_warns_nobody() -> None:
+    assert sample("^[a-z--b]+$") is not None
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 4) | st.sampled_from([0.5, 1.0, "", "a", "ab", "abc"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
@@ -289,6 +422,8 @@ def test_a_sampled_text_matches_its_pattern(pattern: str) -> None:
         assert validator_for({"pattern": pattern}).is_valid(text), (pattern, text)
 
 
-@pytest.mark.parametrize("pattern", ["(", "a{5000}", "((a{99}){99}){99}", "(?<n>a)"])
+@pytest.mark.parametrize(
+    "pattern", ["(", "a{5000}", "((a{99}){99}){99}", "(((((a{99}){99}){99}){99}){99})", "(?<n>a)"]
+)
 def test_a_pattern_that_cannot_be_sampled_has_no_text(pattern: str) -> None:
     assert sample(pattern) is None

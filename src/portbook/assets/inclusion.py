@@ -22,10 +22,18 @@ __all__ = ["includes"]
 # A proof of more steps than this is given up.
 _MAX_STEPS: Final = 20_000
 
+# So many places are compiled to try their values, and so many values at one.
+_MAX_TRIALS: Final = 100
+_MAX_VALUES: Final = 1_000
+
+# From here on, a whole number and the float that equals it may be told apart by arithmetic.
+_EXACT: Final = 2**53
+
 _TYPES: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 
-# Keywords that decide nothing by themselves, or together with another. What is in no list is no keyword.
-_SILENT: Final = LABELS | {"allOf", "$ref", "then", "else", "minContains", "maxContains"}
+# Keywords that decide nothing by themselves: labels, and what is looked at together with another. A member
+# that is in none of these tables is no keyword of the dialect, and says nothing.
+SILENT: Final = LABELS | {"allOf", "then", "else", "minContains", "maxContains", "contentSchema"}
 
 # Keywords that must stand in both in the same words, each with those that it is decided with.
 _OPAQUE: Final = {
@@ -43,8 +51,9 @@ _OPAQUE: Final = {
     "format": ("format",),
 }
 
-# Keywords that look at what their neighbours saw: all of them must be the same.
-_WHOLE: Final = frozenset({"unevaluatedProperties", "unevaluatedItems"})
+# Keywords that look at what their neighbours saw: all of them must be the same. What a dynamic reference
+# means depends on how it was reached: with one, nothing is proved.
+_WHOLE: Final = frozenset({"unevaluatedProperties", "unevaluatedItems", "$dynamicRef"})
 
 # The one type that a keyword speaks of: of values of other types it says nothing.
 _ABOUT: Final = {
@@ -56,7 +65,7 @@ _ABOUT: Final = {
     **dict.fromkeys(
         (
             "properties", "patternProperties", "additionalProperties", "required", "minProperties",
-            "maxProperties", "propertyNames", "dependentSchemas", "dependentRequired",
+            "maxProperties", "propertyNames", "dependentSchemas", "dependentRequired", "dependencies",
         ),
         "object",
     ),
@@ -69,8 +78,8 @@ class _TooLong(Exception):
 
 def includes(new: Schema, old: Schema) -> bool:
     """Return whether it is proved that `new` allows every value that `old` allows."""
-    if any("$dynamicRef" in canonical_bytes(side.bundle).decode() for side in (new, old)):
-        return False  # what such a reference means depends on how it was reached
+    if new.has_dynamic_references or old.has_dynamic_references:
+        return False
     try:
         return _Proof(new, old).holds(new.root, old.root)
     except (_TooLong, RecursionError):
@@ -84,7 +93,9 @@ class _Proof:
         # What is proved, or being proved, in this order; where a proof fails, what was built on it goes too.
         self._assumed: dict[tuple[Place, Place], None] = {}
         self._steps = 0
+        self._trials = 0
         self._rules: dict[str, Callable[[JSONObject, Path, Place], bool]] = {
+            "$ref": self._reference,
             "type": self._type,
             "enum": lambda members, path, old: self._listed(_listed(members, "enum"), old),
             "const": lambda members, path, old: self._listed(_listed(members, "const"), old),
@@ -115,7 +126,7 @@ class _Proof:
             return True
         if not self._types(old):
             return True
-        for prove in (self._all_parts_hold, self._splits):
+        for prove in (self._all_parts_hold, self._splits, self._all_values_hold):
             before = len(self._assumed)
             self._assumed[new, old] = None
             if prove(new, old):
@@ -139,6 +150,27 @@ class _Proof:
                     return all(self.holds(new, (*old, way)) for way in ways)
         return False
 
+    def _all_values_hold(self, new: Place, old: Place) -> bool:
+        """Return whether `old` has few values, each of which the validator of `new` allows."""
+        values = self._values(old)
+        if values is None or self._trials >= _MAX_TRIALS:
+            return False
+        self._trials += 1
+        return all(self._new.verdict(new, value) for value in values)
+
+    def _values(self, old: Place) -> list[JSON] | None:
+        """Return all values that there can be at `old`, and maybe more; None where that are too many."""
+        types = self._types(old)
+        found: list[JSON] | None = None
+        if types <= {"null", "boolean"}:
+            found = [*([None] if "null" in types else []), *([True, False] if "boolean" in types else [])]
+        for part in self._parts(old):
+            if found is None and ("enum" in part or "const" in part):
+                found = cast("list[JSON]", part["enum"]) if "enum" in part else [part["const"]]
+        if found is None or len(found) > _MAX_VALUES or not all(map(_is_exact, found)):
+            return None
+        return [form for value in found for form in _forms(value) if self._old.allows(old, form)]
+
     def _part_holds(self, path: Path, old: Place) -> bool:
         part = self._new.at(path)
         if isinstance(part, bool):
@@ -160,7 +192,7 @@ class _Proof:
             return True
         if keyword in _OPAQUE:
             return any(self._is_same(path, other, _OPAQUE[keyword]) for other in old)
-        return rule is None and (keyword in _SILENT or keyword not in _ABOUT)
+        return rule is None
 
     # -- keywords of every type
 
@@ -172,6 +204,18 @@ class _Proof:
             if isinstance(part, dict):
                 types &= _types_of(cast("JSONObject", part))
         return types
+
+    def _reference(self, members: JSONObject, path: Path, old: Place) -> bool:
+        """Return whether its target is looked at as a part, or is one that both refer to and nobody has."""
+        if self._new.targets(path):
+            return True  # it is among the parts
+        # The same words mean the same only where the old one has no target either.
+        return any(
+            isinstance(self._old.at(other), dict)
+            and not self._old.targets(other)
+            and self._is_same(path, other, ("$ref",))
+            for other in old
+        )
 
     def _type(self, members: JSONObject, path: Path, old: Place) -> bool:
         return self._types(old) <= _types_of({"type": members["type"]})
@@ -319,6 +363,31 @@ def _kind(value: JSON) -> str:
         return "integer"
     by_type: dict[type, str] = {float: "number", str: "string", list: "array", dict: "object"}
     return by_type.get(type(value), "null")
+
+
+def _is_exact(value: JSON) -> bool:
+    """Return whether every number in `value` is the same in all ways to write it."""
+    if isinstance(value, list):
+        return all(map(_is_exact, value))
+    if isinstance(value, dict):
+        return all(map(_is_exact, value.values()))
+    return not isinstance(value, int | float) or abs(value) < _EXACT
+
+
+def _forms(value: JSON) -> tuple[JSON, JSON]:
+    """Return `value` with whole numbers for numbers that are, and with floats for all."""
+    return plain(value), _floated(value)
+
+
+def _floated(value: JSON) -> JSON:
+    """Return `value` with every number as a float: to JSON Schema it is the same."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, list):
+        return [_floated(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _floated(item) for name, item in value.items()}
+    return value
 
 
 def _listed(part: JSONObject, keyword: str) -> frozenset[bytes]:

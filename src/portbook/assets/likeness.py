@@ -19,6 +19,9 @@ LABELS: Final = frozenset(
     }
 )  # fmt: skip
 
+# What these hold are values, and never schemas, whatever refers to them.
+_VALUES: Final = frozenset({"const", "enum"})
+
 
 class Likeness:
     """Whether two subschemas say the same in the same words, and so do all that they refer to."""
@@ -42,7 +45,10 @@ class Likeness:
         left = _words(cast("JSONObject", ours), keywords)
         right = _words(cast("JSONObject", theirs), keywords)
         return left.keys() == right.keys() and all(
-            self._same_value((*new, name), (*old, name), left[name], right[name]) for name in left
+            is_same_value(left[name], right[name])
+            if name in _VALUES
+            else self._same_value((*new, name), (*old, name), left[name], right[name])
+            for name in left
         )
 
     def _same_targets(self, new: Path, old: Path) -> bool:

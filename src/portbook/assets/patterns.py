@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import Any, Final
 
 __all__ = ["sample"]
@@ -23,11 +24,15 @@ _CLASSES: Final = {
 def sample(pattern: str, more: int = 0) -> str | None:
     """Return a text that `pattern` probably matches, each repetition `more` times longer than it has to be.
 
+    Of a range it has the first character or, where there is more, the last.
+
     None for a pattern that Python does not read, or that asks for too much.
     """
     parser: Any = importlib.import_module("re._parser")  # Python's own reading of it; it has no public name
     try:
-        text = "".join(_piece(str(kind), given, more) for kind, given in parser.parse(pattern))
+        with warnings.catch_warnings(action="ignore"):  # of what a later Python may read in another way
+            pieces = parser.parse(pattern)
+        text = "".join(_piece(str(kind), given, more) for kind, given in pieces)
     except (_TooLong, RecursionError, parser.error, OverflowError):
         return None
     return text if len(text) <= _MAX_TEXT else None
@@ -45,7 +50,7 @@ def _piece(kind: str, given: Any, more: int) -> str:
     if kind == "ANY":
         return "a"
     if kind == "IN":
-        return _one_of(given)
+        return _one_of(given, is_last=more > 0)
     if kind == "BRANCH":
         return _all(given[1][0], more)
     if kind == "SUBPATTERN":
@@ -53,9 +58,10 @@ def _piece(kind: str, given: Any, more: int) -> str:
     if kind in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
         least, most, inner = given
         times = min(least + more, int(most))
-        if times > _MAX_TEXT:
+        text = _all(inner, more)
+        if len(text) * times > _MAX_TEXT:
             raise _TooLong
-        return _all(inner, more) * times
+        return text * times
     return ""  # an anchor, or what no linear-time pattern has
 
 
@@ -63,11 +69,11 @@ def _all(pieces: Any, more: int) -> str:
     return "".join(_piece(str(kind), given, more) for kind, given in pieces)
 
 
-def _one_of(choices: Any) -> str:
+def _one_of(choices: Any, *, is_last: bool = False) -> str:
     if str(choices[0][0]) == "NEGATE":
         refused = _one_of(choices[1:])
         return next(character for character in "a0- ~" if character != refused)
     kind, given = choices[0]
     if str(kind) == "RANGE":
-        return chr(given[0])
+        return chr(given[1] if is_last else given[0])
     return _CLASSES.get(str(given), "a") if str(kind) == "CATEGORY" else chr(given)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from typing import Any, Final, TypeAlias, cast
-from urllib.parse import quote
+from urllib.parse import quote, urldefrag
 
 from portbook.canonical import fingerprint
 from portbook.model import JSONObject
@@ -22,6 +22,8 @@ __all__ = ["Place", "Schema"]
 # The subschemas that speak of a place, all of which hold there; none for a place that may be anything.
 Place: TypeAlias = "tuple[Path, ...]"
 
+_NAMELESS: Final = "urn:portbook:nameless"
+
 
 class Schema:
     """One side of a comparison: a schema that refers to nothing outside of itself, and was compiled."""
@@ -29,9 +31,10 @@ class Schema:
     root: Final[Place] = ((),)
 
     def __init__(self, bundle: JSONObject, whole: Validator) -> None:
-        self.bundle = bundle
+        # Without an address of its own, nothing outside of it could refer to its parts.
+        self.bundle = bundle if isinstance(bundle.get("$id"), str) else {**bundle, "$id": _NAMELESS}
         self.whole = whole
-        self._document = Document(bundle)
+        self._document = Document(self.bundle)
         self._document.resolve()
         self._validators: dict[Place, Validator | None] = {}
 
@@ -42,6 +45,13 @@ class Schema:
     def targets(self, path: Path) -> list[Path]:
         """Return where the references of the subschema at `path` lead."""
         return self._document.nodes[path].targets
+
+    @property
+    def has_dynamic_references(self) -> bool:
+        """Return whether a subschema refers to what depends on how it was reached."""
+        return any(
+            keyword == "$dynamicRef" for node in self._document.nodes.values() for keyword, _ in node.refs
+        )
 
     def knows(self, path: Path) -> bool:
         """Return whether there is a subschema at `path`."""
@@ -100,13 +110,17 @@ class Schema:
 
     def allows(self, place: Place, value: Any) -> bool:
         """Return whether `value` may stand at `place`; yes where that cannot be told."""
+        return self.verdict(place, value) is not False
+
+    def verdict(self, place: Place, value: Any) -> bool | None:
+        """Return whether `value` may stand at `place`, or None where that cannot be told."""
         if place not in self._validators:
             self._validators[place] = self._compile(place)
         validator = self._validators[place]
-        return validator is None or validator.allows(value)
+        return None if validator is None else validator.allows(value)
 
     def _compile(self, place: Place) -> Validator | None:
-        base = self.bundle.get("$id", "")
+        base = urldefrag(str(self.bundle["$id"])).url
         references = [{"$ref": f"{base}#{quote(whole_pointer(path))}"} for path in place]
         probe: Any = {"$id": "urn:portbook:probe", "allOf": references, "$defs": {"whole": self.bundle}}
         try:

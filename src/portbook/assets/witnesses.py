@@ -7,12 +7,14 @@ is none. Always looks in the same order. Pure: no I/O.
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Iterator
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from portbook.assets.patterns import sample
 from portbook.assets.places import Place, Schema
-from portbook.canonical import canonical_bytes
+from portbook.canonical import NotJSON, canonical_bytes
 from portbook.model import JSON, JSONObject
 
 __all__ = ["NOTHING", "find_witness"]
@@ -20,13 +22,25 @@ __all__ = ["NOTHING", "find_witness"]
 # Stands for a value where none was found; None is one.
 NOTHING: Final = object()
 
+
+class _Good(NamedTuple):
+    """A value that is good for a place, and the bytes that it takes."""
+
+    value: Any
+    size: int
+
+
 # So many values are tried at most, so deep, and so many at one place.
 _MAX_TRIES: Final = 50_000
 _MAX_DEPTH: Final = 8
 _MAX_HERE: Final = 400
 
-# Of a limit beyond this, what lies at it is too large to be built.
-_MAX_LENGTH: Final = 10_000
+# The bytes of one value, and of all that are tried; looked at before anything is built.
+_MAX_BYTES: Final = 256 * 1024
+_MAX_WORK: Final = 64 * 1024 * 1024
+
+# Longer whole numbers than anybody's limits are not calculated with.
+_MAX_BITS: Final = 4_096
 
 _PLAIN: Final[tuple[JSON, ...]] = (None, True, False, 0, 1, -1, 2, 0.5, "", "a", "A b-1", [], {})
 
@@ -52,6 +66,8 @@ _FORMATS: Final = {
     "regex": "a",
 }
 
+_ANYTHING: Final = _Good(None, 4)
+
 # A name that no schema has for a property, until one does.
 _UNHEARD_OF: Final = "portbook-unheard-of"
 
@@ -59,7 +75,7 @@ _UNHEARD_OF: Final = "portbook-unheard-of"
 def find_witness(old: Schema, new: Schema) -> Any:
     """Return a value that `old` allows and `new` refuses, or `NOTHING`."""
     search = _Search(old, new)
-    for value in search.suggested(old.root, new.root, 0):
+    for value, _ in search.suggested(old.root, new.root, 0):
         if search.is_spent:
             break
         if old.whole.allows(value) and not new.whole.allows(value):
@@ -72,23 +88,28 @@ class _Search:
         self._old = old
         self._new = new
         self._tries = 0
-        self._good: dict[Place, Any] = {}
-        self._found: dict[tuple[Place, Place], Any] = {}
+        self._work = 0
+        self._good: dict[Place, _Good | None] = {}
+        self._found: dict[tuple[Place, Place], _Good | None] = {}
 
     @property
     def is_spent(self) -> bool:
         """Return whether enough was tried."""
-        return self._tries >= _MAX_TRIES
+        return self._tries >= _MAX_TRIES or self._work >= _MAX_WORK
 
-    def suggested(self, old: Place, new: Place, depth: int) -> Iterator[Any]:
+    def suggested(self, old: Place, new: Place, depth: int) -> Iterator[_Good]:
         """Yield values for one place, the simple ones first, none of them twice."""
         seen: set[bytes] = set()
         for value in self._all(old, new, depth):
             self._tries += 1
-            key = canonical_bytes(value)
-            if key not in seen:
+            try:
+                key = canonical_bytes(value)
+            except NotJSON:
+                continue
+            self._work += len(key)
+            if key not in seen and len(key) <= _MAX_BYTES:
                 seen.add(key)
-                yield value
+                yield _Good(value, len(key))
             if len(seen) >= _MAX_HERE or self.is_spent:
                 return
 
@@ -106,79 +127,92 @@ class _Search:
         said = [part["type"] for part in _parts(self._old, old, into_unions=False) if "type" in part]
         return all(kind == types or (isinstance(types, list) and kind in types) for types in said)
 
-    def _witness(self, old: Place, new: Place, depth: int) -> Any:
+    def _witness(self, old: Place, new: Place, depth: int) -> _Good | None:
         """Return a value for one place that is allowed there by the old schema and not by the new."""
         if not new:
-            return NOTHING  # anything is allowed there
+            return None  # anything is allowed there
         if (old, new) not in self._found:
-            self._found[old, new] = (
-                NOTHING  # where these places lead to themselves, it is looked for elsewhere
+            self._found[old, new] = None  # where these places lead to themselves, it is looked for elsewhere
+            goods = self.suggested(old, new, depth)
+            found = (
+                good
+                for good in goods
+                if self._old.allows(old, good.value) and not self._new.allows(new, good.value)
             )
-            values = self.suggested(old, new, depth)
-            found = (v for v in values if self._old.allows(old, v) and not self._new.allows(new, v))
-            self._found[old, new] = next(found, NOTHING)
+            self._found[old, new] = next(found, None)
         return self._found[old, new]
 
-    def _fitting(self, old: Place, depth: int) -> Any:
+    def _fitting(self, old: Place, depth: int) -> _Good | None:
         """Return a value that the old schema allows at one place."""
         if not old:
-            return None
+            return _ANYTHING
         if old not in self._good:
-            self._good[old] = NOTHING  # where this place leads to itself, it has to do without
-            values = self.suggested(old, (), depth)
-            self._good[old] = next((value for value in values if self._old.allows(old, value)), NOTHING)
+            self._good[old] = None  # where this place leads to itself, it has to do without
+            goods = self.suggested(old, (), depth)
+            self._good[old] = next((good for good in goods if self._old.allows(old, good.value)), None)
         return self._good[old]
 
     def _arrays(self, old: Place, new: Place, parts: list[JSONObject], depth: int) -> Iterator[Any]:
         lengths = {0, 1, 2, *_around(parts, "minItems", "maxItems")}
         lengths |= {len(cast("list[Any]", part.get("prefixItems", []))) for part in parts}
-        for length in sorted(length for length in lengths if 0 <= length <= _MAX_LENGTH):
-            items = [self._fitting(self._old.item_at(old, at), depth) for at in range(min(length, 32))]
-            items += items[-1:] * (length - len(items))
-            if NOTHING in items:
+        for length in sorted(length for length in lengths if 0 <= length <= _MAX_BYTES):
+            goods = [self._fitting(self._old.item_at(old, at), depth) for at in range(min(length, 32))]
+            items = [good.value for good in goods if good is not None]
+            sizes = [good.size + 1 for good in goods if good is not None]
+            if len(items) < len(goods) or sum(sizes) + sum(sizes[-1:]) * (length - len(items)) > _MAX_BYTES:
                 continue
+            items += items[-1:] * (length - len(items))
             yield items
             yield [*items, *items]
             distinct = [item + at if type(item) is int else item for at, item in enumerate(items)]
             yield distinct
             for at in range(min(length, 4)):
                 found = self._witness(self._old.item_at(old, at), self._new.item_at(new, at), depth)
-                if found is not NOTHING:
-                    yield [*items[:at], found, *items[at + 1 :]]
+                if found is not None:
+                    yield [*items[:at], found.value, *items[at + 1 :]]
 
     def _objects(self, old: Place, new: Place, parts: list[JSONObject], depth: int) -> Iterator[Any]:
         needed = _names(_parts(self._old, old, into_unions=False), "required")
-        base: dict[str, Any] = {
-            name: self._fitting(self._old.property_at(old, name), depth) for name in needed
-        }
-        if any(value is NOTHING for value in base.values()):
-            return
+        base: dict[str, Any] = {}
+        size = 0
+        for name in needed:
+            good = self._fitting(self._old.property_at(old, name), depth)
+            size += 0 if good is None else len(name) + good.size
+            if good is None or size > _MAX_BYTES:
+                return
+            base[name] = good.value
         yield dict(base)
-        names = sorted({*_names(parts, "properties"), *_names(parts, "required"), _UNHEARD_OF})
         whole = dict(base)
-        for name in names:
+        for name in [*_all_names(parts), _UNHEARD_OF]:
             below, beside = self._old.property_at(old, name), self._new.property_at(new, name)
-            fitting = base.get(name, NOTHING)
-            if fitting is NOTHING:
-                fitting = self._fitting(below, depth)
-            if fitting is not NOTHING:
-                whole[name] = fitting
-                yield {**base, name: fitting}
+            fitting = self._fitting(below, depth)
+            if name not in base and fitting is not None:
+                size += len(name) + fitting.size
+                if size <= _MAX_BYTES:
+                    whole[name] = fitting.value
+                yield {**base, name: fitting.value}
             found = self._witness(below, beside, depth)
-            if found is not NOTHING:
-                yield {**base, name: found}
+            if found is not None:
+                yield {**base, name: found.value}
         yield whole
         yield {name: value for name, value in whole.items() if name != _UNHEARD_OF}
-        for count in sorted(_around(parts, "minProperties", "maxProperties")):
-            more = {f"{_UNHEARD_OF}-{at}": whole.get(_UNHEARD_OF) for at in range(count - len(base))}
-            if _UNHEARD_OF in whole and 0 <= count <= _MAX_LENGTH:
-                yield {**base, **more}
+        yield from self._crowds(old, parts, base, depth)
         for pattern in _names(parts, "patternProperties"):
             name = sample(pattern)
             if name is not None:
                 below, beside = self._old.property_at(old, name), self._new.property_at(new, name)
-                values = (self._witness(below, beside, depth), self._fitting(below, depth))
-                yield from ({**base, name: value} for value in values if value is not NOTHING)
+                goods = (self._witness(below, beside, depth), self._fitting(below, depth))
+                yield from ({**base, name: good.value} for good in goods if good is not None)
+
+    def _crowds(
+        self, old: Place, parts: list[JSONObject], base: dict[str, Any], depth: int
+    ) -> Iterator[dict[str, Any]]:
+        """Yield objects of as many properties as there are limits for."""
+        rest = self._fitting(self._old.property_at(old, _UNHEARD_OF), depth)
+        for count in sorted(_around(parts, "minProperties", "maxProperties")):
+            more = count - len(base)
+            if rest is not None and more > 0 and more * (len(_UNHEARD_OF) + rest.size) <= _MAX_BYTES:
+                yield {**base, **{f"{_UNHEARD_OF}-{at}": rest.value for at in range(more)}}
 
 
 def _parts(schema: Schema, place: Place, *, into_unions: bool = True) -> list[JSONObject]:
@@ -201,6 +235,12 @@ def _choices(schema: Schema, place: Place) -> Iterator[Place]:
 def _names(parts: list[JSONObject], keyword: str) -> list[str]:
     found = {name for part in parts for name in cast("list[str] | JSONObject", part.get(keyword, []))}
     return sorted(found)
+
+
+def _all_names(parts: list[JSONObject]) -> list[str]:
+    """Return the names of properties that are spoken of."""
+    keywords = ("properties", "required", "dependentRequired", "dependentSchemas")
+    return sorted({name for keyword in keywords for name in _names(parts, keyword)})
 
 
 def _around(parts: list[JSONObject], *keywords: str) -> set[int]:
@@ -229,15 +269,26 @@ def _numbers(parts: list[JSONObject]) -> Iterator[JSON]:
     for part in parts:
         for keyword in limits:
             limit = part.get(keyword)
-            if isinstance(limit, int | float):
-                yield from (limit, limit + 1, limit - 1, limit + 0.5, limit - 0.5, limit * 2, limit * 3)
-                if isinstance(limit, float) and limit.is_integer():
-                    yield int(limit)
+            if isinstance(limit, int | float) and not isinstance(limit, bool):
+                yield from _near(limit)
+
+
+def _near(limit: float) -> Iterator[JSON]:
+    """Yield a limit and what lies beside it, as far as JSON has such numbers."""
+    yield limit
+    if isinstance(limit, int) and limit.bit_length() > _MAX_BITS:
+        return
+    if isinstance(limit, float) and limit.is_integer():
+        yield int(limit)
+    numbers: list[float] = [limit + 1, limit - 1, limit * 2, limit * 3]
+    with contextlib.suppress(OverflowError):  # a whole number that no float is near to
+        numbers += [limit + 0.5, limit - 0.5]
+    yield from (number for number in numbers if isinstance(number, int) or math.isfinite(number))
 
 
 def _texts(parts: list[JSONObject]) -> Iterator[JSON]:
     for length in sorted(_around(parts, "minLength", "maxLength")):
-        if 0 <= length <= _MAX_LENGTH:
+        if 0 <= length <= _MAX_BYTES:
             yield "a" * length
     for part in parts:
         said = part.get("format")
