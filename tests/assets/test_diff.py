@@ -147,3 +147,53 @@ def test_a_deep_document_is_compared_to_its_end() -> None:
         return leaf
 
     assert diff(nested(1), nested(2)) == [{"op": "replace", "path": "/a" * 200, "value": 2}]
+
+
+def nested_in_long_names(leaf: Any) -> Any:
+    for _ in range(100):
+        leaf = {"k" * 2400: leaf}
+    return leaf
+
+
+@pytest.mark.parametrize(
+    ("base", "new"),
+    [
+        ({str(at): 0 for at in range(4_000)}, {str(at): 1 for at in range(4_000)}),
+        ({str(at): 0 for at in range(4_000)}, {}),
+        ({}, {str(at): {} for at in range(4_000)}),
+        ({str(at): {"a": 0} for at in range(4_000)}, {str(at): {"a": 1} for at in range(4_000)}),
+        ({str(at): {"a": {}} for at in range(4_000)}, {str(at): {"a": {}} for at in range(4_000)} | {"b": 1}),
+    ],
+    ids=["replaced", "removed", "added", "one level below", "hardly anything"],
+)
+def test_a_patch_is_never_longer_than_a_few_times_what_was_compared(base: Any, new: Any) -> None:
+    base, new = nested_in_long_names(base), nested_in_long_names(new)
+    patch = diff(base, new)
+    assert len(canonical_bytes(patch)) < 6 * len(canonical_bytes([base, new]))
+    assert canonical_bytes(apply(base, patch)) == canonical_bytes(new)
+    assert patch == diff(copy.deepcopy(base), copy.deepcopy(new))
+
+
+def test_only_the_object_with_too_many_operations_is_replaced_whole() -> None:
+    def document(value: int) -> Any:
+        crowd = {str(at): value for at in range(4_000)}
+        return {"near": {"a": value, "b": 0}, "far": {"k" * 500: {"crowd": crowd}}}
+
+    patch = diff(document(0), document(1))
+    assert [(operation["op"], operation["path"][-6:]) for operation in patch] == [
+        ("replace", "/crowd"),
+        ("replace", "near/a"),
+    ]
+
+
+def test_an_ordinary_document_is_compared_member_by_member_however_large() -> None:
+    def document(value: float) -> Any:
+        return {
+            f"layer-{layer}": {
+                f"rule-{rule}": {"mapping": {"frequency": value, "amplitude": value + 1}, "note": "x"}
+                for rule in range(50)
+            }
+            for layer in range(100)
+        }
+
+    assert len(diff(document(0.5), document(1.5))) == 100 * 50 * 2

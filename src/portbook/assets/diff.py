@@ -4,6 +4,9 @@ Objects are compared member by member, arrays are replaced whole. The patch is o
 operation is about an array's item, any order would do: it is always valid. Values are told apart as JSON
 writes them: `1`, `1.0` and `true` are three.
 
+Every path repeats the names above it. Where the operations below an object would take several times as much
+as the object itself, it is replaced whole: a patch is never longer than a few times what was compared.
+
 Linear in the size of the documents: each member is looked at once, and what is equal is passed over with a
 comparison of whole subtrees at every depth that is a power of two. Pure: no I/O.
 """
@@ -14,13 +17,17 @@ import math
 from operator import itemgetter
 from typing import Final, cast
 
-from portbook.canonical import is_same_json
+from portbook.canonical import is_same_json, json_bytes
 from portbook.model import JSON, JSONObject
 
 __all__ = ["diff", "diff_assets"]
 
 # Of these types, equal values are written alike.
 _PLAIN: Final = frozenset({str, int, bool, type(None)})
+
+# The bytes of an operation without its path and value, and what operations may take for each byte compared.
+_OPERATION: Final = 32
+_TIMES: Final = 4
 
 
 def diff_assets(base: JSON, new: JSON) -> JSONObject:
@@ -32,20 +39,28 @@ def diff(base: JSON, new: JSON) -> list[JSONObject]:
     """Return the operations that make `new` of `base`, ordered by path."""
     patch: list[JSONObject] = []
     if isinstance(base, dict) and isinstance(new, dict):
-        _compare(base, new, "", 1, patch)
+        _compare(base, new, [], 0, patch)
         patch.sort(key=itemgetter("path"))
     elif not _is_same(base, new):
         patch.append({"op": "replace", "path": "", "value": new})
     return patch
 
 
-def _compare(base: JSONObject, new: JSONObject, path: str, depth: int, patch: list[JSONObject]) -> None:
-    patch.extend({"op": "remove", "path": _below(path, name)} for name in base if name not in new)
+def _compare(
+    base: JSONObject, new: JSONObject, above: list[str], length: int, patch: list[JSONObject]
+) -> int:
+    """Add what is different below the path `above`, of `length` bytes; return what it takes beside values."""
+    room = _Room(base, new)
+    start = len(patch)
+    cost = 0
+    removed = [name for name in base if name not in new]
+    changed: list[tuple[str, str]] = []
     # So seldom that its cost does not add up to more than a few looks at everything.
+    depth = len(above) + 1
     looks_ahead = depth & (depth - 1) == 0
     for name, value in new.items():
         if name not in base:
-            patch.append({"op": "add", "path": _below(path, name), "value": value})
+            changed.append(("add", name))
             continue
         old = base[name]
         kind = type(value)
@@ -53,11 +68,44 @@ def _compare(base: JSONObject, new: JSONObject, path: str, depth: int, patch: li
             if kind is dict:
                 if not (looks_ahead and value == old and is_same_json(old, value)):
                     below = cast("tuple[JSONObject, JSONObject]", (old, value))
-                    _compare(*below, _below(path, name), depth + 1, patch)
+                    above.append(_step(name))
+                    cost += _compare(*below, above, length + len(json_bytes(above[-1])), patch)
+                    above.pop()
+                    if cost > room.least and cost > room.whole:
+                        break
                 continue
             if value == old and (kind in _PLAIN or _is_same(old, value)):
                 continue
-        patch.append({"op": "replace", "path": _below(path, name), "value": value})
+        changed.append(("replace", name))
+    cost += (len(removed) + len(changed)) * (length + _OPERATION)
+    if cost > room.least and cost > room.whole:
+        del patch[start:]
+        patch.append({"op": "replace", "path": "".join(above), "value": new})
+        return length + _OPERATION
+    if removed or changed:
+        path = "".join(above)
+        patch.extend({"op": "remove", "path": path + _step(name)} for name in removed)
+        patch.extend({"op": op, "path": path + _step(name), "value": new[name]} for op, name in changed)
+    return cost
+
+
+class _Room:
+    """How much the operations below an object may take, the values in them apart."""
+
+    __slots__ = ("_documents", "_whole")
+
+    least: Final = 64 * 1024
+
+    def __init__(self, *documents: JSONObject) -> None:
+        self._documents = documents
+        self._whole: int | None = None
+
+    @property
+    def whole(self) -> int:
+        """Return a few times what the object takes, before and after; measured where it is asked for."""
+        if self._whole is None:
+            self._whole = _TIMES * sum(len(json_bytes(document)) for document in self._documents)
+        return self._whole
 
 
 def _is_same(base: JSON, new: JSON) -> bool:
@@ -70,5 +118,5 @@ def _is_same(base: JSON, new: JSON) -> bool:
     return not isinstance(new, float) or math.copysign(1, new) == math.copysign(1, cast("float", base))
 
 
-def _below(path: str, name: str) -> str:
-    return f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
+def _step(name: str) -> str:
+    return "/" + name.replace("~", "~0").replace("/", "~1")
