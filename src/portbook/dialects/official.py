@@ -49,12 +49,10 @@ from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import is_slug
+from portbook.tools.uri_templates import MAX_URI
 from portbook.wire.jsonrpc import Id, generic_error, refusal_frame, refuse_structure, result_frame
 
 __all__ = ["Exchange", "Line", "Mode", "Official"]
-
-# An address is sent back where there is nothing at it, but not a megabyte of it.
-_MAX_URI: Final = 2048
 
 _NOTHING_CARRIED: Final = Carried()
 _UNUSABLE: Final = Id(b"null", is_present=True, problem="unusable")
@@ -259,7 +257,7 @@ class Official:
         if kind == "completion":
             reference, argument = _object(params.get("ref")), _object(params.get("argument"))
             named = reference.get("name", reference.get("uri"))
-            return (named if isinstance(named, str) and len(named) <= 2048 else None), {
+            return (named if isinstance(named, str) and len(named) <= MAX_URI else None), {
                 name: argument[name] for name in ("name", "value") if name in argument
             }
         return None, arguments
@@ -374,7 +372,7 @@ def _with_uri(exchange: Exchange, ending: Ending) -> Ending:
     if ending.reason is Reason.UNKNOWN_RESOURCE and isinstance(exchange.call.content, dict):
         uri = _object(exchange.call.content.get("params")).get("uri")
         if isinstance(uri, str):
-            return Refused(ending.reason, ending.findings, details={"uri": uri[:_MAX_URI]})
+            return Refused(ending.reason, ending.findings, details={"uri": uri[:MAX_URI]})
     return ending
 
 

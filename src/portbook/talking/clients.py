@@ -10,7 +10,7 @@ from portbook.dialects.official_outgoing import Outgoing
 from portbook.dialects.official_rounds import Carried
 from portbook.errors import Failed, Reason
 from portbook.model import JSON, InputNeeded, JSONObject
-from portbook.protocol.extensions import TASKS
+from portbook.protocol.extensions import META_CAPABILITIES, TASKS, declares
 from portbook.protocol.methods import method_of
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import LEVELS, Session
@@ -22,7 +22,6 @@ from portbook.tools.questions import missing_for
 __all__ = ["LiveClient", "RoundClient"]
 
 _META_LEVEL: Final = "io.modelcontextprotocol/logLevel"
-_META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 
 IsUsable = Callable[[str, JSONObject], bool]
 
@@ -126,7 +125,7 @@ class RoundClient:
         outlet: Outlet,
         outgoing: Outgoing,
     ) -> None:
-        declared, level = meta.get(_META_CAPABILITIES), meta.get(_META_LEVEL)
+        declared, level = meta.get(META_CAPABILITIES), meta.get(_META_LEVEL)
         self.capabilities: JSONObject = declared if isinstance(declared, dict) else {}
         self._level = level if isinstance(level, str) and level in LEVELS else None
         self._carried = carried
@@ -145,8 +144,7 @@ class RoundClient:
     @property
     def knows_tasks(self) -> bool:
         """Return whether the client declared the tasks extension."""
-        extensions = self.capabilities.get("extensions")
-        return isinstance(extensions, dict) and TASKS in extensions
+        return declares({META_CAPABILITIES: self.capabilities}, TASKS)
 
     def lacks(self, request: JSONObject) -> JSONObject | None:
         """Return what the client would have to declare to be asked; None if it can be asked."""
