@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -106,8 +106,8 @@ def test_a_stream_that_cannot_begin_leaves_nobody_behind() -> None:
 
         revision = identifier = call = property(lambda self: self)
         token = b"1"
-        content: Any = {"params": {"notifications": {"toolsListChanged": True}}}
-        told: list[Notice] = []  # noqa: RUF012 - nobody shares it
+        content: ClassVar[Any] = {"params": {"notifications": {"toolsListChanged": True}}}
+        told: ClassVar[list[Notice]] = []
 
         def notification(self, *_: object) -> bytes:
             raise ValueError("not today")
