@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from portbook.assets.library import Library, load_library
 from portbook.assets.validate import validate_asset, validate_many
+from portbook.canonical import json_bytes
 
 OK = {"ok": True, "errors": []}
 
@@ -213,3 +214,47 @@ def test_verdicts_are_those_of_the_reference_implementation(
     assert library.warnings == ()
     for value in values:
         assert validate_asset(library, value, "root")["ok"] is oracle.is_valid(value), (schema, value)
+
+
+def in_long_names(value: Any, depth: int = 100, length: int = 8_000) -> Any:
+    for _ in range(depth):
+        value = {"k" * length: value}
+    return value
+
+
+@pytest.fixture
+def texts(write: Write, tmp_path: Path) -> Library:
+    """A library whose schema allows texts, and objects of them, as deep as they like."""
+    write("s/text.schema.json", {"additionalProperties": {"$ref": "#"}, "type": ["object", "string"]})
+    return load_library(tmp_path / "s", None)
+
+
+@pytest.mark.parametrize(
+    ("asset", "count"),
+    [
+        pytest.param(in_long_names({str(at): 0 for at in range(10_000)}), 1, id="too much to look at"),
+        pytest.param({"k" * 9_000: {str(at): 0 for at in range(1_000)}}, 29, id="too much to tell"),
+        pytest.param({"k" * 400_000: 0, "l": 0}, 1, id="one that takes it all"),
+        pytest.param({str(at): 0 for at in range(5_000)}, 1_000, id="too many"),
+        pytest.param({str(at): 0 for at in range(900)}, 900, id="all"),
+    ],
+)
+def test_errors_take_no_more_than_a_limit_and_the_first_are_told(
+    asset: Any, count: int, texts: Library
+) -> None:
+    result: Any = validate_asset(texts, asset, "text")
+    told = [(error["path"], error["msg"]) for error in result["errors"]]
+    assert len(told) == count
+    assert told == sorted(told)
+    assert len(json_bytes(result)) < len(json_bytes(asset)) + 300_000
+    assert told[0][1] == "expected string or object"
+    if count > 1:
+        names = sorted(asset if len(asset) > 1 else asset["k" * 9_000])
+        assert [path.rpartition("/")[2] for path, _ in told] == names[:count]
+
+
+def test_the_errors_of_many_assets_share_one_limit(texts: Library) -> None:
+    assets: list[Any] = [{"k" * 9_000: {str(at): 0 for at in range(50)}}] * 100
+    result: Any = validate_many(texts, assets, "text", 100)
+    assert [len(one["errors"]) for one in result["results"]] == [29] + [1] * 99
+    assert len(json_bytes(result)) < len(json_bytes(assets)) + 300_000

@@ -10,12 +10,14 @@ from typing import Final, cast
 
 from portbook.assets.library import Library, Schema
 from portbook.assets.naming import ALIASES, SCHEMA_REFERENCE
+from portbook.canonical import json_bytes
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
 
 __all__ = [
     "UNKNOWN_SCHEMA",
     "check",
+    "explain",
     "failed",
     "is_allowed",
     "validate_asset",
@@ -26,8 +28,13 @@ __all__ = [
 # An asset is its sender's own work, and worth more than a wrong argument: a second at worst.
 _EFFORT: Final = 8
 
-# A list of more errors helps nobody, and would let one asset cause a very large answer.
+# A list of more errors helps nobody, and would let one asset cause a very large answer: every path repeats
+# the names above it. One error is told whatever it takes; its path is no longer than the asset.
 _MAX_ERRORS: Final = 1_000
+_MAX_BYTES: Final = 256 * 1024
+
+# What the paths of all values of an asset may take together, for all of its errors to be looked at.
+_MAX_PATHS: Final = 16 * 1024 * 1024
 
 UNKNOWN_SCHEMA: Final = Finding("/schema", "unknown schema", "schema", "")
 
@@ -43,9 +50,13 @@ def validate_many(library: Library, assets: list[JSON], name: str, limit: int) -
     if len(assets) > limit:
         return {"ok": False, "reason": "unsupported", "detail": "batch_too_large", "limit": limit}
     results: list[JSON] = []
+    room = _MAX_BYTES
     for asset in assets:
         findings = check(library, asset, name)
-        results.append(failed(findings) if findings else {"ok": True})
+        errors = _told(findings, room)
+        room -= sum(map(_size, errors))
+        # Unlike one alone, one of many that is valid has no member for errors: as clients know it.
+        results.append(_failed(errors) if findings else {"ok": True})
     return {"ok": all(cast("JSONObject", result)["ok"] for result in results), "results": results}
 
 
@@ -60,8 +71,25 @@ def check(library: Library, asset: JSON, name: str) -> tuple[Finding, ...]:
 
 
 def explain(schema: Schema, asset: JSON, effort: int = _EFFORT) -> tuple[Finding, ...]:
-    """Return why `schema` does not allow an asset."""
+    """Return why `schema` does not allow an asset; the first reason alone where paths would take too much."""
+    if _takes_more(asset, _MAX_PATHS):
+        return schema.validator.first_finding_of_own(asset)
     return schema.validator.findings_of_own(asset, effort)
+
+
+def _takes_more(asset: JSON, limit: int) -> bool:
+    """Return whether the paths of all values in `asset` take more than `limit` characters together."""
+    waiting: list[tuple[JSON, int]] = [(asset, 0)]
+    while waiting:
+        value, length = waiting.pop()
+        limit -= length
+        if limit < 0:
+            return True
+        if isinstance(value, dict):
+            waiting.extend((below, length + len(name) + 1) for name, below in value.items())
+        elif isinstance(value, list):
+            waiting.extend((below, length + 8) for below in value)
+    return False
 
 
 def is_allowed(library: Library, asset: JSON, name: str) -> bool:
@@ -79,6 +107,24 @@ def without_reference(asset: JSON) -> JSON:
 
 def failed(findings: tuple[Finding, ...]) -> JSONObject:
     """Return the contract's result for an asset with these violations."""
-    told = sorted({(finding.pointer, finding.message) for finding in findings})[:_MAX_ERRORS]
+    return _failed(_told(findings, _MAX_BYTES))
+
+
+def _told(findings: tuple[Finding, ...], room: int) -> list[tuple[str, str]]:
+    """Return the first of these errors by path and message: one, and what there is room for."""
+    told: list[tuple[str, str]] = []
+    for error in sorted({(finding.pointer, finding.message) for finding in findings})[:_MAX_ERRORS]:
+        room -= _size(error)
+        if told and room < 0:
+            break
+        told.append(error)
+    return told
+
+
+def _size(error: tuple[str, str]) -> int:
+    return sum(len(json_bytes(part)) for part in error)
+
+
+def _failed(told: list[tuple[str, str]]) -> JSONObject:
     errors: list[JSON] = [{"path": path, "msg": message} for path, message in told]
     return {"ok": False, "reason": "validation_failed", "errors": errors}

@@ -8,6 +8,7 @@ back-references does not compile. Findings are ordered by pointer, then message.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
@@ -95,6 +96,12 @@ class Validator:
             payload,
             lambda encoded: -(-_parts(encoded) // effort),
             lambda errors: _findings_of_own(errors, payload),
+        )
+
+    def first_finding_of_own(self, payload: Any) -> tuple[Finding, ...]:
+        """Return one violation alone, for a document whose pointers would take too much to have them all."""
+        return self._explain(
+            payload, lambda encoded: sys.maxsize, lambda errors: _findings_of_own(errors, payload)
         )
 
     def _explain(
