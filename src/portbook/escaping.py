@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["MARK", "escaped"]
+__all__ = ["MARK", "escaped", "escaped_json"]
 
 # Stands where something was cut off.
 MARK: Final = "…"
@@ -21,6 +21,9 @@ _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _INVISIBLE: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
+
+# What a string in JSON may have as it is, and might not be seen.
+_BEYOND: Final = re.compile("[^\n -~]")
 
 
 def escaped(text: str, limit: int = 256) -> str:
@@ -38,6 +41,18 @@ def escaped(text: str, limit: int = 256) -> str:
             break
         kept.append(piece)
     return "".join(kept) + MARK
+
+
+def escaped_json(text: str) -> str:
+    """Return JSON on one line or several, with nothing in its strings that is not seen; it says the same."""
+    return _BEYOND.sub(_as_json, text)
+
+
+def _as_json(found: re.Match[str]) -> str:
+    if _shown(found[0]) == found[0]:
+        return found[0]
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def _shown(character: str) -> str:

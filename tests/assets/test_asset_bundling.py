@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from portbook.assets.bundling import Bundler
-from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
 
 HERE = "file:///library/"
@@ -17,7 +16,7 @@ HERE = "file:///library/"
 def allows(schemas: dict[str, Any], root: str, value: Any) -> bool:
     before = copy.deepcopy(schemas)
     bundler = Bundler({HERE + name: schema for name, schema in schemas.items()})
-    validator = validator_for(bundler.bundle(HERE + root))
+    validator = bundler.bundle(HERE + root).compile()
     assert schemas == before, "a schema was changed"
     return validator.allows(value)
 
@@ -147,7 +146,22 @@ def test_a_schema_that_another_spoils_is_refused_and_says_where() -> None:
     schemas = {"root.json": {"$ref": "b.json"}, "b.json": {"type": "nonsense"}}
     with pytest.raises(BadSchema) as raised:
         allows(schemas, "root.json", 1)
-    assert raised.value.findings[0].pointer.endswith("b.json/type")
+    finding = raised.value.findings[0]
+    assert finding.pointer == "/$ref"
+    assert finding.message.startswith("refers to b.json, which cannot be used: /type: ")
+
+
+def test_a_schema_that_another_spoils_from_afar_says_which_reference_leads_there() -> None:
+    schemas = {
+        "a/root.json": {"properties": {"x": {"$ref": "../b/middle.json"}}},
+        "b/middle.json": {"items": {"$ref": "last\u009b.json"}},
+        "b/last\u009b.json": {"$id": "https://schemas.example/last", "minimum": "x"},
+    }
+    with pytest.raises(BadSchema) as raised:
+        allows(schemas, "a/root.json", 1)
+    (finding,) = raised.value.findings
+    assert finding.pointer == "/properties/x/$ref"
+    assert finding.message.startswith("refers to ../b/last\\x9b.json, which cannot be used: /minimum: ")
 
 
 @pytest.mark.parametrize(

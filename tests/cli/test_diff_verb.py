@@ -53,7 +53,7 @@ def test_on_a_terminal_both_sides_stand_beside_each_other(tmp_path: Path) -> Non
     assert "\x1b[31m" in shown
     assert "\x1b[32m" in shown
     assert [line for line in lines if line.startswith("/")] == ["/gone", "/x", "/y"]
-    assert [part.strip() for part in lines[1].split("│")] == ['"a·b"', ""]
+    assert [part.strip() for part in lines[1].split("│")] == ['"a\\u202eb"', ""]
     assert [part.strip() for part in lines[3].split("│")] == ["1", "{"]
     assert any("52 lines" in line for line in lines)
     plain, _ = on_a_terminal(tmp_path, "diff", "--json", "a.json", "b.json")

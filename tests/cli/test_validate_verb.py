@@ -247,7 +247,7 @@ def test_watching_checks_again_when_a_file_changes(folder: Path) -> None:
         (folder / "schemas/tone.schema.json").write_text("{}")
         assert process.stderr.readline() == "portbook: 1 file checked, all valid\n"
         process.send_signal(2)
-        assert process.wait(30) == 0
+        assert process.wait(30) == 130
     finally:
         process.kill()
         process.communicate()

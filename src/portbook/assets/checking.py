@@ -1,29 +1,26 @@
 """One file checked, as a person wants to hear of it: what is wrong, and where in the file.
 
-A file whose name ends in `.schema.json` is a schema and is checked as one, with the schemas that lie beside
-it. Any other is an asset, and is checked by the schema that it names or that was asked for.
+A file whose name ends in `.schema.json` is a schema and is checked as one, with those that it refers to. Any
+other is an asset, and is checked by the schema that it names or that was asked for.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final, NamedTuple
 
-from portbook.assets.files import CannotRead, read_file
+from portbook.assets.files import CannotRead, read_named, read_walked
 from portbook.assets.library import Library, Schema
 from portbook.assets.positions import Span, locate, span_at
 from portbook.assets.schema_files import SchemaFiles
 from portbook.assets.validate import explain, without_reference
 from portbook.errors import Finding, Refused
 from portbook.model import JSON
-from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
 from portbook.wire.parsing import parse
 
-__all__ = ["MAX_BYTES", "Checker", "Problem", "Report"]
+__all__ = ["MAX_BYTES", "Checker", "File", "Problem", "Report"]
 
 # What one file may have: a person names it, so it may be larger than what a library holds.
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -53,19 +50,29 @@ class Report(NamedTuple):
     is_json: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+class File(NamedTuple):
+    """A file that is to be checked."""
+
+    path: str
+    folder: str | None = None
+    """The folder that it was found in, which no link may lead out of; None where a person named it."""
+    problem: str = ""
+    """Why there is nothing to read."""
+
+
 class Checker:
-    """Checks files by the schemas of a library, or all by one."""
+    """Checks files by the schemas of a library, or assets by one, whatever they name."""
 
-    library: Library
-    only: Schema | None = None
-    """The schema to check assets by, whatever they name."""
-    _beside: SchemaFiles = field(default_factory=SchemaFiles)
+    def __init__(self, library: Library, only: Schema | None = None) -> None:
+        self._library = library
+        self._only = only
+        self._files = SchemaFiles(library.folder)
 
-    def check(self, path: str) -> Report:
+    def check(self, file: File) -> Report:
         """Return the report of one file."""
+        path = file.path
         try:
-            data = read_file(path, MAX_BYTES)
+            data = _read(file)
         except CannotRead as reason:
             return Report(path, "", (Problem("", str(reason), None),), is_json=False)
         try:
@@ -73,7 +80,7 @@ class Checker:
         except Refused as refused:
             return Report(path, "", (_not_json(data, refused.findings[0].message),), is_json=False)
         if path.endswith(".schema.json"):
-            name, findings = "", self._check_schema(Path(path), document)
+            name, findings = "", self._check_schema(path, document)
         else:
             name, findings = self._check_asset(path, document)
         if not findings:
@@ -85,24 +92,32 @@ class Checker:
         return Report(path, name, tuple(problems))
 
     def _check_asset(self, path: str, asset: JSON) -> tuple[str, tuple[Finding, ...]]:
-        schema = self.only
+        schema = self._only
         if schema is None:
-            name = self.library.schema_for(asset, os.path.basename(path))  # noqa: PTH119 - per file, and ten times faster
-            schema = self.library.schema(name)
+            name = self._library.schema_for(asset, os.path.basename(path))  # noqa: PTH119 - per file, and ten times faster
+            schema = self._library.schema(name)
             if schema is None:
                 return name, (Finding("", f"meant for the schema {name[:60]!r}, which is not there", "", ""),)
         asset = without_reference(asset)
         is_allowed = schema.validator.allows(asset)
         return schema.name, () if is_allowed else explain(schema, asset, _EFFORT)
 
-    def _check_schema(self, path: Path, document: JSON) -> tuple[Finding, ...]:
+    def _check_schema(self, path: str, document: JSON) -> tuple[Finding, ...]:
         if not isinstance(document, dict):
             return (Finding("", "a schema must be an object here", "", ""),)
         try:
-            validator_for(self._beside.bundle(path, document))
+            self._files.bundle(path, document).compile()
         except BadSchema as error:
             return error.findings
         return ()
+
+
+def _read(file: File) -> bytes:
+    if file.problem:
+        raise CannotRead(file.problem)
+    if file.folder is None:
+        return read_named(file.path, MAX_BYTES)
+    return read_walked(file.path, file.folder, MAX_BYTES)
 
 
 _NOWHERE: Final = Span(0, 0, "", 0, 0)

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from portbook.assets.library import Library
 from portbook.assets.naming import ASSET
@@ -109,7 +109,9 @@ def backend_at(base: str, path: str, post: Post) -> Backend:
         "user-agent": f"portbook/{__version__}",
     }
     if userinfo:
-        headers["authorization"] = "Basic " + base64.b64encode(unquote(userinfo).encode()).decode()
+        # A byte of the environment's that is not UTF-8 reaches Python as a lone surrogate.
+        secret = unquote_to_bytes(userinfo.encode("utf-8", "surrogateescape"))
+        headers["authorization"] = "Basic " + base64.b64encode(secret).decode()
     return Backend(bare.geturl(), url, post, headers)
 
 

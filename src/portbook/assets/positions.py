@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 __all__ = ["Span", "locate", "span_at"]
@@ -36,7 +36,7 @@ class Span(NamedTuple):
 def locate(source: str, pointers: Collection[str]) -> dict[str, Span]:
     """Return the places of the values at `pointers`; the start of `source` for what it does not have."""
     starts = [0, *(match.end() for match in re.finditer("\n", source))]
-    found = _find(source, set(pointers))
+    found = _find(source, pointers)
     first = _TOKEN.search(source)
     whole = first.start() if first else 0
     spans: dict[str, Span] = {}
@@ -69,35 +69,51 @@ def _span(text: str, line: int, offset: int, width: int) -> Span:
     return Span(line, column, shown, offset - start, width)
 
 
-def _find(source: str, wanted: set[str]) -> dict[str, tuple[int, int]]:
+class _Wanted:
+    """A place that something is wanted at, or below."""
+
+    __slots__ = ("below", "pointer")
+
+    def __init__(self) -> None:
+        self.below: dict[str, _Wanted] = {}
+        self.pointer: str | None = None
+
+
+def _tree(pointers: Iterable[str]) -> _Wanted:
+    root = _Wanted()
+    for pointer in pointers:
+        place = root
+        for step in pointer.split("/")[1:]:
+            place = place.below.setdefault(step.replace("~1", "/").replace("~0", "~"), _Wanted())
+        place.pointer = pointer
+    return root
+
+
+def _find(source: str, wanted: Collection[str]) -> dict[str, tuple[int, int]]:
     """Return where the wanted values start and end; a container's end is that of its opening bracket."""
     found: dict[str, tuple[int, int]] = {}
-    # Of every open container: its pointer, and the next item's number or, in an object, the name just read.
-    open_pointers: list[str] = []
-    places: list[int | str | None] = []
+    root = _tree(wanted)
+    # Of every open container: what is wanted in it, and the next item's number or, in an object, the name
+    # just read. Pointers are not put together: each would repeat all names above it.
+    open_places: list[_Wanted | None] = []
+    names: list[int | str | None] = []
     for match in _TOKEN.finditer(source):
         piece = match[0]
         if piece in "]}":
-            open_pointers.pop()
-            places.pop()
+            open_places.pop()
+            names.pop()
         elif piece == ",":
-            place = places[-1]
-            places[-1] = place + 1 if isinstance(place, int) else None
+            name = names[-1]
+            names[-1] = name + 1 if isinstance(name, int) else None
         elif piece == ":":
             continue
-        elif places and places[-1] is None:
-            places[-1] = json.loads(piece)
+        elif names and names[-1] is None:
+            names[-1] = json.loads(piece) if open_places[-1] is not None else ""
         else:
-            pointer = _pointer(open_pointers, places)
-            if pointer in wanted:
-                found[pointer] = match.span()
+            place = root if not names else open_places[-1] and open_places[-1].below.get(str(names[-1]))
+            if place is not None and place.pointer is not None:
+                found[place.pointer] = match.span()
             if piece in "[{":
-                open_pointers.append(pointer)
-                places.append(0 if piece == "[" else None)
+                open_places.append(place)
+                names.append(0 if piece == "[" else None)
     return found
-
-
-def _pointer(open_pointers: list[str], places: list[int | str | None]) -> str:
-    if not places:
-        return ""
-    return f"{open_pointers[-1]}/{str(places[-1]).replace('~', '~0').replace('/', '~1')}"

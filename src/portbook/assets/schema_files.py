@@ -1,56 +1,135 @@
-"""Single schema files, each with the schemas that lie beside it: what it refers to is found there."""
+"""Schema files, and where what they refer to is found.
+
+A file of a library's folder refers to anything in that folder. Any other refers to files in or below its own
+folder: those that it names by their paths are read when they are needed, and for what it names by an `$id`
+the files beside it are looked through.
+"""
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from portbook.assets.bundling import Bundler
-from portbook.assets.files import CannotRead, json_files, read_file
-from portbook.errors import Refused
+from portbook.assets.bundling import Bundle, Bundler
+from portbook.assets.documents import objects_in, parsed_object, shown_path
+from portbook.assets.files import CannotRead, json_files, read_below, read_named
+from portbook.assets.naming import schema_name
+from portbook.escaping import escaped
 from portbook.model import JSONObject
-from portbook.schema.cache import validator_for
 from portbook.schema.engine import Validator
-from portbook.wire.parsing import parse
 
-__all__ = ["SchemaFiles"]
+__all__ = ["SchemaFiles", "SchemaFolder"]
+
+
+class SchemaFolder:
+    """The schemas of a library's folder, read when they are first asked for and never again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.warnings: list[str] = []
+        """Of what is left out; whole once the documents were asked for."""
+        self._folder = folder
+        self._top = folder.resolve()
+
+    @cached_property
+    def documents(self) -> dict[str, JSONObject]:
+        """The schemas by their paths below the folder: one for each name."""
+        documents = dict(objects_in(self._folder, self.warnings))
+        kept: dict[str, str] = {}
+        # A name stands for one schema: `tone.json` is left out where there is `tone.schema.json`.
+        for path in sorted(documents, key=lambda path: (not path.endswith(".schema.json"), path)):
+            other = kept.setdefault(schema_name(path), path)
+            if other != path:
+                self.warn(path, f"{escaped(other)} has the same name; rename one")
+        return {path: documents[path] for path in sorted(kept.values())}
+
+    @cached_property
+    def _bundler(self) -> Bundler:
+        return Bundler({self._uri(path): document for path, document in self.documents.items()})
+
+    def has(self, place: Path) -> bool:
+        """Return whether a file, by its resolved path, is below this folder."""
+        return place.is_relative_to(self._top)
+
+    def bundle(self, path: str) -> Bundle:
+        """Return the schema at a path below the folder, with all that it refers to."""
+        uri = self._uri(path)
+        if uri in self._bundler.taken:
+            self.warn(path, "another schema has the same $id; references to it lead there")
+        return self._bundler.bundle(uri)
+
+    def bundle_of(self, place: Path, document: JSONObject) -> Bundle:
+        """Return what was read from a file of this folder, with all that it refers to."""
+        return self._bundler.bundle(place.as_uri(), document)
+
+    def warn(self, path: str, problem: str) -> None:
+        """Say what is wrong with the file at a path below the folder."""
+        self.warnings.append(f"{escaped(self.shown(path), 1024)}: {problem}")
+
+    def shown(self, path: str) -> str:
+        """Return the path of a file as it is listed: the folder as it was named, and the file below it."""
+        return shown_path(self._folder, path)
+
+    def _uri(self, path: str) -> str:
+        return (self._top / path).as_uri()
 
 
 class SchemaFiles:
-    """Reads schema files; a folder's are read once."""
+    """Reads single schema files; a library's folder is one of many, and read only for its own files."""
 
-    def __init__(self) -> None:
-        self._folders: dict[Path, Bundler] = {}
+    def __init__(self, library: SchemaFolder | None = None) -> None:
+        self._library = library
+        self._beside: dict[Path, list[tuple[str, JSONObject]]] = {}
 
-    def read(self, path: Path) -> tuple[JSONObject, Validator]:
-        """Return the schema in a file, with all that it refers to inside of it, and compiled.
+    def read(self, path: str, limit: int) -> tuple[JSONObject, Bundle, Validator]:
+        """Return the schema in a file that somebody named: as it is, with what it refers to, and compiled.
 
         Raises `CannotRead` where it is no JSON object, `BadSchema` where it is no schema.
         """
-        try:
-            document = parse(read_file(path))
-        except Refused as refused:
-            raise CannotRead(f"not JSON: {refused.findings[0].message}") from None
-        if not isinstance(document, dict):
-            raise CannotRead("must be an object")
+        document = parsed_object(read_named(path, limit))
         bundle = self.bundle(path, document)
-        return bundle, validator_for(bundle)
+        return document, bundle, bundle.compile()
 
-    def bundle(self, path: Path, document: JSONObject) -> JSONObject:
+    def bundle(self, path: str, document: JSONObject) -> Bundle:
         """Return the schema `document` of the file at `path`, with all that it refers to inside of it."""
-        place = path.resolve()
-        bundler = self._folders.get(place.parent)
-        if bundler is None:
-            bundler = self._folders[place.parent] = Bundler(dict(_schemas_in(place.parent)))
-        return bundler.bundle(place.as_uri(), document)
+        place = Path(path).resolve()
+        if self._library is not None and self._library.has(place):
+            return self._library.bundle_of(place, document)
+        bundler = Bundler({})
+        looked_for: set[str] = set()
+        while True:
+            bundle = bundler.bundle(place.as_uri(), document)
+            wanted = bundle.missing - looked_for
+            if not wanted:
+                return bundle
+            looked_for |= wanted
+            for uri, found in self._find(wanted, place.parent):
+                bundler.add(uri, found)
 
+    def _find(self, wanted: frozenset[str], folder: Path) -> list[tuple[str, JSONObject]]:
+        """Return the files at these addresses or, where one is no file's, all in the folder."""
+        found: list[tuple[str, JSONObject]] = []
+        for address in sorted(wanted):
+            if address.startswith("file:"):
+                try:
+                    path = Path(unquote(urlsplit(address).path)).relative_to(folder)
+                    found.append((address, parsed_object(read_below(folder, str(path)))))
+                except (CannotRead, ValueError):
+                    continue  # not there, and whoever compiles it will say so
+        if not all(address.startswith("file:") for address in wanted):
+            found += self._all_in(folder)
+        return found
 
-def _schemas_in(folder: Path) -> list[tuple[str, JSONObject]]:
-    schemas: list[tuple[str, JSONObject]] = []
-    for found in json_files(folder):
-        try:
-            document = parse(found.data) if not found.problem else None
-        except Refused:
-            continue  # whoever refers to it will be told that it is not there
-        if isinstance(document, dict):
-            schemas.append(((folder / found.path).as_uri(), document))
-    return schemas
+    def _all_in(self, folder: Path) -> list[tuple[str, JSONObject]]:
+        if folder not in self._beside:
+            found: list[tuple[str, JSONObject]] = []
+            try:
+                for file in json_files(folder, is_deep=False):
+                    try:
+                        found.append(((folder / file.path).as_uri(), parsed_object(file.data)))
+                    except CannotRead:
+                        continue
+            except CannotRead:  # who cannot list a folder has nothing beside the file
+                found = []
+            self._beside[folder] = found
+        return self._beside[folder]

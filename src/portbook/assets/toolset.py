@@ -88,7 +88,7 @@ def _list_schemas(library: Library) -> JSONObject:
 
 
 def _get_schema(library: Library, name: str) -> JSONObject:
-    schema = library.schema(name)
+    schema = library.named(name)
     if schema is None:
         return _NOT_FOUND
     return {"ok": True, "schema": schema.document, "version": schema.version}

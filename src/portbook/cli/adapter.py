@@ -8,7 +8,6 @@ opens no store, and its results are the specification's to the letter: nothing i
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ipaddress
 import os
 import signal
@@ -20,27 +19,26 @@ from typing import Any, Final
 import click
 
 from portbook.assembly import Assembled, assemble, open_journal
+from portbook.assets.documents import parsed
 from portbook.assets.files import CannotRead, read_file
-from portbook.assets.naming import named_schema
 from portbook.assets.validate import failed, validate_asset, without_reference
 from portbook.canonical import json_bytes
 from portbook.cli.main import run
-from portbook.cli.options import START_ERRORS, say, settings_from, stop_with
+from portbook.cli.options import START_ERRORS, config_option, say, settings_from, stop_with
 from portbook.cli.readiness import ReadyFile
 from portbook.cli.serve import Door, serve_until_done, stop_on_signals
 from portbook.clock import SystemClock
 from portbook.collecting import asset_library
-from portbook.doors.listening import ListeningDoor, listen_tcp, listen_unix
+from portbook.doors.listening import ListeningDoor, UnixSocket, listen_tcp
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.streams import Reader, Writer, claim_standard_streams
-from portbook.errors import Finding, Refused
+from portbook.errors import Finding
 from portbook.journal import Journal
 from portbook.model import Arrival, JSONObject
 from portbook.settings import BadSettings, Settings
 from portbook.sinks import NoSink
 from portbook.stores.connections import MEMORY
 from portbook.version import __version__
-from portbook.wire.parsing import parse
 
 __all__ = ["command", "main"]
 
@@ -58,11 +56,7 @@ _PORT: Final = "7000"
     type=click.Path(path_type=Path, file_okay=False),
     help="Keep records here.  [default: keep none]",
 )
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Settings file.  [default: portbook.toml, where there is one]",
-)
+@config_option
 def command(*, asset: str | None, log_dir: Path | None, config: Path | None) -> None:
     """Serve the asset tools over STDIO, or check one asset.
 
@@ -106,12 +100,10 @@ def _validate(settings: Settings, path: Path) -> int:
     for warning in library.warnings:
         _warn(warning)
     try:
-        asset = parse(read_file(path))
+        asset = parsed(read_file(path))
     except CannotRead as reason:
         return _print(failed((Finding("", str(reason), "file", ""),)), 2)
-    except Refused as refused:
-        return _print(failed((Finding("", f"not JSON: {refused.findings[0].message}", "json", ""),)), 2)
-    schema = named_schema(asset, path.name, library.names)
+    schema = library.schema_for(asset, path.name)
     result = validate_asset(library, without_reference(asset), schema)
     return _print(result, 0 if result["ok"] else 1)
 
@@ -156,8 +148,8 @@ def _stdio(environ: Mapping[str, str]) -> _Opening:
 
 def _socket(environ: Mapping[str, str]) -> _Opening:
     path = Path(_value(environ, "MCP_SOCKET_PATH", _SOCKET_PATH))
-    listener = listen_unix(path)
-    return _Opening(f"mode=socket path={path}", _listening(listener, "socket"), lambda: _unlink(path))
+    made = UnixSocket(path)
+    return _Opening(f"mode=socket path={path}", _listening(made.listener, "socket"), made.remove)
 
 
 def _tcp(environ: Mapping[str, str]) -> _Opening:
@@ -190,18 +182,10 @@ def _listening(listener: Any, transport: str) -> Callable[[Assembled], Door]:
 
     def open_door(assembled: Assembled) -> Door:
         return ListeningDoor(
-            listener,
-            lambda descriptor: NdjsonDoor(
-                assembled.boundary, Reader(descriptor), Writer(descriptor), arrival
-            ),
+            listener, lambda reader, writer: NdjsonDoor(assembled.boundary, reader, writer, arrival)
         )
 
     return open_door
-
-
-def _unlink(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink()
 
 
 # -- serving
@@ -237,8 +221,9 @@ async def _serve(assembled: Assembled, opening: _Opening) -> None:
     door = opening.open(assembled)
     named = os.environ.get("MCP_READY_FILE", _READY_FILE).strip()
     try:
-        with ReadyFile(Path(named) if named else None, SystemClock().now(), _warn) as ready:
-            stop_on_signals([door], _signals(), ready.remove)
+        ready = ReadyFile(Path(named) if named else None, SystemClock().now(), _warn)
+        stop_on_signals([door], _signals(), ready.remove)  # first: a signal must not leave the file behind
+        with ready:
             click.echo(f"mcp:ready {opening.mode}", err=True)
             try:
                 await serve_until_done(door, [door])

@@ -14,14 +14,17 @@ import click
 from portbook.assets.checking import MAX_BYTES
 from portbook.assets.compatibility import Comparison, Verdict, compare
 from portbook.assets.diff import diff
-from portbook.assets.files import CannotRead, read_file
-from portbook.assets.schema_files import SchemaFiles
+from portbook.assets.documents import parsed
+from portbook.assets.files import STDIN, CannotRead, read_named
+from portbook.assets.library import find_folders
+from portbook.assets.schema_files import SchemaFiles, SchemaFolder
 from portbook.canonical import json_bytes
-from portbook.cli.options import claim_stdout, say
-from portbook.errors import Refused
+from portbook.cli.endings import NO_VERDICT, verdict_or_none
+from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
+from portbook.cli.reports import shown, width_of
+from portbook.escaping import escaped_json
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator
-from portbook.wire.parsing import parse
 
 __all__ = ["command"]
 
@@ -32,57 +35,84 @@ _MAX_LINES: Final = 12
 
 
 @click.command("diff")
-@click.argument("old", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path))
+@click.argument("old")
+@click.argument("new")
 @click.option("--schema", "as_schema", is_flag=True, help="Tell whether a change of a schema breaks.")
 @click.option("--json", "as_json", is_flag=True, help="JSON, even on a terminal.")
-def command(old: Path, new: Path, *, as_schema: bool, as_json: bool) -> None:
+@config_option
+def command(old: str, new: str, *, as_schema: bool, as_json: bool, config: Path | None) -> None:
     """Show what is different between two JSON files.
 
-    Prints the JSON Patch that leads from OLD to NEW; on a terminal, both sides of each change. The exit
-    status is 0 where nothing is different, 1 where something is, 2 where a file cannot be read.
+    Prints the JSON Patch that leads from OLD to NEW; on a terminal, both sides of each change. One
+    may be - for standard input. The exit status is 0 where nothing is different, 1 where something is, 2
+    where a file cannot be read.
 
     With --schema the files are schemas: it breaks (1) where NEW refuses what OLD allows, and then an
     instance shows it; it is compatible (0) where that is proved not to be; it is unknown (3) where neither
     could be shown.
     """
+    if old == new == STDIN:
+        raise click.UsageError("only one of the two can be standard input")
     out = claim_stdout()
-    is_plain = as_json or not out.isatty()
-    if as_schema:
-        comparison = compare(_schema(old), _schema(new))
-        click.echo(_as_json(comparison) if is_plain else "\n".join(_in_words(comparison)), out)
-        raise click.exceptions.Exit(_STATUS[comparison.verdict])
+    with verdict_or_none(out):
+        is_plain = as_json or not out.isatty()
+        if as_schema:
+            status = _compare_schemas(old, new, SchemaFiles(_library(config)), out, is_plain=is_plain)
+        else:
+            status = _compare_documents(old, new, out, is_plain=is_plain)
+        raise click.exceptions.Exit(status)
+
+
+def _compare_documents(old: str, new: str, out: TextIO, *, is_plain: bool) -> int:
     before, after = _document(old), _document(new)
     patch = diff(before, after)
     if is_plain:
-        click.echo(json_bytes(patch).decode(), out)
+        click.echo(_json_text(patch), out)
     else:
         _show(before, patch, out)
-    raise click.exceptions.Exit(1 if patch else 0)
+    return 1 if patch else 0
 
 
-def _document(path: Path) -> JSON:
+def _compare_schemas(old: str, new: str, files: SchemaFiles, out: TextIO, *, is_plain: bool) -> int:
+    comparison = compare(_schema(files, old), _schema(files, new))
+    click.echo(_as_json(comparison) if is_plain else "\n".join(_in_words(comparison)), out)
+    return _STATUS[comparison.verdict]
+
+
+def _library(config: Path | None) -> SchemaFolder | None:
+    """Return the folder of schemas that the settings name: its files may refer to each other."""
     try:
-        return parse(read_file(path, MAX_BYTES))
+        folder, _ = find_folders(settings_from(config, None, None).asset_schemas, None)
+    except START_ERRORS as error:
+        raise stop_with(error) from None
+    return None if folder is None else SchemaFolder(folder)
+
+
+def _document(path: str) -> JSON:
+    try:
+        return parsed(read_named(path, MAX_BYTES))
     except CannotRead as reason:
         raise _trouble(path, str(reason)) from None
-    except Refused as refused:
-        raise _trouble(path, f"not JSON: {refused.findings[0].message}") from None
 
 
-def _schema(path: Path) -> tuple[JSONObject, Validator]:
+def _schema(files: SchemaFiles, path: str) -> tuple[JSONObject, Validator]:
     try:
-        return SchemaFiles().read(path)
+        _, bundle, validator = files.read(path, MAX_BYTES)
     except CannotRead as reason:
         raise _trouble(path, str(reason)) from None
     except BadSchema as error:
         finding = error.findings[0]
         raise _trouble(path, f"{finding.pointer or '(root)'}: {finding.message}") from None
+    return bundle.document, validator
 
 
-def _trouble(path: Path, reason: str) -> click.exceptions.Exit:
-    say(f"error: {path}: {reason}")
-    return click.exceptions.Exit(2)
+def _trouble(path: str, reason: str) -> click.exceptions.Exit:
+    say(f"error: {shown(path)}: {shown(reason)}")
+    return click.exceptions.Exit(NO_VERDICT)
+
+
+def _json_text(value: Any) -> str:
+    return escaped_json(json_bytes(value).decode())
 
 
 # -- a schema's change
@@ -93,7 +123,7 @@ def _as_json(comparison: Comparison) -> str:
     if comparison.verdict is Verdict.BREAKS:
         errors = [{"path": finding.pointer, "msg": finding.message} for finding in comparison.findings]
         told |= {"instance": comparison.instance, "errors": errors}
-    return json_bytes(told).decode()
+    return _json_text(told)
 
 
 def _in_words(comparison: Comparison) -> Iterator[str]:
@@ -104,7 +134,10 @@ def _in_words(comparison: Comparison) -> Iterator[str]:
     else:
         yield click.style("breaks", fg="red", bold=True) + ": this was valid, and no longer is:"
         yield from (f"  {line}" for line in _lines(comparison.instance))
-        yield from (f"{finding.pointer or '(root)'}: {finding.message}" for finding in comparison.findings)
+        yield from (
+            f"{shown(finding.pointer) or '(root)'}: {shown(finding.message)}"
+            for finding in comparison.findings
+        )
 
 
 # -- side by side
@@ -114,7 +147,7 @@ def _show(before: JSON, patch: list[JSONObject], out: TextIO) -> None:
     room = max((shutil.get_terminal_size().columns - 3) // 2, 20)
     for operation in patch:
         path = str(operation["path"])
-        click.echo(click.style(path or "(root)", bold=True), out)
+        click.echo(click.style(shown(path) or "(root)", bold=True), out)
         left = [] if operation["op"] == "add" else _lines(_value(before, path))
         right = [] if operation["op"] == "remove" else _lines(operation["value"])
         for ours, theirs in zip_longest(left, right, fillvalue=""):
@@ -123,13 +156,19 @@ def _show(before: JSON, patch: list[JSONObject], out: TextIO) -> None:
 
 
 def _lines(value: JSON) -> list[str]:
-    lines = json.dumps(value, indent=2, ensure_ascii=False).splitlines()
+    lines = escaped_json(json.dumps(value, indent=2, ensure_ascii=False)).split("\n")
     return lines if len(lines) <= _MAX_LINES else [*lines[: _MAX_LINES - 1], f"… {len(lines)} lines"]
 
 
 def _cell(text: str, room: int) -> str:
-    shown = "".join(character if character.isprintable() else "·" for character in text)
-    return shown.ljust(room) if len(shown) <= room else shown[: room - 1] + "…"
+    """Return `text` in exactly `room` columns, cut where it is longer."""
+    width = width_of(text)
+    if width <= room:
+        return text + " " * (room - width)
+    kept = text[: room - 1]
+    while width_of(kept) > room - 1:
+        kept = kept[:-1]
+    return kept + "…" + " " * (room - 1 - width_of(kept))
 
 
 def _value(document: Any, path: str) -> Any:

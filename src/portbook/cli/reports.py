@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+import os
+import unicodedata
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import click
 
 from portbook.assets.checking import Problem, Report
 from portbook.canonical import json_bytes
+from portbook.escaping import escaped, escaped_json
 from portbook.version import __version__
 
-__all__ = ["FORMATS", "summary"]
+__all__ = ["FORMATS", "shown", "summary", "width_of"]
+
+# Names of files and members are shown up to here; programs have them whole in the other forms.
+_MAX_SHOWN: Final = 1_024
+
+
+def shown(text: str) -> str:
+    """Return a file's or a member's name, or a message with one, as one line that nothing can hide in."""
+    return escaped(text, _MAX_SHOWN)
+
+
+def width_of(text: str) -> int:
+    """Return how many columns `text` takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        for character in text
+    )
 
 
 def _text(reports: Iterable[Report]) -> str:
@@ -21,24 +43,40 @@ def _text(reports: Iterable[Report]) -> str:
     for report in reports:
         for problem in report.problems:
             place = click.style(_place(report, problem), bold=True)
-            where = f"{problem.pointer}: " if problem.pointer else ""
-            lines.append(f"{place}: {click.style('error:', fg='red', bold=True)} {where}{problem.message}")
-            if problem.span is not None and problem.span.text.strip():
-                caret = " " * problem.span.offset + "^" * problem.span.width
-                lines += [f"  {problem.span.text}", f"  {click.style(caret, fg='red', bold=True)}"]
+            lines.append(f"{place}: {click.style('error:', fg='red', bold=True)} {_said(problem)}")
+            span = problem.span
+            if span is not None and span.text.strip():
+                value = span.text[span.offset : span.offset + span.width]
+                caret = " " * width_of(span.text[: span.offset]) + "^" * max(width_of(value), 1)
+                lines += [f"  {span.text}", f"  {click.style(caret, fg='red', bold=True)}"]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _place(report: Report, problem: Problem) -> str:
     span = problem.span
-    return report.path if span is None else f"{report.path}:{span.line}:{span.column}"
+    path = shown(report.path)
+    return path if span is None else f"{path}:{span.line}:{span.column}"
+
+
+def _said(problem: Problem) -> str:
+    where = f"{shown(problem.pointer)}: " if problem.pointer else ""
+    return where + shown(problem.message)
+
+
+def _readable(name: str) -> str:
+    """Return a file's name as text that JSON can hold: bytes that are not UTF-8 are escaped."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _json_line(whole: Any) -> str:
+    return escaped_json(json_bytes(whole).decode()) + "\n"
 
 
 def _json(reports: Iterable[Report]) -> str:
     files = [
         {
-            "file": report.path,
-            "schema": report.schema,
+            "file": _readable(report.path),
+            "schema": _readable(report.schema),
             "ok": not report.problems,
             "errors": [
                 {
@@ -52,8 +90,7 @@ def _json(reports: Iterable[Report]) -> str:
         }
         for report in reports
     ]
-    whole = {"ok": all(file["ok"] for file in files), "files": files}
-    return json_bytes(whole).decode() + "\n"
+    return _json_line({"ok": all(file["ok"] for file in files), "files": files})
 
 
 def _github(reports: Iterable[Report]) -> str:
@@ -64,13 +101,12 @@ def _github(reports: Iterable[Report]) -> str:
             place = [f"file={_property(report.path)}"]
             if problem.span is not None:
                 place += [f"line={problem.span.line}", f"col={problem.span.column}"]
-            where = f"{problem.pointer}: " if problem.pointer else ""
-            lines.append(f"::error {','.join(place)}::{_data(where + problem.message)}\n")
+            lines.append(f"::error {','.join(place)}::{_data(_said(problem))}\n")
     return "".join(lines)
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return shown(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:
@@ -87,27 +123,24 @@ def _sarif(reports: Iterable[Report]) -> str:
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
     }
-    return json_bytes(whole).decode() + "\n"
+    return _json_line(whole)
 
 
 def _sarif_result(report: Report, problem: Problem) -> dict[str, Any]:
-    where = f"{problem.pointer}: " if problem.pointer else ""
     location: dict[str, Any] = {"artifactLocation": {"uri": _uri(report.path)}}
     if problem.span is not None:
         location["region"] = {"startLine": problem.span.line, "startColumn": problem.span.column}
     return {
         "ruleId": "schema",
         "level": "error",
-        "message": {"text": where + problem.message},
+        "message": {"text": _said(problem)},
         "locations": [{"physicalLocation": location}],
     }
 
 
 def _uri(path: str) -> str:
-    from urllib.parse import quote
-
     named = Path(path)
-    return named.as_uri() if named.is_absolute() else quote(named.as_posix())
+    return named.as_uri() if named.is_absolute() else quote(os.fsencode(named.as_posix()))
 
 
 FORMATS: Final[dict[str, Callable[[Iterable[Report]], str]]] = {

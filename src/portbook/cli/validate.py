@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import gc
 import os
+import signal
+import stat
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -14,10 +16,15 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-from portbook.assets.checking import Checker, Report
+from portbook.assets.checking import MAX_BYTES, Checker, File, Report
+from portbook.assets.files import STDIN, CannotRead, walk
 from portbook.assets.library import Library, Schema, find_folders, load_library
-from portbook.cli.options import START_ERRORS, claim_stdout, say, settings_from, stop_with
-from portbook.cli.reports import FORMATS, summary
+from portbook.assets.naming import schema_name, version_of
+from portbook.assets.schema_files import SchemaFiles
+from portbook.cli.endings import NO_VERDICT, verdict_or_none
+from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
+from portbook.cli.reports import FORMATS, shown, summary
+from portbook.schema.engine import BadSchema
 
 __all__ = ["command"]
 
@@ -52,11 +59,7 @@ _LOOK_S: Final = 0.25
     help="What is printed.",
 )
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes; Ctrl-C ends it.")
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Settings file.  [default: portbook.toml, where there is one]",
-)
+@config_option
 def command(
     paths: tuple[Path, ...],
     *,
@@ -68,21 +71,23 @@ def command(
 ) -> None:
     """Check files by their schemas.
 
-    PATHS are files, or folders whose .json files are checked. A file is checked by the schema that it names
-    (by its member schema or $schemaRef, or by its name); a file called NAME.schema.json is checked as a
-    schema. The exit status is 0 where all are valid, 1 where one is not, 2 where one cannot be read.
+    PATHS are files, folders whose .json files are checked, or - for standard input. A file is checked by the
+    schema that it names (by its member schema or $schemaRef, or by its name); a file called NAME.schema.json
+    is checked as a schema. The exit status is 0 where all are valid, 1 where one is not, 2 where one cannot
+    be checked.
     """
     out = claim_stdout()
-    try:
-        settings = settings_from(config, None, None, **{"assets.schemas": schemas})
-        work = _Work(find_folders(settings.asset_schemas, None)[0], schema)
-        seen = _stamps(work, paths) if watch else {}  # before the look at them: nothing is missed
-        status = _check(work, paths, form, out)
-        if watch:
-            _watch(seen, work, paths, form, out)
-    except START_ERRORS as error:
-        raise stop_with(error) from None
-    raise click.exceptions.Exit(status)
+    with verdict_or_none(out):
+        try:
+            settings = settings_from(config, None, None, **{"assets.schemas": schemas})
+            work = _Work(find_folders(settings.asset_schemas, None)[0], schema)
+            seen = _stamps(work, paths) if watch else {}  # before the look at them: nothing is missed
+            status = _check(work, paths, form, out)
+            if watch:
+                _watch(seen, work, paths, form, out)
+        except START_ERRORS as error:
+            raise stop_with(error) from None
+        raise click.exceptions.Exit(status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +107,22 @@ class _Work:
 
 def _chosen(library: Library, named: str) -> Schema:
     schema = library.schema(named)
+    if schema is not None:
+        return schema
     path = Path(named)
-    if schema is None and path.is_file():
-        beside = load_library(path.parent, None)
-        schema = beside.schema(path.name)
-        if schema is None:
-            reasons = [warning for warning in beside.warnings if warning.startswith(f"{path}: ")]
-            raise click.UsageError(f"--schema: {reasons[0] if reasons else f'{path}: not a schema'}")
-    if schema is None:
+    if not path.exists() or path.is_dir():
         near = difflib.get_close_matches(named, library.names, n=1)
         hint = f"did you mean {near[0]}?" if near else "name a schema of the library, or a file"
-        raise click.UsageError(f"--schema: there is no schema {named!r}; {hint}")
-    return schema
+        raise click.UsageError(f"--schema: there is no schema {named!r}; {shown(hint)}")
+    try:
+        document, _, validator = SchemaFiles(library.folder).read(named, MAX_BYTES)
+    except CannotRead as reason:
+        raise click.UsageError(f"--schema: {shown(named)}: {reason}") from None
+    except BadSchema as error:
+        finding = error.findings[0]
+        where = shown(finding.pointer) or "(root)"
+        raise click.UsageError(f"--schema: {shown(named)}: {where}: {shown(finding.message)}") from None
+    return Schema(schema_name(path.name), version_of(document), named, document, validator)
 
 
 def _check(work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> int:
@@ -122,31 +131,36 @@ def _check(work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> int:
     checker = work.checker(is_loud=True)
     gc.disable()  # what is read is let go of at once; looking for circles in it takes a quarter of the time
     reports: list[Report] = []
-    with _progress(len(files)) as advance:
-        for report in _reports(work, checker, files):
-            reports.append(report)
-            advance()
-    gc.enable()
+    try:
+        with _progress(len(files)) as advance:
+            for report in _reports(work, checker, files):
+                reports.append(report)
+                advance()
+    finally:
+        gc.enable()
     click.echo(FORMATS[form](reports), out, nl=False)
     out.flush()
     say(summary(reports))
     if not all(report.is_json for report in reports):
-        return 2
+        return NO_VERDICT
     return 1 if any(report.problems for report in reports) else 0
 
 
-def _files(paths: tuple[Path, ...]) -> list[str]:
-    found: dict[str, None] = {}
+def _files(paths: tuple[Path, ...]) -> list[File]:
+    """Return the files to check, in order: those that are named, and those that folders have."""
+    found: dict[str, File] = {}
     for path in paths:
+        named = str(path)
         if not path.is_dir():
-            found[str(path)] = None
+            found[named] = File(named)
             continue
-        for where, folders, names in os.walk(path):
-            folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
-            visible = (name for name in sorted(names) if name.endswith(".json") and not name.startswith("."))
-            prefix = os.path.join(where, "").removeprefix("./")  # noqa: PTH118 - ends in a slash, once
-            found.update(dict.fromkeys(f"{prefix}{name}" for name in visible))
-    return list(found)
+        prefix = os.path.join(named, "").removeprefix("./")  # noqa: PTH118 - ends in a slash, once
+        below = list(walk(path))
+        for name, problem in below:
+            found.setdefault(prefix + name, File(prefix + name if name else named, named, problem))
+        if not below:
+            found[named] = File(named, named, "there is no file whose name ends in .json")
+    return list(found.values())
 
 
 @contextmanager
@@ -168,10 +182,10 @@ def _progress(count: int) -> Generator[Callable[[], None]]:
 _checker: Checker | None = None
 
 
-def _reports(work: _Work, checker: Checker, files: list[str]) -> Iterator[Report]:
+def _reports(work: _Work, checker: Checker, files: list[File]) -> Iterator[Report]:
     """Yield the reports in the order of the files; many files are shared out among all processors."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if len(files) < _MANY or processors < 2:
+    if len(files) < _MANY or processors < 2 or not _can_be_shared(work, files):
         yield from map(checker.check, files)
         return
     from concurrent.futures import ProcessPoolExecutor
@@ -180,15 +194,29 @@ def _reports(work: _Work, checker: Checker, files: list[str]) -> Iterator[Report
         yield from pool.map(_check_one, files, chunksize=_AT_ONCE)
 
 
+def _can_be_shared(work: _Work, files: list[File]) -> bool:
+    """Return whether every process can read all of it: a pipe gives what it has once."""
+    named = [file.path for file in files if file.folder is None]
+    return not any(map(_is_pipe, named)) and not (work.schema is not None and _is_pipe(work.schema))
+
+
+def _is_pipe(path: str) -> bool:
+    try:
+        return path == STDIN or not stat.S_ISREG(Path(path).stat().st_mode)
+    except OSError:
+        return False
+
+
 def _prepare(work: _Work) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for this one
     global _checker  # noqa: PLW0603 - one for each process of the pool, made when it starts
     _checker = work.checker()
     gc.disable()
 
 
-def _check_one(path: str) -> Report:
+def _check_one(file: File) -> Report:
     assert _checker is not None
-    return _checker.check(path)
+    return _checker.check(file)
 
 
 # -- watching
@@ -199,21 +227,24 @@ def _watch(seen: _Stamps, work: _Work, paths: tuple[Path, ...], form: str, out: 
     import time
 
     say("watching; Ctrl-C ends it")
-    try:
-        while True:
-            time.sleep(_LOOK_S)
-            now = _stamps(work, paths)
-            if now != seen:
-                seen = now
-                _check(work, paths, form, out)
-    except KeyboardInterrupt:
-        raise click.exceptions.Exit(0) from None
+    while True:
+        time.sleep(_LOOK_S)
+        now = _stamps(work, paths)
+        if now == seen:
+            continue
+        seen = now
+        try:
+            _check(work, paths, form, out)
+        except click.UsageError as error:  # a schema that is being written to, most likely
+            say(f"error: {error.format_message()}")
 
 
 def _stamps(work: _Work, paths: tuple[Path, ...]) -> _Stamps:
-    chosen = [Path(work.schema)] if work.schema is not None and Path(work.schema).is_file() else []
-    watched = (*paths, *chosen, *([work.schemas] if work.schemas is not None else []))
-    return {name: _stamp(name) for name in _files(watched)}
+    watched = [file.path for file in _files((*paths, *([work.schemas] if work.schemas is not None else [])))]
+    if work.schema is not None and Path(work.schema).is_file():
+        beside = Path(work.schema).parent
+        watched += [work.schema, *(str(beside / seen.path) for seen in walk(beside, is_deep=False))]
+    return {name: _stamp(name) for name in watched}
 
 
 def _stamp(name: str) -> tuple[int, int] | None:

@@ -74,6 +74,11 @@ class Reader:
         except ConnectionResetError:  # a socket's way to end, where it left answers unread
             return b""
 
+    def close(self) -> None:
+        """Watch the descriptor no more; it stays open."""
+        if self._watch is not None:
+            self._watch.close()
+
     def stop(self) -> None:
         """Let `read` return as if the stream had ended. What was not read stays unread."""
         self._is_stopped = True
@@ -103,6 +108,11 @@ class Writer:
                 view = view[os.write(self._descriptor, view[:_PIECE]) :]
             except ConnectionResetError as error:  # what a TCP socket says instead
                 raise BrokenPipeError(*error.args) from None
+
+    def close(self) -> None:
+        """Watch the descriptor no more; it stays open."""
+        if self._watch is not None:
+            self._watch.close()
 
 
 def _watch(descriptor: int, event: int) -> selectors.DefaultSelector | None:

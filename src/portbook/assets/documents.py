@@ -1,0 +1,57 @@
+"""What the files of a library hold: JSON, and of schemas and examples JSON objects alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from portbook.assets.files import CannotRead, json_files
+from portbook.errors import Refused
+from portbook.escaping import escaped
+from portbook.model import JSON, JSONObject
+from portbook.wire.parsing import parse
+
+__all__ = ["objects_in", "parsed", "parsed_object", "shown_path"]
+
+
+def objects_in(folder: Path, warnings: list[str]) -> Iterator[tuple[str, JSONObject]]:
+    """Yield the JSON objects in a folder's files by their paths below it; what is none is warned of."""
+    try:
+        for found in json_files(folder):
+            problem = found.problem
+            try:
+                if not problem:
+                    yield found.path, parsed_object(found.data)
+            except CannotRead as reason:
+                problem = str(reason)
+            if problem:
+                warnings.append(f"{escaped(shown_path(folder, found.path), 1024)}: {problem}")
+    except CannotRead as reason:
+        warnings.append(f"{escaped(str(folder), 1024)}: {reason}")
+
+
+def shown_path(folder: Path, path: str) -> str:
+    """Return the path of a file as people know it: the folder as it was named, and the file below it."""
+    return (PurePosixPath(folder.as_posix()) / path).as_posix()
+
+
+def parsed(data: bytes) -> JSON:
+    """Return what is in a file.
+
+    Raises `CannotRead` where it is not JSON.
+    """
+    try:
+        return parse(data)
+    except Refused as refused:
+        raise CannotRead(f"not JSON: {refused.findings[0].message}") from None
+
+
+def parsed_object(data: bytes) -> JSONObject:
+    """Return the object in a file.
+
+    Raises `CannotRead` where it is none.
+    """
+    document = parsed(data)
+    if not isinstance(document, dict):
+        raise CannotRead("must be an object")
+    return document
