@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import TESTS
-from portbook.escaping import MARK, escaped
+from portbook.escaping import MARK, escaped, escaped_json
 
 CASES: list[Any] = json.loads((TESTS / "corpora" / "log_injection.json").read_text("utf-8"))
 
@@ -70,3 +70,10 @@ def test_whatever_comes_is_one_line_of_visible_characters(text: str, limit: int)
     assert len(shown.splitlines()) <= 1
     assert not any(unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Cs") for character in shown)
     assert escaped(shown, limit) == shown
+
+
+@given(st.text())
+def test_json_says_the_same_with_nothing_unseen(text: str) -> None:
+    shown = escaped_json(json.dumps([text], ensure_ascii=False))
+    assert json.loads(shown) == [text]
+    assert shown.isprintable()

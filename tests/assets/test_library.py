@@ -14,6 +14,7 @@ from asset_samples import ASSET, TONE, Write
 
 from harness import TESTS
 from portbook.assets.library import EMPTY, Library, load_library
+from portbook.assets.toolset import asset_tools
 
 CASES = json.loads((TESTS / "corpora" / "path_cases.json").read_text())
 CANARY = "CANARY-PATH"
@@ -223,3 +224,49 @@ def test_a_library_of_hostile_files_has_nothing_from_outside(hostile: Library) -
     assert CANARY not in repr(hostile)
     assert {example.path.rpartition("/root/")[2] for example in hostile.examples} >= {"ok.json", "sub/b.json"}
     assert not [warning for warning in hostile.warnings if "root/" not in warning]
+
+
+def test_an_asset_may_name_its_schema_by_a_path_everywhere(write: Write, tmp_path: Path) -> None:
+    write("schemas/sub/tone.schema.json", {"required": ["pitch"]})
+    asset = {"schema": "sub/tone.schema.json", "pitch": 1}
+    write("examples/a.json", asset)
+    library = load_library(tmp_path / "schemas", tmp_path / "examples")
+    assert library.schema_for(asset, "a.json") == "sub/tone"
+    assert library.examples[0].schema == "sub/tone"
+
+
+def test_a_schema_that_is_called_as_an_alias_is_listed_and_never_checked_by(
+    write: Write, tmp_path: Path
+) -> None:
+    write("schemas/synesthetic-asset.schema.json", {"version": "1"})
+    write("schemas/nested-synesthetic-asset.schema.json", {"version": "9", "type": "null"})
+    library = load_library(tmp_path / "schemas", None)
+    assert [(schema.name, schema.version) for schema in library.schemas] == [
+        ("nested-synesthetic-asset", "9"),
+        ("synesthetic-asset", "1"),
+    ]
+    found, checked_by = library.named("nested-synesthetic-asset"), library.schema("nested-synesthetic-asset")
+    assert (found and found.version, checked_by and checked_by.version) == ("9", "1")
+    get = {tool.name: tool for tool in asset_tools(library, None, 1)}["get_schema"].function
+    assert get({"name": "nested-synesthetic-asset"})["version"] == "9"
+
+
+def test_a_folder_or_name_that_cannot_be_read_is_warned_of(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("schemas/sub/tone.schema.json", {})
+    write(os.fsdecode(b"schemas/\xff.schema.json"), {})
+    look = os.scandir
+
+    def scandir(path: Any) -> Any:
+        if os.fspath(path).endswith("sub"):
+            raise PermissionError(13, "Permission denied", path)
+        return look(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    library = load_library(tmp_path / "schemas", None)
+    assert library.schemas == ()
+    assert list(library.warnings) == [
+        f"{tmp_path}/schemas/\\udcff.schema.json: its name is not UTF-8",
+        f"{tmp_path}/schemas/sub: the folder cannot be read: Permission denied",
+    ]

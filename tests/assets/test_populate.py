@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import socket
 from typing import Any
 
@@ -176,3 +177,9 @@ def test_any_client_will_do_that_posts_bytes(library: Library) -> None:
     result = asyncio.run(sending)
     assert result == error(503, "network_unreachable")
     assert sent == [("http://x/y", b'{"name":"a"}', 5.0)]
+
+
+def test_a_password_may_have_any_bytes() -> None:
+    found = backend_at("http://u:p%C3%A9\udcff@host/", "/a", post)
+    assert base64.b64decode(found.headers["authorization"].removeprefix("Basic ")) == b"u:p\xc3\xa9\xff"
+    assert found.shown == "http://host/"
