@@ -29,6 +29,9 @@ _PLAIN: Final = frozenset({str, int, bool, type(None)})
 _OPERATION: Final = 32
 _TIMES: Final = 4
 
+# Up to here, they may take what they like: the object itself is not even measured.
+_FREE: Final = 64 * 1024
+
 
 def diff_assets(base: JSON, new: JSON) -> JSONObject:
     """Return the contract's result: the patch that makes `new` of `base`."""
@@ -50,7 +53,7 @@ def _compare(
     base: JSONObject, new: JSONObject, above: list[str], length: int, patch: list[JSONObject]
 ) -> int:
     """Add what is different below the path `above`, of `length` bytes; return what it takes beside values."""
-    room = _Room(base, new)
+    room = _FREE
     start = len(patch)
     cost = 0
     removed = [name for name in base if name not in new]
@@ -69,16 +72,16 @@ def _compare(
                 if not (looks_ahead and value == old and is_same_json(old, value)):
                     below = cast("tuple[JSONObject, JSONObject]", (old, value))
                     above.append(_step(name))
-                    cost += _compare(*below, above, length + len(json_bytes(above[-1])), patch)
+                    cost += _compare(*below, above, length + _size(above[-1]), patch)
                     above.pop()
-                    if cost > room.least and cost > room.whole:
+                    if cost > room and cost > (room := _room(base, new)):
                         break
                 continue
             if value == old and (kind in _PLAIN or _is_same(old, value)):
                 continue
         changed.append(("replace", name))
     cost += (len(removed) + len(changed)) * (length + _OPERATION)
-    if cost > room.least and cost > room.whole:
+    if cost > room and cost > _room(base, new):
         del patch[start:]
         patch.append({"op": "replace", "path": "".join(above), "value": new})
         return length + _OPERATION
@@ -89,23 +92,9 @@ def _compare(
     return cost
 
 
-class _Room:
-    """How much the operations below an object may take, the values in them apart."""
-
-    __slots__ = ("_documents", "_whole")
-
-    least: Final = 64 * 1024
-
-    def __init__(self, *documents: JSONObject) -> None:
-        self._documents = documents
-        self._whole: int | None = None
-
-    @property
-    def whole(self) -> int:
-        """Return a few times what the object takes, before and after; measured where it is asked for."""
-        if self._whole is None:
-            self._whole = _TIMES * sum(len(json_bytes(document)) for document in self._documents)
-        return self._whole
+def _room(*documents: JSONObject) -> int:
+    """Return what the operations below an object may take, the values in them apart."""
+    return max(_FREE, _TIMES * sum(len(json_bytes(document)) for document in documents))
 
 
 def _is_same(base: JSON, new: JSON) -> bool:
@@ -116,6 +105,11 @@ def _is_same(base: JSON, new: JSON) -> bool:
         return is_same_json(base, new)
     # So it does 0.0 and -0.0.
     return not isinstance(new, float) or math.copysign(1, new) == math.copysign(1, cast("float", base))
+
+
+def _size(step: str) -> int:
+    """Return about how many bytes a part of a path takes in JSON, where an escape may take six for one."""
+    return len(step) if step.isascii() and step.isprintable() else len(json_bytes(step))
 
 
 def _step(name: str) -> str:
