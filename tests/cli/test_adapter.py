@@ -300,6 +300,11 @@ def test_a_line_of_a_mebibyte_passes_and_one_more_byte_is_refused_before_parsing
         b'"errors":[{"path":"","msg":"payload_too_large"}]}}'
     )
     assert json.loads(third)["id"] == 3
+    # A carriage return at the end of a line is one of its bytes.
+    assert run(folder, stdin=fitting + b"\r\n" + fitting[:-4] + end + b"\r\n").stdout.splitlines() == [
+        second,
+        first,
+    ]
 
 
 def test_a_file_that_is_added_later_is_not_listed(folder: Path) -> None:
@@ -543,6 +548,14 @@ def test_one_asset_is_checked_and_the_exit_status_says_how_it_went(
     done = run(folder, "--validate", name)
     assert (json.loads(done.stdout), done.returncode) == (result, status)
     assert done.stdout.count(b"\n") == 1
+
+
+def test_an_asset_may_name_its_schema_by_a_path(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "s/sub").mkdir(parents=True)
+    (tmp_path / "s/sub/tone.schema.json").write_text('{"required": ["pitch"]}')
+    (folder / "a.json").write_text('{"schema": "sub/tone.schema.json", "pitch": 1}')
+    done = run(folder, "--validate", "a.json", SYN_SCHEMAS_DIR=str(tmp_path / "s"))
+    assert (json.loads(done.stdout), done.returncode) == (OK, 0)
 
 
 # -- sockets

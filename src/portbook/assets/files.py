@@ -123,15 +123,15 @@ def read_named(path: str, limit: int) -> bytes:
 
     Raises `CannotRead` where it is missing, a folder, or longer than `limit`.
     """
-    descriptor = os.dup(0) if path == STDIN else _open(path, _FLAGS & ~os.O_NONBLOCK)
-    if stat.S_ISREG(os.fstat(descriptor).st_mode) and path != STDIN:
-        return _read(descriptor, limit)
+    descriptor = 0 if path == STDIN else _open(path, _FLAGS & ~os.O_NONBLOCK)
     try:
-        with os.fdopen(descriptor, "rb") as file:
-            data = file.read(limit + 1)
+        with contextlib.ExitStack() as opened:
+            if path != STDIN:
+                opened.callback(os.close, descriptor)
+            file = opened.enter_context(open(descriptor, "rb", closefd=False))
+            return _within(file.read(limit + 1), limit)
     except OSError as error:
         raise CannotRead(f"cannot be read: {error.strerror}") from None
-    return _within(data, limit)
 
 
 def read_walked(path: str, folder: str, limit: int) -> bytes:

@@ -164,7 +164,7 @@ class _Proof:
         found: list[JSON] | None = None
         if types <= {"null", "boolean"}:
             found = [*([None] if "null" in types else []), *([True, False] if "boolean" in types else [])]
-        for part in self._parts(old):
+        for part in self._old.members_at(old):
             if found is None and ("enum" in part or "const" in part):
                 found = cast("list[JSON]", part["enum"]) if "enum" in part else [part["const"]]
         if found is None or len(found) > _MAX_VALUES or not all(map(_is_exact, found)):
@@ -223,7 +223,7 @@ class _Proof:
     def _listed(self, allowed: frozenset[bytes], old: Place) -> bool:
         return any(
             _listed(part, keyword) <= allowed
-            for part in self._parts(old)
+            for part in self._old.members_at(old)
             for keyword in ("enum", "const")
             if keyword in part
         )
@@ -242,7 +242,7 @@ class _Proof:
 
     def _bounded(self, members: JSONObject, old: Place, keywords: tuple[str, ...], sign: int) -> bool:
         """Return whether a bound of the old schema is at least as strict as every bound of `members`."""
-        bounds = [bound for part in self._parts(old) for bound in _bounds(part, keywords, sign)]
+        bounds = [bound for part in self._old.members_at(old) for bound in _bounds(part, keywords, sign)]
         if keywords[0] in ("minLength", "minItems", "minProperties"):
             bounds.append((0, False))  # nothing has less than none
         return all(any(bound >= wanted for bound in bounds) for wanted in _bounds(members, keywords, sign))
@@ -251,7 +251,7 @@ class _Proof:
         wanted = members["multipleOf"]
         if not isinstance(wanted, int):
             return self._has_same("multipleOf", wanted, old)
-        known = [part["multipleOf"] for part in self._parts(old) if "multipleOf" in part]
+        known = [part["multipleOf"] for part in self._old.members_at(old) if "multipleOf" in part]
         return any(isinstance(one, int) and one % wanted == 0 for one in known) or (
             wanted == 1 and "number" not in self._types(old)
         )
@@ -263,7 +263,7 @@ class _Proof:
 
     def _items(self, members: JSONObject, path: Path, old: Place) -> bool:
         """Return whether every item fits: those with a place of their own in either schema, and the rest."""
-        parts = [members, *self._parts(old)]
+        parts = [members, *self._old.members_at(old)]
         longest = max(len(cast("list[Any]", part.get("prefixItems", []))) for part in parts)
         return all(
             self.holds(self._only_at(path, members, at), self._old.item_at(old, at))
@@ -280,7 +280,9 @@ class _Proof:
     # -- objects
 
     def _required(self, members: JSONObject, path: Path, old: Place) -> bool:
-        known = {name for part in self._parts(old) for name in cast("list[str]", part.get("required", []))}
+        known = {
+            name for part in self._old.members_at(old) for name in cast("list[str]", part.get("required", []))
+        }
         return set(cast("list[str]", members["required"])) <= known
 
     def _properties(self, members: JSONObject, path: Path, old: Place) -> bool:
@@ -325,17 +327,19 @@ class _Proof:
         return self.holds(below, tuple(rest))
 
     def _named(self, old: Place) -> list[str]:
-        names = {name for part in self._parts(old) for name in cast("JSONObject", part.get("properties", {}))}
+        names = {
+            name
+            for part in self._old.members_at(old)
+            for name in cast("JSONObject", part.get("properties", {}))
+        }
         return sorted(names)
 
     # -- the same words
 
-    def _parts(self, old: Place) -> list[JSONObject]:
-        found = (self._old.at(path) for path in old)
-        return [cast("JSONObject", part) for part in found if isinstance(part, dict)]
-
     def _has_same(self, keyword: str, value: JSON, old: Place) -> bool:
-        return any(keyword in part and is_same_value(part[keyword], value) for part in self._parts(old))
+        return any(
+            keyword in part and is_same_value(part[keyword], value) for part in self._old.members_at(old)
+        )
 
     def _is_same(self, new: Path, old: Path, keywords: tuple[str, ...] | None = None) -> bool:
         """Return whether two subschemas say the same, those of `keywords` alone where there are any."""

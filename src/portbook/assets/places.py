@@ -42,6 +42,10 @@ class Schema:
         """Return the subschema at `path`."""
         return self._document.nodes[path].schema
 
+    def members_at(self, place: Place) -> list[JSONObject]:
+        """Return those subschemas of `place` that are objects."""
+        return [cast("JSONObject", part) for part in map(self.at, place) if isinstance(part, dict)]
+
     def targets(self, path: Path) -> list[Path]:
         """Return where the references of the subschema at `path` lead."""
         return self._document.nodes[path].targets

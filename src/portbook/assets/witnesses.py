@@ -216,8 +216,7 @@ class _Search:
 
 
 def _parts(schema: Schema, place: Place, *, into_unions: bool = True) -> list[JSONObject]:
-    found = (schema.at(path) for path in schema.spread(place, into_unions=into_unions))
-    return [cast("JSONObject", part) for part in found if isinstance(part, dict)]
+    return schema.members_at(schema.spread(place, into_unions=into_unions))
 
 
 def _choices(schema: Schema, place: Place) -> Iterator[Place]:
