@@ -72,7 +72,8 @@ def verdict(found: Ticket | None, ask: Ask = ASK, now: str = NOW, presented: str
 
 
 def refused(why: str) -> Any:
-    return Reason.APPROVAL_REFUSED, {"approval_id": "ticket-1", "why": why}
+    reason = Reason.APPROVAL_DENIED if why == "denied" else Reason.APPROVAL_REFUSED
+    return reason, {"approval_id": "ticket-1", "why": why}
 
 
 REQUIRED = (Reason.APPROVAL_REQUIRED, {"approval_id": "ticket-1", "expires_at": EXPIRES})
@@ -261,7 +262,7 @@ LATE = [state for state in State if state not in (State.PENDING, State.APPROVED)
         (State.APPROVED, "approve", None),
         *(
             (state, decision, None)
-            for state in set(State) - {"pending", "approved"}
+            for state in LATE
             for decision in DECISIONS
         ),
     ],

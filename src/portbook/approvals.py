@@ -210,7 +210,8 @@ _ENDED: Final[Mapping[State, str]] = {
 
 def _refused(why: str, approval_id: str) -> Refused:
     named = {"approval_id": approval_id} if is_id(approval_id) else {}
-    return Refused(Reason.APPROVAL_REFUSED, details={**named, "why": why})
+    reason = Reason.APPROVAL_DENIED if why == "denied" else Reason.APPROVAL_REFUSED
+    return Refused(reason, details={**named, "why": why})
 
 
 def seen(ticket: Ticket, now: str, *, is_owner_alive: bool = True) -> Ticket:

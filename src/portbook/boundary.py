@@ -28,6 +28,7 @@ from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.jsonrpc import (
     NO_ID,
     Id,
+    mcp_refusal_frame,
     nobody_waits,
     not_an_object,
     read_id,
@@ -67,7 +68,7 @@ class Boundary:
     async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
         """Return the answer to one frame. Raises nothing that a message could cause."""
         if frame is OVERSIZE:
-            return await self.refuse(Reason.FRAME_TOO_LARGE, arrival)
+            return await self.refuse(Refused(Reason.FRAME_TOO_LARGE), arrival)
         try:
             message = parse(frame)
         except Refused as refusal:
@@ -124,9 +125,9 @@ class Boundary:
         """
         return self._pipeline.governance.callers.identify(key)
 
-    async def refuse(self, reason: Reason, arrival: Arrival) -> Answer:
-        """Record and answer what a door could not even read."""
-        return await self._refuse(b"", NO_ID, arrival, Refused(reason))
+    async def refuse(self, refusal: Refused, arrival: Arrival, *, is_mcp: bool = False) -> Answer:
+        """Record and answer what a door could not even read; `is_mcp` where it can be nothing else."""
+        return await self._refuse(b"", NO_ID, arrival, refusal, is_mcp=is_mcp)
 
     async def tell(self, method: str, arrival: Arrival, make: Tell) -> Answer:
         """Answer a question about the boundary itself, as far as the caller may know; it is recorded."""
@@ -155,7 +156,7 @@ class Boundary:
     async def execute(self, frame: Frame, arrival: Arrival, tool: str | None = None) -> Answer:
         """Return the answer to the body of one request to `/execute`, or to a `tool`'s own route."""
         if frame is OVERSIZE:
-            return await self.refuse_execution(Reason.FRAME_TOO_LARGE, arrival)
+            return await self.refuse_execution(Refused(Reason.FRAME_TOO_LARGE), arrival)
         try:
             call = self._rest.read(parse(frame), arrival, tool)
         except Refused as refusal:
@@ -164,9 +165,9 @@ class Boundary:
             call = unread(frame, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
         return self._written(await self._pipeline.run(call))
 
-    async def refuse_execution(self, reason: Reason, arrival: Arrival) -> Answer:
+    async def refuse_execution(self, refusal: Refused, arrival: Arrival) -> Answer:
         """Record and answer a request to `/execute` that its door could not even read."""
-        return self._written(await self._pipeline.run(unread(b"", arrival, Refused(reason))))
+        return self._written(await self._pipeline.run(unread(b"", arrival, refusal)))
 
     async def invoke(self, tool: str, arguments: JSONObject, arrival: Arrival, meta: JSONObject) -> Crossing:
         """Run one call that is not a message: the same path, the same record, no wire contract around it."""
@@ -189,7 +190,13 @@ class Boundary:
         return Answer(body, status, identity=crossing.identity, retry_after_s=_retry_after(crossing))
 
     async def _refuse(
-        self, content: JSON | bytes, identifier: Id, arrival: Arrival, refusal: Refused
+        self,
+        content: JSON | bytes,
+        identifier: Id,
+        arrival: Arrival,
+        refusal: Refused,
+        *,
+        is_mcp: bool = False,
     ) -> Answer:
         """Record and answer a message that none of our contracts can read."""
         crossing = await self._pipeline.run(unread(content, arrival, refusal))
@@ -197,7 +204,8 @@ class Boundary:
             return _reply(crossing, None, 202, is_notification=True)
         ending = crossing.outcome
         assert isinstance(ending, Ending)
-        return _reply(crossing, refusal_frame(ending, identifier.token), ending.row.http)
+        frame = mcp_refusal_frame if is_mcp else refusal_frame
+        return _reply(crossing, frame(ending, identifier.token), ending.row.http)
 
 
 def _reply(crossing: Crossing, body: bytes | None, status: int, *, is_notification: bool = False) -> Answer:

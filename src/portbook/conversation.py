@@ -44,6 +44,7 @@ from portbook.wire.jsonrpc import (
     nobody_waits,
     not_an_object,
     read_id,
+    refusal_frame,
     result_frame,
 )
 from portbook.wire.parsing import parse
@@ -112,6 +113,8 @@ class Conversation:
         self._arrival = arrival
         self._emit = emit
         self._is_official = is_official
+        self._speaks_mcp = is_official or session is not None
+        """Whether what cannot be read is taken for MCP: by the way it came, or by what came before it."""
         self.session = session or Session()
         self._under_way: set[Key] = set()
         self._asking = Asking(parts.official.outgoing)
@@ -168,6 +171,7 @@ class Conversation:
     def _receive_one(self, message: JSONObject, identifier: Id, arrival: Arrival, outlet: Outlet) -> Work:
         if not self._is_official and self._is_alone(message):
             return Work(self._parts.answer_alone(message, identifier, arrival))
+        self._speaks_mcp = True
         if "method" not in message and self._asking.settle(message):
             return Work(_nothing())
         line = _Line(self, outlet)
@@ -189,7 +193,7 @@ class Conversation:
         answer = self._answer
         if exchange.method == LISTEN:
             answer = self._answer_listener
-        elif exchange.call.began is not None and line.may_detach:
+        elif exchange.method == "tools/call" and line.may_detach:
             answer = self._answer_or_detach
         return Work(answer(exchange, key, outlet), Order.AT_ONCE, key)
 
@@ -356,7 +360,10 @@ class Conversation:
         crossing = await self._pipeline.run(unread(content, arrival, refusal))
         ending = crossing.outcome
         assert isinstance(ending, Ending)
-        body = self._official.write_error(ending, identifier, self.session.revision)
+        if self._speaks_mcp:
+            body = self._official.write_error(ending, identifier, self.session.revision)
+        else:
+            body = refusal_frame(ending, identifier.token)
         return Answer(body, ending.row.http, identity=crossing.identity)
 
 

@@ -48,9 +48,9 @@ class Discreet:
         told = {key: cast("JSONObject", self._without_secrets(each)) for key, each in requests.items()}
         return await self._client.ask(told, is_usable)
 
-    def detach(self) -> None:
-        """Go on as a task, where the client knows those."""
-        self._client.detach()
+    def detach(self, message: str | None = None) -> bool:
+        """Go on as a task, where the client knows those; return whether it does."""
+        return self._client.detach(message)
 
     def let_go(self) -> None:
         """Close the stream that the client waits on, where it can come back for the answer."""

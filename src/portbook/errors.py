@@ -141,6 +141,7 @@ class Reason(StrEnum):
     RATE_LIMITED = "RATE_LIMITED"
     BAD_ARGUMENTS = "BAD_ARGUMENTS"
     APPROVAL_REQUIRED = "APPROVAL_REQUIRED"
+    APPROVAL_DENIED = "APPROVAL_DENIED"
     APPROVAL_REFUSED = "APPROVAL_REFUSED"
     APPROVAL_UNKNOWN = "APPROVAL_UNKNOWN"
     APPROVAL_SETTLED = "APPROVAL_SETTLED"
@@ -317,9 +318,14 @@ REASONS: dict[Reason, Row] = {
     Reason.APPROVAL_REQUIRED: Row(
         Stage.APPROVE,
         "An operator has to approve this call, with `portbook approvals` or at /approvals. "
-        "Then repeat it with its approval_id.",
+        "Repeat it as it is once they have.",
         "UNAUTHORIZED", "APPROVAL_REQUIRED", -31428, "Approval required", "2024-11-05", 403, 3,
         "APPROVAL_REQUIRED", "unsupported", "approval_required", True,
+    ),
+    Reason.APPROVAL_DENIED: Row(
+        Stage.APPROVE, "A person was asked about this call, and said no. Do not repeat it.",
+        "UNAUTHORIZED", "APPROVAL_DENIED", -31403, "Forbidden", "2024-11-05", 403, 3,
+        "POLICY_VIOLATION", "unsupported", "approval_denied",
     ),
     Reason.APPROVAL_REFUSED: Row(
         Stage.APPROVE, "This approval does not cover this call. Repeat it without approval_id to ask anew.",

@@ -86,8 +86,11 @@ class Client(Protocol):
         """
         ...
 
-    def detach(self) -> None:
-        """Go on as a task, where the client knows those: it is told now, and fetches the result later."""
+    def detach(self, message: str | None = None) -> bool:
+        """Go on as a task, where the client knows those, and return whether it does.
+
+        The client is told now, with a `message` for people, and fetches the result later.
+        """
         ...
 
     def let_go(self) -> None:

@@ -63,6 +63,9 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
 # What a tool that fails may say about it, in characters.
 _MAX_ERROR: Final = 2000
 
+# Longer than any approval is good for: whoever waits so long hears of its end.
+_UNTIL_IT_EXPIRES_MS: Final = 10**12
+
 # Who decided, where the person behind the client did; and what they are asked.
 _CLIENT: Final = "client"
 _CONSENT_NAME: Final = "portbook_approval"
@@ -96,7 +99,9 @@ class Pipeline:
         clock: Clock,
         ids: Ids,
         warn: Callable[[str], None] = lambda _: None,
+        on_fault: Callable[[Exception], None] = lambda _: None,
     ) -> None:
+        """Run calls; `on_fault` is shown what a tool raised, for whoever develops it."""
         self._catalog = catalog
         self._governance = governance
         self._executor = executor
@@ -104,6 +109,7 @@ class Pipeline:
         self._clock = clock
         self._ids = ids
         self._warn = warn
+        self._on_fault = on_fault
         self._recorder = Recorder(sink, clock, warn, deterministic=ids.deterministic)
 
     @property
@@ -212,7 +218,7 @@ class Pipeline:
         call = passage.call
         form = None if approver != "client" or call.client is None else _consent_form(tool, passage)
         if form is None or call.client is None or call.client.lacks(form.request()) is not None:
-            return await self._approve(passage, ask, call.approval, call.wait_ms)
+            return await self._await_operator(passage, ask)
         try:
             return await self._approve(passage, ask, call.approval, 0)
         except Refused as refused:
@@ -228,7 +234,24 @@ class Pipeline:
             raise self._unusable(error) from None
         return await self._approve(passage, ask, ticket, 0)
 
-    async def _approve(self, passage: Passage, ask: Ask, approval: str | None, wait_ms: int) -> str:
+    async def _await_operator(self, passage: Passage, ask: Ask) -> str:
+        """Return the ticket under which the call may run, once an operator has said yes to it.
+
+        A caller that knows tasks is told of one, which goes on as soon as somebody has decided.
+        """
+        call = passage.call
+        try:
+            return await self._approve(passage, ask, call.approval, call.wait_ms or None)
+        except Refused as refused:
+            is_pending = refused.reason is Reason.APPROVAL_REQUIRED
+            if not is_pending or call.client is None or not call.client.detach(refused.row.sentence):
+                raise
+            ticket = cast("str", refused.details["approval_id"])
+        admitted = await self._approve(passage, ask, ticket, _UNTIL_IT_EXPIRES_MS)
+        call.client.detach(None)  # it waits for nobody any more
+        return admitted
+
+    async def _approve(self, passage: Passage, ask: Ask, approval: str | None, wait_ms: int | None) -> str:
         """Return the ticket under which the call may run.
 
         Raises `Refused` where there is none, or not yet.
@@ -318,6 +341,7 @@ class Pipeline:
             told = text if redactor is None else redactor.redact_text(text)
             raise Failed(Reason.TOOL_FAILED, note=place_of(error), details={"error": told}) from None
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
+            self._on_fault(error)
             raise Failed(Reason.TOOL_FAILED, note=place_of(error)) from None
 
     def _enclosed(self, passage: Passage, outcome: JSON | Failed) -> JSONObject | None:

@@ -25,7 +25,7 @@ class Executor(Protocol):
 class Approvals(Protocol):
     """Where people say yes or no to calls."""
 
-    async def admit(self, ask: Ask, approval_id: str | None, wait_ms: int) -> str:
+    async def admit(self, ask: Ask, approval_id: str | None, wait_ms: int | None) -> str:
         """Return the ticket that this call has taken for itself; nobody else ever gets it.
 
         Raises `Refused` where a person has not said yes: not yet, not to this call, or no.

@@ -51,6 +51,14 @@ def test_an_ending_without_a_result_is_explained_and_has_its_exit_status(
     assert "Traceback" not in finished.err
 
 
+def test_whoever_develops_a_tool_sees_its_traceback_and_nobody_else(tmp_path: Path) -> None:
+    finished = run("call", "raising", "text=secret-value", "--debug", *TOOLSET, cwd=tmp_path)
+    assert (finished.code, finished.out) == (1, b"")
+    assert "Traceback (most recent call last)" in finished.err
+    assert "\nValueError: " in finished.err
+    assert "secret-value" not in json.dumps(records(tmp_path / "runs"))
+
+
 def test_what_a_tool_prints_stays_away_from_its_result(tmp_path: Path) -> None:
     finished = run("call", "printing", *TOOLSET, cwd=tmp_path)
     assert finished.out == b'""\n'

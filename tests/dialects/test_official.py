@@ -518,3 +518,21 @@ def test_a_context_is_no_argument(tmp_path: Path) -> None:
     connection = Connection(tmp_path, tools=tools).open("2025-11-25")
     listed = {tool["name"]: tool for tool in connection.request("tools/list")["result"]["tools"]}
     assert list(listed["in_thread"]["inputSchema"]["properties"]) == ["steps"]
+
+
+TOO_LONG = b"x" * (1024 * 1024 + 1)
+
+
+def test_a_message_that_is_too_long_is_an_error_of_mcp_once_that_is_spoken(tmp_path: Path) -> None:
+    connection = Connection(tmp_path)
+    [answer] = connection.send(TOO_LONG)
+    assert answer["result"]["ok"] is False  # nobody knows yet what is spoken here
+    [answer] = connection.open("2025-06-18").send(TOO_LONG)
+    assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+    assert answer["error"]["data"]["reason"] == "FRAME_TOO_LARGE"
+
+
+def test_whoever_speaks_without_a_handshake_speaks_mcp_too(tmp_path: Path) -> None:
+    connection = Connection(tmp_path)
+    connection.request("tools/list", params("2026-07-28"))
+    assert "error" in connection.send(TOO_LONG)[0]

@@ -127,7 +127,7 @@ def test_a_schema_that_cannot_be_compiled_is_not_remembered(compiled: list[Any])
     assert len(compiled) == 2
 
 
-@pytest.mark.parametrize("schema", [object(), {"const": float("nan")}, {"enum": [{1}]}, {1: True}], ids=repr)
+@pytest.mark.parametrize("schema", [b"", {"const": float("nan")}, {"enum": [{1}]}, {1: True}], ids=repr)
 def test_what_is_no_json_is_no_schema(schema: Any, compiled: list[Any]) -> None:
     with pytest.raises(BadSchema) as raised:
         validator_for(schema)

@@ -138,12 +138,36 @@ def test_asking_for_anything_else_is_another_ticket(approvals: Approvals, change
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("decision", ["approve", "deny"])
-def test_what_was_decided_is_asked_for_anew_without_its_id(approvals: Approvals, decision: str) -> None:
+def test_what_was_denied_is_asked_for_anew_without_its_id(approvals: Approvals) -> None:
     async def scenario() -> None:
         first = await asked(approvals)
-        await approvals.decide(first, decision, by="eve")
+        await approvals.decide(first, "deny", by="eve")
         assert await asked(approvals) != first
+
+    asyncio.run(scenario())
+
+
+def test_what_was_approved_is_redeemed_by_the_same_call_without_its_id_and_once(approvals: Approvals) -> None:
+    async def scenario() -> None:
+        first = await asked(approvals)
+        await approvals.decide(first, "approve", by="eve")
+        for other in (replace(ASK, caller="bob"), replace(ASK, session="s-2"), replace(ASK, arguments={})):
+            assert await asked(approvals, other) != first
+        assert await approvals.admit(ASK) == first
+        assert await asked(approvals) != first
+
+    asyncio.run(scenario())
+
+
+def test_a_call_that_names_no_time_waits_as_long_as_the_settings_say(world: World) -> None:
+    approvals = world.approvals(wait_s=30)
+
+    async def scenario() -> None:
+        call = asyncio.ensure_future(approvals.admit(ASK, None, None))
+        while not (waiting := approvals.tickets()):
+            await asyncio.sleep(0.005)
+        await approvals.decide(waiting[0].id, "approve", by="eve")
+        assert await call == waiting[0].id
 
     asyncio.run(scenario())
 

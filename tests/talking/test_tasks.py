@@ -354,3 +354,56 @@ def test_a_result_that_is_too_deep_to_keep_fails_its_task(tmp_path: Path) -> Non
             assert (state["status"], state["error"]["data"]["reason"]) == ("failed", "BAD_RESULT")
 
     run(main())
+
+
+ASK = """
+[[policy.rules]]
+name = "an operator decides"
+action = "ask"
+tools = ["slow_compute"]
+"""
+
+
+@pytest.mark.parametrize("decision", ["approve", "deny"])
+def test_a_call_that_waits_for_an_operator_is_a_task_where_the_client_knows_those(
+    tmp_path: Path, decision: str
+) -> None:
+    config = tmp_path / "portbook.toml"
+    config.write_text(ASK)
+
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING, config=config) as client:
+            await client.open("2026-07-28")
+            made = await begun(client, "slow_compute", seconds=0.01, label="x")
+            assert made["resultType"] == "task"
+            assert "An operator has to approve this call" in made["statusMessage"]
+            [ticket] = client.served.approvals.tickets()
+            await client.served.approvals.decide(ticket.id, decision, by="eve")
+            state = await seen(client, made["taskId"], "completed", "failed")
+            assert "statusMessage" not in state
+            if decision == "approve":
+                assert state["result"]["content"][0]["text"] == "x: computed for 0.01 seconds"
+            else:
+                refusal = state["result"]["_meta"]["portbook/refusal"]
+                assert refusal["reason"] == "APPROVAL_DENIED"
+                assert "Do not repeat it" in state["result"]["content"][0]["text"]
+
+    run(main())
+
+
+def test_whoever_knows_no_tasks_repeats_the_call_once_it_is_approved(tmp_path: Path) -> None:
+    config = tmp_path / "portbook.toml"
+    config.write_text(ASK)
+    call = {"name": "slow_compute", "arguments": {"seconds": 0.01, "label": "x"}}
+
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING, config=config) as client:
+            await client.open("2025-11-25")
+            refused = await client.result("tools/call", call)
+            assert "Repeat it as it is" in refused["content"][0]["text"]
+            ticket = refused["_meta"]["portbook/refusal"]["approval_id"]
+            await client.served.approvals.decide(ticket, "approve", by="eve")
+            assert "isError" not in await client.result("tools/call", call)
+            assert (await client.result("tools/call", call))["isError"] is True
+
+    run(main())

@@ -14,7 +14,15 @@ import click
 
 from portbook.assembly import Assembled, assemble
 from portbook.cli.arguments import read_arguments
-from portbook.cli.options import START_ERRORS, claim_stdout, common_options, say, settings_from, stop_with
+from portbook.cli.options import (
+    START_ERRORS,
+    claim_stdout,
+    common_options,
+    debug_option,
+    say,
+    settings_from,
+    stop_with,
+)
 from portbook.errors import Ending, Reason, Refused
 from portbook.model import Arrival, Done, JSONObject, Outcome
 from portbook.tools.spec import is_slug, slug_of
@@ -34,6 +42,7 @@ __all__ = ["command"]
 @click.option(
     "--wait-ms", type=click.IntRange(0, 600_000), default=0, help="Wait so long for a person's decision."
 )
+@debug_option
 @click.option("--json", "as_json", is_flag=True, help="Compact JSON even on a terminal; errors as JSON too.")
 @common_options
 def command(
@@ -44,6 +53,7 @@ def command(
     toolsets: tuple[str, ...],
     approval: str | None,
     wait_ms: int,
+    debug: bool,
     as_json: bool,
     config: Path | None,
     log_dir: Path | None,
@@ -62,7 +72,11 @@ def command(
     out = claim_stdout()
     try:
         settings = settings_from(config, log_dir, deterministic_ids)
-        settings = replace(settings, toolsets=(*settings.toolsets, *toolsets))
+        settings = replace(
+            settings,
+            toolsets=(*settings.toolsets, *toolsets),
+            tracebacks=debug or settings.tracebacks,
+        )
         assembled = assemble(settings, is_exposed=False)
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None

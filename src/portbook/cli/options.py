@@ -20,6 +20,7 @@ __all__ = [
     "claim_stdout",
     "common_options",
     "config_option",
+    "debug_option",
     "say",
     "settings_from",
     "stop_with",
@@ -29,6 +30,15 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 # What can be wrong with what an operator wrote; each explains itself.
 START_ERRORS = (BadSettings, BadTool, BadBundle, BrokenSchema)
+
+
+def debug_option(function: _F) -> _F:
+    """Add the option that shows what tools raise."""
+    return click.option(
+        "--debug",
+        is_flag=True,
+        help="Tracebacks of tools on standard error: for development, as they may hold secrets.",
+    )(function)
 
 
 def config_option(function: _F) -> _F:

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, Protocol, cast
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.meta import controls_of
-from portbook.dialects.official_answers import Answers, Asked
+from portbook.dialects.official_answers import About, Answers, Asked
 from portbook.dialects.official_errors import status_of, told_to_model
 from portbook.dialects.official_outgoing import Mode, Outgoing, first_of
 from portbook.dialects.official_results import Results
@@ -50,7 +50,7 @@ from portbook.protocol.session import Session
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import is_slug
 from portbook.tools.uri_templates import MAX_URI
-from portbook.wire.jsonrpc import Id, generic_error, refusal_frame, refuse_structure, result_frame
+from portbook.wire.jsonrpc import Id, generic_error, mcp_refusal_frame, refuse_structure, result_frame
 
 __all__ = ["Exchange", "Line", "Mode", "Official"]
 
@@ -99,6 +99,7 @@ class Official:
         *,
         states: States,
         desk: TaskDesk,
+        about: About | None = None,
         incoming: Mode = "enforce",
         outgoing: Mode = "enforce",
         warn: Callable[[str], None] = lambda _: None,
@@ -110,7 +111,7 @@ class Official:
         self._warn = warn
         self._results = Results(catalog, validator, outgoing, warn)
         self._marked = {tool.spec.name: marked_params(tool.spec.input_schema) for tool in catalog}
-        self._handlers = Answers(catalog, self._results.is_listable, desk).handlers
+        self._handlers = Answers(catalog, self._results.is_listable, desk, about or About()).handlers
         self.outgoing = Outgoing(validator, outgoing, warn)
 
     def recognises(self, message: JSONObject, session: Session) -> bool:
@@ -340,7 +341,7 @@ class Official:
         is_known = identifier.is_present and identifier.problem is None
         may_omit = revision is not None and revision.may_omit_id
         name = "" if revision is None else revision.name
-        return refusal_frame(ending, None if may_omit and not is_known else identifier.token, name)
+        return mcp_refusal_frame(ending, None if may_omit and not is_known else identifier.token, name)
 
     def _reporter(self, token: JSON, revision: Revision, line: Line) -> Report | None:
         if token is None:

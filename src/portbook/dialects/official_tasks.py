@@ -29,8 +29,9 @@ class TaskDesk(Protocol):
 
 def created(state: JSONObject) -> JSONObject:
     """Return the answer to a call that goes on as a task."""
-    kept = ("taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs")
-    return {"resultType": "task", **{name: state[name] for name in kept}, "status": "working"}
+    kept = ("taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs")
+    own = {name: state[name] for name in kept if name in state}
+    return {"resultType": "task", **own, "status": "working"}
 
 
 def task_answers(desk: TaskDesk) -> dict[str, Callable[[Any, Caller], JSONObject]]:

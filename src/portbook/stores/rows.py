@@ -47,10 +47,10 @@ def newest(connection: Connection, states: Iterable[State]) -> Generator[Ticket]
 
 
 def twin(connection: Connection, ticket: Ticket) -> str | None:
-    """Return the id of an undecided ticket of the same session that asks for the same."""
+    """Return the id of a ticket of the same session that asks for the same: approved, else undecided."""
     return connection.execute(
-        "SELECT id FROM ticket WHERE caller = ? AND state = 'pending' AND expires_at > ? AND binding = ? "
-        "AND session IS ? LIMIT 1",
+        "SELECT id FROM ticket WHERE caller = ? AND state IN ('approved', 'pending') AND expires_at > ? "
+        "AND binding = ? AND session IS ? ORDER BY state LIMIT 1",
         (ticket.caller, ticket.asked_at, ticket.binding, ticket.session),
     ).get
 

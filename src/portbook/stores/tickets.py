@@ -66,6 +66,7 @@ class Approvals:
         clock: Clock,
         *,
         expires_s: float = EXPIRES_S,
+        wait_s: float = 0,
         draw_id: Callable[[], str] = _draw_id,
         warn: Callable[[str], None] = lambda _: None,
         poll_s: float = POLL_S,
@@ -74,6 +75,7 @@ class Approvals:
         self._store = store
         self._clock = clock
         self._expires_s = expires_s
+        self._wait_s = wait_s
         self._draw_id = draw_id
         self._warn = warn
         self._changes = Changes(store.version, poll_s=poll_s)
@@ -82,11 +84,12 @@ class Approvals:
 
     # -- for the pipeline
 
-    async def admit(self, ask: Ask, approval_id: str | None = None, wait_ms: int = 0) -> str:
+    async def admit(self, ask: Ask, approval_id: str | None = None, wait_ms: int | None = 0) -> str:
         """Return the id of the approval under which `ask` may run now, once.
 
-        Whoever is let in calls `finish` or `give_back` in the end. Without an `approval_id`, approval is
-        asked for. Where nobody has decided yet, `wait_ms` is how long to wait for that.
+        Whoever is let in calls `finish` or `give_back` in the end. Without an `approval_id`, one that was
+        given to the same call and not used is taken, and else asked for. Where nobody has decided yet,
+        `wait_ms` is how long to wait for that; None for as long as the settings say.
 
         Raises `Refused` where it may not run (yet), `StoreError` where the store cannot be used.
         """
@@ -94,7 +97,7 @@ class Approvals:
         if approval_id is None:
             approval_id = await self._ask(ask, bound)
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + wait_ms / 1000
+        deadline = loop.time() + (self._wait_s if wait_ms is None else wait_ms / 1000)
         while True:
             version = self._store.version()  # before the ticket is read: no change goes unnoticed
             ticket, now = self._find(approval_id), self._clock.now()
@@ -270,7 +273,7 @@ class Approvals:
 
 
 def _file(connection: Connection, ticket: Ticket) -> str:
-    """Keep a new ticket, or return the id of one that asks for the same and is undecided.
+    """Keep a new ticket, or return the id of one that asks for the same and can still be used.
 
     Raises `Refused` where its caller has too many of them.
     """

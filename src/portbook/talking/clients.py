@@ -82,8 +82,9 @@ class LiveClient:
             raise Failed(Reason.NO_ANSWER, details={"why": "the answer is not what was asked for"})
         return answers
 
-    def detach(self) -> None:
+    def detach(self, message: str | None = None) -> bool:
         """Do nothing: this era knows no such tasks."""
+        return False
 
     def let_go(self) -> None:
         """Close the stream that the client waits on, where it can come back for the answer."""
@@ -178,10 +179,13 @@ class RoundClient:
             raise InputNeeded(missing)
         return found
 
-    def detach(self) -> None:
-        """Go on as a task, where the client knows those."""
+    def detach(self, message: str | None = None) -> bool:
+        """Go on as a task, where the client knows those; return whether it does."""
         if self.task is None and self.knows_tasks and self.on_detach is not None:
             self.on_detach()
+        if self.task is not None:
+            self.task.say(message)
+        return self.task is not None
 
     def let_go(self) -> None:
         """Do nothing: without sessions there is nothing to come back to."""

@@ -40,6 +40,7 @@ class Task:
         self.made_at = self.changed_at = now()
         self._now = now
         self._status = "working"
+        self._message: str | None = None
         self._ending: JSONObject = {}
         self._open: dict[str, tuple[JSONObject, IsUsable, asyncio.Future[JSONObject]]] = {}
         self._watchers: list[Callable[[], None]] = []
@@ -65,6 +66,8 @@ class Task:
             "ttlMs": int(until(self.made_at, self.changed_at) * 1000) + _TTL_MS,
             "pollIntervalMs": _POLL_MS,
         }
+        if self._message is not None and not self.is_over:
+            state["statusMessage"] = self._message
         if state["status"] == "input_required":
             state["inputRequests"] = cast(
                 "JSON", {key: request for key, (request, _, _) in self._open.items()}
@@ -105,6 +108,12 @@ class Task:
         if not self.is_over:
             self._status, self._ending = status, ending
             self._open.clear()
+            self._change()
+
+    def say(self, message: str | None) -> None:
+        """Tell people what it is about at the moment."""
+        if message != self._message:
+            self._message = message
             self._change()
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:

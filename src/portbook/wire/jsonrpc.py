@@ -17,6 +17,7 @@ __all__ = [
     "Id",
     "error_frame",
     "generic_error",
+    "mcp_refusal_frame",
     "nobody_waits",
     "not_an_object",
     "read_id",
@@ -168,10 +169,15 @@ def generic_error(ending: Ending, revision: str = "") -> dict[str, object]:
     return {"code": row.code_in(revision), "message": row.jsonrpc_message, "data": data}
 
 
-def refusal_frame(ending: Ending, token: bytes | None, revision: str = "") -> bytes:
-    """Return the answer to a message that was not served; without a token, it has no id at all."""
+def refusal_frame(ending: Ending, token: bytes) -> bytes:
+    """Return the answer to a message that was not served, and may be of any contract."""
     if ending.reason is Reason.FRAME_TOO_LARGE:
         return result_frame(NO_ID.token, OVERSIZE_RESULT)
+    return error_frame(token, generic_error(ending))
+
+
+def mcp_refusal_frame(ending: Ending, token: bytes | None, revision: str = "") -> bytes:
+    """Return the answer to a message of MCP that was not served; without a token, it has no id at all."""
     error = generic_error(ending, revision)
     if token is None:
         return b'{"jsonrpc":"2.0","error":' + json_bytes(error) + b"}"
