@@ -19,7 +19,7 @@ from portbook.provenance.signing import PublicKey, SigningKey
 from portbook.tools import content, questions
 from portbook.tools.context import Context
 from portbook.tools.registry import SchemaRegistry
-from portbook.tools.spec import ToolError
+from portbook.tools.spec import NotFound, ToolError
 from portbook.tools.toolset import Toolset
 from portbook.version import __version__
 
@@ -36,6 +36,7 @@ def test_the_package_exports_exactly_these_names() -> None:
         "Controls": Controls,
         "Failure": Failure,
         "NotAnEnvelope": NotAnEnvelope,
+        "NotFound": NotFound,
         "Problem": Problem,
         "PublicKey": PublicKey,
         "SchemaRegistry": SchemaRegistry,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from portbook.tools.context import Context
     from portbook.tools.questions import Form, OpenPage, Roots, Sample
     from portbook.tools.registry import SchemaRegistry
-    from portbook.tools.spec import ToolError
+    from portbook.tools.spec import NotFound, ToolError
     from portbook.tools.toolset import Toolset
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "Image",
     "Message",
     "NotAnEnvelope",
+    "NotFound",
     "OpenPage",
     "Problem",
     "PublicKey",
@@ -67,6 +68,7 @@ _HOMES = {
     "Controls": "portbook.envelope.controls",
     "Failure": "portbook.envelope.enclosing",
     "NotAnEnvelope": "portbook.envelope.wrapping",
+    "NotFound": "portbook.tools.spec",
     "Problem": "portbook.envelope.problems",
     "PublicKey": "portbook.provenance.signing",
     "SchemaRegistry": "portbook.tools.registry",

@@ -19,7 +19,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 from typing_extensions import TypedDict
 
-from portbook import Toolset
+from portbook import Image, Toolset
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.schema.references import DIALECT
@@ -663,3 +663,27 @@ def test_hints_may_name_what_stands_further_down() -> None:
 
 class FurtherDown(BaseModel):
     n: int
+
+
+# ------------------------------------------------------------------------------------------------- content
+
+
+@pytest.mark.parametrize(
+    ("hint", "value"),
+    [
+        case("no hint", NO_HINT, Image(b"\xff")),
+        case("no hint, in a list", NO_HINT, ["words", Image(b"words")]),
+        case("no hint, in an object", NO_HINT, {"picture": Image(b"words")}),
+        case("a list", list, ["words", Image(b"\xff")]),
+        case("a list of anything", list[Any], (Image(b"\xff"),)),
+        case("words", str, Image(b"\xff")),
+    ],
+)
+def test_content_that_the_return_type_does_not_name_is_refused_with_what_to_write(
+    hint: Any, value: Any
+) -> None:
+    with pytest.raises(Failed) as raised:
+        serve(returning(value, hint)).spec.function({})
+    assert raised.value.reason is Reason.BAD_RESULT
+    assert "write `-> Image` or `-> list[Content]`" in raised.value.findings[0].message
+    assert "write `-> Image` or `-> list[Content]`" in str(raised.value.details["error"])

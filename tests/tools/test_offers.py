@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from portbook import Audio, Blob, Content, Embedded, Image, Message, ResourceLink, Text, Toolset
-from portbook.errors import Failed
+from mcp_client import run as run_client
+from mcp_client import serving
+from portbook import (
+    Audio,
+    Blob,
+    Content,
+    Embedded,
+    Image,
+    Message,
+    NotFound,
+    ResourceLink,
+    Text,
+    ToolError,
+    Toolset,
+)
+from portbook.errors import Failed, Reason
 from portbook.tools.content import blocks_of
 from portbook.tools.spec import BadTool, ToolSpec
 
@@ -186,3 +201,98 @@ def test_an_author_says_how_long_a_resource_may_be_kept() -> None:
     toolset.resource("a://still", cache_ms=5000)(lambda: "x")
     kept = {spec.name: spec.cache_ms for spec in toolset.specs() if spec.kind == "resource"}
     assert kept == {"a://live": 0, "a://still": 5000}
+
+
+@pytest.mark.parametrize(
+    ("form", "mime_type"),
+    [("png", "image/png"), ("JPG", "image/jpeg"), (".webp", "image/webp"), ("svg", "image/svg+xml")],
+)
+def test_a_format_is_another_way_to_say_the_type(form: str, mime_type: str) -> None:
+    assert Image(data=b"", format=form) == Image(b"", mime_type)
+    assert Image(b"", format=form).as_json()["mimeType"] == mime_type
+    assert Audio(b"", format="mp3") == Audio(b"", "audio/mpeg")
+
+
+# -- where nothing is
+
+
+def nothing_there() -> str:
+    raise NotFound("no such note")
+
+
+async def nothing_there_later() -> str:
+    raise NotFound("no such note")
+
+
+@pytest.mark.parametrize("function", [nothing_there, nothing_there_later, lambda: None])
+def test_a_resource_says_that_nothing_is_there(function: Callable[..., Any]) -> None:
+    toolset = Toolset("t")
+    toolset.resource("a://b")(function)
+    with pytest.raises(Failed) as raised:
+        run(declared(toolset))
+    assert raised.value.reason is Reason.UNKNOWN_RESOURCE
+    assert "no such note" not in (raised.value.note or "")
+
+
+def test_in_a_tool_it_is_an_error_like_any() -> None:
+    assert issubclass(NotFound, ToolError)
+
+
+NOTES = """
+from portbook import NotFound, ToolError, Toolset
+toolset = Toolset('notes')
+NOTES = {'monday': 'Water the plants.'}
+@toolset.resource('notes://raised/{day}')
+def raised(day: str) -> str:
+    if day not in NOTES:
+        raise NotFound(day)
+    return NOTES[day]
+@toolset.resource('notes://none/{day}')
+async def none(day: str) -> str | None:
+    return NOTES.get(day)
+@toolset.tool(effect='read')
+def note(day: str) -> str:
+    raise NotFound('no such note')
+@toolset.tool(effect='read')
+def silent() -> str:
+    raise ToolError
+"""
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_the_caller_of_a_resource_that_is_not_there_gets_the_official_error(
+    tmp_path: Path, revision: str
+) -> None:
+    tools = tmp_path / "notes_tools.py"
+    tools.write_text(NOTES)
+
+    async def main() -> None:
+        async with serving(tmp_path, tools) as client:
+            await client.open(revision)
+            for kind in ("raised", "none"):
+                uri = f"notes://{kind}/friday"
+                error = await client.error("resources/read", {"uri": uri})
+                assert error["code"] == (-32002 if revision == "2025-11-25" else -32602)
+                assert error["data"]["uri"] == uri
+                record = client.sink.records[-1]["error"]
+                assert (record["reason"], record["executed"]) == ("UNKNOWN_RESOURCE", True)
+                read = await client.result("resources/read", {"uri": f"notes://{kind}/monday"})
+                assert read["contents"][0]["text"] == "Water the plants."
+
+    run_client(main())
+
+
+def test_the_model_reads_the_words_of_a_tool_that_failed_and_nothing_else(tmp_path: Path) -> None:
+    tools = tmp_path / "notes_tools.py"
+    tools.write_text(NOTES)
+
+    async def main() -> None:
+        async with serving(tmp_path, tools) as client:
+            await client.open("2025-11-25")
+            result = await client.result("tools/call", {"name": "note", "arguments": {"day": "friday"}})
+            assert (result["isError"], result["content"][0]["text"]) == (True, "no such note")
+            assert result["_meta"]["portbook/refusal"]["reason"] == "TOOL_FAILED"
+            result = await client.result("tools/call", {"name": "silent", "arguments": {}})
+            assert result["content"][0]["text"].startswith("The tool raised an exception.")
+
+    run_client(main())

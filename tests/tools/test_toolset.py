@@ -207,3 +207,15 @@ def test_declaring_looks_at_no_type_hints() -> None:
 )
 def test_a_slug_is_an_identifier_without_its_prefix(identifier: str, slug: str) -> None:
     assert slug_of(identifier) == slug
+
+
+def test_a_name_without_its_keyword_is_refused_with_how_to_write_it() -> None:
+    with pytest.raises(BadTool, match=r"@toolset\.tool\('my name'\): .* @toolset\.tool\(name="):
+        Toolset("label").tool("my name")  # type: ignore[call-overload]
+    with pytest.raises(BadTool, match=r"@toolset\.prompt\('my name'\): .* @toolset\.prompt\(name="):
+        Toolset("label").prompt("my name")  # type: ignore[call-overload]
+
+
+def test_a_resource_without_an_address_is_refused_with_how_to_write_it() -> None:
+    with pytest.raises(BadTool, match=r"@toolset\.resource needs an address"):
+        Toolset("label").resource(one)  # type: ignore[arg-type]

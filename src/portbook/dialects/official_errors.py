@@ -21,13 +21,21 @@ _ALWAYS: Final = (Reason.UNAUTHORIZED, Reason.UNSUPPORTED_REVISION, Reason.HEADE
 
 
 def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
-    """Return a refusal or failure as a result: words for the model, data for programs."""
+    """Return a refusal or failure as a result: words for the model, data for programs.
+
+    Where the tool itself says why it failed, its words are all that the model reads.
+    """
     findings = ending.findings if ending.row.stage.is_senders_fault else ()
-    lines = [
-        ending.row.sentence,
-        *(f"{finding.pointer or '(root)'}: {finding.message}" for finding in findings[:20]),
-        *(f"{name}: {value}" for name, value in ending.details.items()),
-    ]
+    own = ending.details.get("error") if ending.reason is Reason.TOOL_FAILED else None
+    lines = (
+        [str(own)]
+        if own
+        else [
+            ending.row.sentence,
+            *(f"{finding.pointer or '(root)'}: {finding.message}" for finding in findings[:20]),
+            *(f"{name}: {value}" for name, value in ending.details.items()),
+        ]
+    )
     refusal: JSONObject = {
         "reason": ending.reason.value,
         "violations": cast("JSON", violations(ending) if findings else []),

@@ -93,7 +93,7 @@ def described_tool(tool: Tool, revision: Revision) -> JSONObject:
     if spec.description:
         described["description"] = spec.description
     if revision.has_annotations:
-        described["annotations"] = _annotations(spec)
+        described["annotations"] = {**_annotations(spec), **spec.hints}
     if revision.has_structured_content and isinstance(spec.output_schema, dict):
         wrapped = revision.wants_objects and not _is_object(spec.output_schema)
         described["outputSchema"] = _wrapped(spec.output_schema) if wrapped else _explicit(spec.output_schema)

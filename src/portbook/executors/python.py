@@ -9,7 +9,7 @@ from portbook.executors.tasks import Tasks
 from portbook.executors.workers import ToolExit, Workers
 from portbook.model import JSONObject, Run
 from portbook.tools.catalog import Tool
-from portbook.tools.context import calling, reporting
+from portbook.tools.context import running
 
 __all__ = ["PythonExecutor"]
 
@@ -37,8 +37,7 @@ class PythonExecutor:
         if spec.is_async:
             is_waiting = None if client is None else lambda: client.is_waiting
             return await self._tasks.run(_contained(spec.function, arguments, run), timeout_s, is_waiting)
-        is_heard = run.report is not None or client is not None
-        function = _heard(spec.function, run) if is_heard else spec.function
+        function = _running(spec.function, run)
         if spec.is_inline:
             try:
                 return function(arguments)
@@ -49,23 +48,21 @@ class PythonExecutor:
         return await self._workers.run(function, arguments, timeout_s)
 
 
-def _heard(function: Callable[[JSONObject], Any], run: Run) -> Callable[[JSONObject], Any]:
-    """Return `function` with somebody to talk to."""
+def _running(function: Callable[[JSONObject], Any], run: Run) -> Callable[[JSONObject], Any]:
+    """Return `function` as one that can be told which call it runs for."""
 
-    def heard(arguments: JSONObject) -> Any:
-        report, client = reporting.set(run.report), calling.set(run.client)
+    def told(arguments: JSONObject) -> Any:
+        before = running.set(run)
         try:
             return function(arguments)
         finally:
-            calling.reset(client)
-            reporting.reset(report)
+            running.reset(before)
 
-    return heard
+    return told
 
 
 async def _contained(function: Callable[[JSONObject], Any], arguments: JSONObject, run: Run) -> Any:
-    reporting.set(run.report)  # in the task's own context, which ends with it
-    calling.set(run.client)
+    running.set(run)  # in the task's own context, which ends with it
     try:
         return await function(arguments)
     except (SystemExit, KeyboardInterrupt):  # a task would let these end the whole process

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal, cast
+from dataclasses import InitVar, dataclass
+from typing import Any, Final, Literal, cast
 
 from portbook.model import JSON, JSONObject
 
@@ -32,6 +32,10 @@ __all__ = [
     "contents_of",
     "messages_of",
 ]
+
+
+# What files end in, where their media type is called otherwise.
+_SUBTYPES: Final = {"jpg": "jpeg", "svg": "svg+xml", "mp3": "mpeg", "m4a": "mp4"}
 
 
 class Content:
@@ -61,6 +65,13 @@ class Image(Content):
 
     data: bytes
     mime_type: str = "image/png"
+    format: InitVar[str | None] = None
+    """Another way to say the type: `"png"` means `"image/png"`."""
+
+    def __post_init__(self, format: str | None) -> None:  # noqa: A002 - what the field is called
+        """Take the type from `format`, where that is given."""
+        if format is not None:
+            object.__setattr__(self, "mime_type", _media_type("image", format))
 
     def as_json(self) -> JSONObject:
         """Return it as it goes out."""
@@ -73,6 +84,13 @@ class Audio(Content):
 
     data: bytes
     mime_type: str = "audio/wav"
+    format: InitVar[str | None] = None
+    """Another way to say the type: `"wav"` means `"audio/wav"`."""
+
+    def __post_init__(self, format: str | None) -> None:  # noqa: A002 - what the field is called
+        """Take the type from `format`, where that is given."""
+        if format is not None:
+            object.__setattr__(self, "mime_type", _media_type("audio", format))
 
     def as_json(self) -> JSONObject:
         """Return it as it goes out."""
@@ -188,6 +206,11 @@ def _block(item: Any) -> JSONObject:
     if isinstance(item, Content):
         return item.as_json()
     raise TypeError("content is text, Image, Audio, Embedded, ResourceLink, or a list of them")
+
+
+def _media_type(kind: str, ending: str) -> str:
+    name = ending.lower().lstrip(".")
+    return f"{kind}/{_SUBTYPES.get(name, name)}"
 
 
 def _held(data: str | bytes, mime_type: str | None) -> JSONObject:

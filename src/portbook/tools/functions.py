@@ -9,8 +9,8 @@ from __future__ import annotations
 import inspect
 import typing
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Final, cast
 
 import pydantic
 from pydantic.fields import FieldInfo
@@ -23,10 +23,10 @@ from portbook.model import JSONObject
 from portbook.schema.references import DIALECT
 from portbook.schema.wording import escape_pointer
 from portbook.tools.content import Content, blocks_of
-from portbook.tools.context import Context
+from portbook.tools.context import Context, leaves_questions
 from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec
 
-__all__ = ["bind_arguments", "jsonable", "place_of", "runner", "spec_from_function"]
+__all__ = ["bind_arguments", "jsonable", "place_of", "runner", "schema_and_maker", "spec_from_function"]
 
 _KEYWORD_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -63,6 +63,7 @@ def spec_from_function(
     is_inline: bool,
     timeout_ms: int | None,
     shown: JSONObject | None = None,
+    hints: JSONObject | None = None,
     given_schema: JSONObject | None = None,
     task: TaskUse = "never",
     detaches: bool = True,
@@ -76,13 +77,13 @@ def spec_from_function(
     if is_async and is_inline:
         raise BadTool(f"{place_of(function)}: inline is for plain functions; drop it or drop async")
     try:
-        hints = typing.get_type_hints(function, include_extras=True)
+        types = typing.get_type_hints(function, include_extras=True)
         if given_schema is None:
-            bind, input_schema = bind_arguments(function, hints)
+            bind, input_schema = bind_arguments(function, types)
         else:
-            bind, input_schema = _bind_as_given(function, hints), given_schema
-        gives_content = _is_content(hints.get("return"))
-        finish, output_schema = (_as_content, True) if gives_content else _result(hints)
+            bind, input_schema = _bind_as_given(function, types), given_schema
+        gives_content = _is_content(types.get("return"))
+        finish, output_schema = (_as_content, True) if gives_content else _result(types)
     except BadTool:
         raise
     except (pydantic.PydanticUserError, SchemaError, NameError, TypeError, ValueError) as error:
@@ -99,6 +100,7 @@ def spec_from_function(
         is_inline=is_inline,
         timeout_ms=timeout_ms,
         shown=shown or {},
+        hints=hints or {},
         gives_content=gives_content,
         task=task,
         detaches=detaches,
@@ -123,23 +125,59 @@ _Finish = Callable[[Any], Any]
 
 
 def runner(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
-    """Return `function` as something that takes checked arguments and returns JSON, awaited where it is."""
+    """Return `function` as something that takes checked arguments and returns JSON, awaited where it is.
+
+    It fails where the function leaves something that it should have awaited.
+    """
     run = _run_async if inspect.iscoroutinefunction(function) else _run
     return run(function, bind, finish)
 
 
 def _run(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
     def run(arguments: JSONObject) -> Any:
-        return finish(function(**bind(arguments)))
+        given = bind(arguments)
+        is_asking = False
+        try:
+            value = function(**given)
+        finally:
+            is_asking = _leaves_questions(given)
+        return finish(_awaited(value, function, is_asking))
 
     return run
 
 
 def _run_async(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
     async def run(arguments: JSONObject) -> Any:
-        return finish(await function(**bind(arguments)))
+        given = bind(arguments)
+        is_asking = False
+        try:
+            value = await function(**given)
+        finally:
+            is_asking = _leaves_questions(given)
+        return finish(_awaited(value, function, is_asking))
 
     return run
+
+
+def _leaves_questions(given: dict[str, Any]) -> bool:
+    contexts = [value for value in given.values() if isinstance(value, Context)]
+    return any(map(leaves_questions, contexts))
+
+
+def _awaited(value: Any, function: Callable[..., Any], is_asking: bool) -> Any:
+    """Return what a function returned.
+
+    Raises `Failed` where it forgot an `await`: what it made of a coroutine is no result.
+    """
+    if inspect.iscoroutine(value):
+        value.close()
+        said = "returned a coroutine; write `async def` and `await`"
+    elif is_asking:
+        said = "asked its caller without `await`, so nobody was asked; write `async def` and `await`"
+    else:
+        return value
+    note = f"{place_of(function)} {said}"
+    raise Failed(Reason.TOOL_FAILED, note=note, details={"error": f"The tool {said}."})
 
 
 def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bind, JSONObject]:
@@ -203,6 +241,14 @@ def _bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> _Bind
     return bind
 
 
+# What may hold anything, so that content in it goes unnoticed until it is there.
+_OPEN: Final = (Any, object, list, tuple, dict)
+
+
+def _is_open(hint: Any) -> bool:
+    return any(hint is each for each in _OPEN) or any(_is_open(each) for each in typing.get_args(hint))
+
+
 def _is_content(hint: Any) -> bool:
     if isinstance(hint, type) and issubclass(hint, Content):
         return True
@@ -223,7 +269,7 @@ def _is_context(hint: Any) -> bool:
 def _result(hints: dict[str, Any]) -> tuple[_Finish, JSONObject | bool]:
     hint = hints.get("return", Any)
     if hint is Any:
-        return _guarded(to_jsonable_python), True
+        return _guarded(_contentless(to_jsonable_python, is_open=True)), True
     adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(hint)
 
     to_python = adapter.serializer.to_python  # dump_python without its own checks of options
@@ -231,9 +277,44 @@ def _result(hints: dict[str, Any]) -> tuple[_Finish, JSONObject | bool]:
     def dump(value: Any) -> Any:
         return to_python(value, mode="json", by_alias=True, warnings=False)
 
-    return _guarded(dump), _schema_of(
+    return _guarded(_contentless(dump, is_open=_is_open(hint))), _schema_of(
         lambda: adapter.json_schema(schema_generator=_Schemas, mode="serialization")
     )
+
+
+def _contentless(dump: _Finish, *, is_open: bool) -> _Finish:
+    def finish(value: Any) -> Any:
+        parts: Iterable[Any] = (value,)
+        if is_open and isinstance(value, list | tuple | dict):
+            values = cast("Any", value)
+            parts = values.values() if isinstance(value, dict) else values
+        for part in parts:
+            if isinstance(part, Content):
+                raise _undeclared(part)
+        return dump(value)
+
+    return finish
+
+
+def _undeclared(part: Content) -> Failed:
+    kind = type(part).__name__
+    said = f"returns {kind}, and its return type does not say so; write `-> {kind}` or `-> list[Content]`"
+    return Failed(
+        Reason.BAD_RESULT, (Finding("", said, "content", ""),), details={"error": f"The tool {said}."}
+    )
+
+
+def schema_and_maker(hint: Any) -> tuple[JSONObject, Callable[[Any], Any]]:
+    """Return the schema of a type, and what makes one of JSON, raising `ValueError` where it cannot be one.
+
+    Raises `TypeError` where the type has no schema.
+    """
+    try:
+        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(hint)
+        schema = _schema_of(lambda: adapter.json_schema(schema_generator=_Schemas, mode="validation"))
+    except (pydantic.PydanticUserError, SchemaError) as error:
+        raise TypeError(_line_of(error)) from None
+    return schema, adapter.validate_python
 
 
 def jsonable(value: Any) -> Any:

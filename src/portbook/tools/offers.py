@@ -9,11 +9,12 @@ from typing import Any, Final, Literal, cast
 
 from portbook.canonical import json_bytes
 from portbook.errors import Failed, Finding, Reason
+from portbook.faults import place_of as fault_of
 from portbook.model import JSONObject
 from portbook.schema.references import DIALECT
 from portbook.tools.content import Blob, contents_of, messages_of
 from portbook.tools.functions import bind_arguments, jsonable, place_of, runner
-from portbook.tools.spec import BadTool, Effect, Switch, ToolSpec
+from portbook.tools.spec import BadTool, Effect, NotFound, Switch, ToolSpec
 from portbook.tools.toolset import Complete
 
 __all__ = ["specs_from_prompt", "specs_from_resource"]
@@ -51,6 +52,8 @@ def specs_from_resource(
     mime_type = shown.get("mimeType")
 
     def finish(value: Any) -> Any:
+        if value is None:
+            raise Failed(Reason.UNKNOWN_RESOURCE, note="the function returned None")
         if not isinstance(value, str | bytes | Blob | list | tuple):
             value = _as_text(value)
         parts = _told(lambda: contents_of(value))
@@ -62,7 +65,7 @@ def specs_from_resource(
         input_schema=schema,
         output_schema=True,
         effect=Effect.READ,
-        function=runner(function, bind, finish),
+        function=_finding(function, runner(function, bind, finish)),
         is_async=inspect.iscoroutinefunction(function),
         timeout_ms=timeout_ms,
         kind="resource",
@@ -151,6 +154,24 @@ def _completion(
         completes=of,
         switch=switch,
     )
+
+
+def _finding(function: Callable[..., Any], run: Callable[[JSONObject], Any]) -> Callable[[JSONObject], Any]:
+    """Return what reads a resource as something that tells where there is none."""
+
+    def read(arguments: JSONObject) -> Any:
+        try:
+            return run(arguments)
+        except NotFound as error:
+            raise Failed(Reason.UNKNOWN_RESOURCE, note=fault_of(error)) from None
+
+    async def read_async(arguments: JSONObject) -> Any:
+        try:
+            return await run(arguments)
+        except NotFound as error:
+            raise Failed(Reason.UNKNOWN_RESOURCE, note=fault_of(error)) from None
+
+    return read_async if inspect.iscoroutinefunction(function) else read
 
 
 def _told(make: Callable[[], Any]) -> Any:

@@ -6,9 +6,11 @@ Pure: no I/O.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, cast
 
+from portbook.canonical import fingerprint
 from portbook.model import JSON, JSONObject
 from portbook.schema.cache import validator_for
 
@@ -26,12 +28,18 @@ class Answered(NamedTuple):
     """What a person answered: whether they did, and what they filled in."""
 
     action: Literal["accept", "decline", "cancel"]
-    content: JSONObject
+    content: Any
+    """What they filled in: an object (empty without a yes), or one of the type asked for (or None)."""
 
     @property
     def is_accepted(self) -> bool:
-        """Return whether they said yes."""
+        """Whether they said yes."""
         return self.action == "accept"
+
+    @property
+    def data(self) -> Any:
+        """The same as `content`."""
+        return self.content
 
 
 class Sampled(NamedTuple):
@@ -58,17 +66,20 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Form(Question):
-    """A form for a person: a sentence, and a schema of flat properties to fill in."""
+    """A form for a person: a sentence, and what to fill in."""
 
     message: str
-    schema: JSONObject = field(default_factory=lambda: cast("JSONObject", {"properties": {}}))
+    schema: Any = field(default_factory=lambda: cast("JSONObject", {"properties": {}}))
+    """A JSON Schema of flat properties, or a type: a model, a dataclass, or a plain type such as `bool`."""
 
     def request(self) -> JSONObject:
-        """Return it as MCP's request."""
-        schema: JSONObject = {"type": "object", **self.schema}
+        """Return it as MCP's request.
+
+        Raises `TypeError` where its type is no form.
+        """
         return {
             "method": "elicitation/create",
-            "params": {"message": self.message, "requestedSchema": schema},
+            "params": {"message": self.message, "requestedSchema": self._filling()[0]},
         }
 
     def read(self, answer: JSONObject) -> Answered | None:
@@ -76,10 +87,27 @@ class Form(Question):
         action, content = answer.get("action"), answer.get("content")
         if action not in ("accept", "decline", "cancel"):
             return None
+        if action != "accept":
+            return Answered(cast("Any", action), None if self._is_typed else {})
+        schema, make = self._filling()
         given = content if isinstance(content, dict) else {}
-        if action == "accept" and not validator_for({"type": "object", **self.schema}).is_valid(given):
+        if not validator_for(schema).is_valid(given):
             return None
-        return Answered(cast("Any", action), given if action == "accept" else {})
+        try:
+            return Answered("accept", make(given))
+        except ValueError:  # the type has rules that a schema cannot tell
+            return None
+
+    @property
+    def _is_typed(self) -> bool:
+        return not isinstance(self.schema, dict)
+
+    def _filling(self) -> tuple[JSONObject, Callable[[JSONObject], Any]]:
+        if not self._is_typed:
+            return {"type": "object", **cast("JSONObject", self.schema)}, lambda given: given
+        from portbook.tools.forms import form_of  # pydantic, only where a type is asked for
+
+        return form_of(self.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +117,13 @@ class OpenPage(Question):
     message: str
     url: str
     identifier: str = ""
-    """Names it in the handshake era, so that the client can be told when it is done."""
+    """What clients of the handshake era know it by. Without one, it is made of the question, so that it is
+    the same from round to round."""
 
     def request(self) -> JSONObject:
         """Return it as MCP's request."""
-        own: JSONObject = {"elicitationId": self.identifier} if self.identifier else {}
-        params: JSONObject = {"mode": "url", "message": self.message, "url": self.url, **own}
+        own = self.identifier or fingerprint([self.message, self.url])[:32]
+        params: JSONObject = {"mode": "url", "message": self.message, "url": self.url, "elicitationId": own}
         return {"method": "elicitation/create", "params": params}
 
     def read(self, answer: JSONObject) -> Answered | None:

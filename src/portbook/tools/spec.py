@@ -17,6 +17,7 @@ __all__ = [
     "TOOL_PREFIX",
     "BadTool",
     "Effect",
+    "NotFound",
     "Switch",
     "TaskUse",
     "ToolError",
@@ -43,6 +44,13 @@ class ToolError(Exception):
     """What a tool raises to tell the model why it failed: its words reach the caller, redacted.
 
     Of any other exception the caller learns only that there was one.
+    """
+
+
+class NotFound(ToolError):
+    """What the function of a resource raises where there is nothing at the address that was asked for.
+
+    The caller gets the error that MCP has for it, with the address. In a tool it is a `ToolError` like any.
     """
 
 
@@ -95,6 +103,8 @@ class ToolSpec:
     """What a completion is for."""
     shown: JSONObject = field(default_factory=dict[str, JSON])
     """What listings say of it beside its name and contract: a title, icons, a MIME type."""
+    hints: JSONObject = field(default_factory=dict[str, JSON])
+    """What MCP's annotations say of a tool beside its effect."""
     gives_content: bool = False
     """Its result is a list of MCP content, not a value."""
     task: TaskUse = "never"

@@ -20,9 +20,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, overload
 
 from portbook.model import JSONObject, Kind
+from portbook.tools.shown import hints_of, shown_of
 from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec, require_slug
 from portbook.tools.uri_templates import UriTemplate
 
@@ -72,6 +73,7 @@ class Toolset:
         timeout_ms: int | None = None,
         title: str | None = None,
         icons: Sequence[JSONObject] = (),
+        annotations: JSONObject | None = None,
         input_schema: JSONObject | None = None,
         task: TaskUse = "never",
         detach: bool = True,
@@ -87,40 +89,53 @@ class Toolset:
         timeout_ms: int | None = None,
         title: str | None = None,
         icons: Sequence[JSONObject] = (),
+        annotations: JSONObject | None = None,
         input_schema: JSONObject | None = None,
         task: TaskUse = "never",
         detach: bool = True,
     ) -> _F | Callable[[_F], _F]:
         """Declare a function as a tool; it stays the function it was.
 
-        A plain function runs in a worker thread, where its deadline holds even if it hangs. `inline=True`
-        runs it on the event loop, with no deadline: only for quick, pure functions. A tool that does not
-        declare its effect counts as one that writes.
+        `name`, `description` and `title` are what listings call it: the function's own name, its docstring,
+        and no title, where they are not given. A name has 1 to 128 of a-z, 0-9, `_` and `.`.
+
+        `effect` is `"read"`, `"write"` or `"destructive"`; a tool that does not declare it counts as one that
+        writes. Policy decides by it, and clients are told as `readOnlyHint` and `destructiveHint`. What else
+        MCP's `annotations` can say stands there: `{"idempotentHint": True, "openWorldHint": False}`. Each of
+        the `icons` is like `{"src": "https://example.com/x.png", "mimeType": "image/png"}`, and may have
+        `sizes` and a `theme`.
+
+        A plain function runs in a worker thread, where its deadline of `timeout_ms` (or else the setting
+        `execution.timeout_ms`) holds even if it hangs. `inline=True` runs it on the event loop, with no
+        deadline: only for quick, pure functions.
 
         `input_schema` takes the place of the one that the type hints say; the function then gets its
-        arguments by name, as they came. With `task`, a call goes on as a task where the client knows those:
-        from its start, or with `detach=False` from where the function says `context.detach()`.
+        arguments by name, as they came. With `task`, which is `"never"`, `"optional"` or `"required"`, a call
+        goes on as a task where the client knows those: from its start, or with `detach=False` from where the
+        function says `context.detach()`.
 
-        Raises `BadTool` for a name, an effect or a deadline that a tool cannot have.
+        Raises `BadTool` for what a tool cannot have.
         """
+        _require_function(function, "tool")
 
         def declare(target: _F) -> _F:
             tool_name = require_slug(name if name is not None else getattr(target, "__name__", ""))
+            what = f"tool {tool_name!r}"
             if tool_name in self._declared:
-                raise BadTool(
-                    f"tool {tool_name!r} is declared twice in this toolset; rename one with name=..."
-                )
+                raise BadTool(f"{what} is declared twice in this toolset; rename one with name=...")
             if effect is not None and effect not in tuple(Effect):
-                raise BadTool(f"tool {tool_name!r}: effect must be one of {', '.join(Effect)}")
-            if timeout_ms is not None and timeout_ms <= 0:
-                raise BadTool(f"tool {tool_name!r}: timeout_ms must be above 0")
+                raise BadTool(f"{what}: effect must be one of {', '.join(Effect)}")
+            if task not in get_args(TaskUse):
+                raise BadTool(f"{what}: task must be one of {', '.join(get_args(TaskUse))}")
+            _require_deadline(what, timeout_ms)
             options: dict[str, Any] = {
                 "description": description,
                 "effect": Effect(effect or Effect.WRITE),
                 "is_effect_declared": effect is not None,
                 "is_inline": inline,
                 "timeout_ms": timeout_ms,
-                "shown": _shown(title=title, icons=list(icons) or None),
+                "shown": shown_of(what, title=title, icons=icons),
+                "hints": hints_of(what, annotations),
                 "given_schema": input_schema,
                 "task": task,
                 "detaches": detach,
@@ -147,28 +162,41 @@ class Toolset:
     ) -> Callable[[_F], _F]:
         """Declare a function that reads a resource; `{name}` in its `uri` is a parameter of the function.
 
-        It returns text, bytes, or a list of `Blob`. What else it returns is written as JSON. Clients may keep
-        it for `cache_ms`; 0 means that they ask again each time.
+        It returns text, bytes, or a list of `Blob`; what else it returns is written as JSON. Where there is
+        nothing at an address, it raises `NotFound`, or returns None.
 
-        Raises `BadTool` for an address that a resource cannot have, and for less than no time to keep it.
+        `name`, `description` and `title` are what listings call it: the function's own name, its docstring,
+        and no title, where they are not given. `mime_type` is that of what it returns. `icons` are as for a
+        tool. `annotations` are MCP's for resources: `{"audience": ["user"], "priority": 0.5,
+        "lastModified": "2026-01-02T12:00:00Z"}`.
+
+        `complete` suggests values for what a template takes, by name: a list of texts, or a function of what
+        was typed so far that returns one. `timeout_ms` is its deadline. Clients may keep what they read for
+        `cache_ms`; 0 means that they ask again each time.
+
+        Raises `BadTool` for what a resource cannot have.
         """
-        template = UriTemplate(uri)
+        if not isinstance(uri, str):  # pyright: ignore[reportUnnecessaryIsInstance] - @toolset.resource alone
+            raise BadTool("@toolset.resource needs an address: @toolset.resource('notes://all')")
+        template, what = UriTemplate(uri), f"resource {uri!r}"
         if cache_ms < 0:
-            raise BadTool(f"resource {uri!r}: cache_ms must be 0 or above")
+            raise BadTool(f"{what}: cache_ms must be 0 or above")
+        _require_deadline(what, timeout_ms)
 
         def declare(target: _F) -> _F:
             if uri in self._resources:
-                raise BadTool(f"resource {uri!r} is declared twice in this toolset; drop one")
+                raise BadTool(f"{what} is declared twice in this toolset; drop one")
             self._resources[uri] = _Declared(
                 target,
                 {
                     "names": template.names,
                     "description": description,
-                    "shown": _shown(
+                    "shown": shown_of(
+                        what,
                         name=name or getattr(target, "__name__", uri),
                         title=title,
                         mimeType=mime_type,
-                        icons=list(icons) or None,
+                        icons=icons,
                         annotations=annotations,
                     ),
                     "complete": dict(complete or {}),
@@ -209,20 +237,27 @@ class Toolset:
 
         It returns text, content, a `Message`, or a list of them.
 
-        Raises `BadTool` for a name that is taken.
+        `name`, `description` and `title` are what listings call it: the function's own name, its docstring,
+        and no title, where they are not given. `icons` are as for a tool. `complete` suggests values for its
+        arguments, by name, as for a resource. `timeout_ms` is its deadline.
+
+        Raises `BadTool` for what a prompt cannot have.
         """
+        _require_function(function, "prompt")
 
         def declare(target: _F) -> _F:
             prompt_name = name if name is not None else getattr(target, "__name__", "")
+            what = f"prompt {prompt_name!r}"
             if not 0 < len(prompt_name) <= 128 or not prompt_name.isprintable():
                 raise BadTool(f"prompt name {prompt_name[:40]!r}: use 1 to 128 printable characters")
             if prompt_name in self._prompts:
-                raise BadTool(f"prompt {prompt_name!r} is declared twice in this toolset; rename one")
+                raise BadTool(f"{what} is declared twice in this toolset; rename one")
+            _require_deadline(what, timeout_ms)
             self._prompts[prompt_name] = _Declared(
                 target,
                 {
                     "description": description,
-                    "shown": _shown(title=title, icons=list(icons) or None),
+                    "shown": shown_of(what, title=title, icons=icons),
                     "complete": dict(complete or {}),
                     "timeout_ms": timeout_ms,
                     "switch": self._switch("prompt", prompt_name),
@@ -233,23 +268,26 @@ class Toolset:
         return declare if function is None else declare(function)
 
     def skills(self, folder: str | Path) -> None:
-        """Serve the Agent Skills of a folder: each folder in it that has a `SKILL.md` is one."""
+        """Serve the Agent Skills of a `folder`: each folder in it that has a `SKILL.md` is one."""
         self._skills.append(Path(folder))
 
     def enable(self, name: str, kind: Kind = "tool") -> None:
-        """Serve something again that was taken out; clients are told that the list has changed."""
+        """Serve something again that was taken out, by its `name` and `kind`; clients are told."""
         self._turn(kind, name, on=True)
 
     def disable(self, name: str, kind: Kind = "tool") -> None:
-        """Take something out for now, as if it were not there; clients are told."""
+        """Take something out for now, by its `name` and `kind`, as if it were not there; clients are told.
+
+        A `kind` is `"tool"`, `"resource"` (its name is its address as declared) or `"prompt"`.
+        """
         self._turn(kind, name, on=False)
 
     def updated(self, uri: str) -> None:
-        """Tell clients that watch a resource that it holds something else now. From any thread."""
+        """Tell clients that watch the resource at `uri` that it holds something else now. From any thread."""
         self._tell(Changed("resource", uri))
 
     def watch(self, watcher: Callable[[Changed], None]) -> None:
-        """Have `watcher` told of every change, from whichever thread makes it."""
+        """Have a `watcher` told of every change, from whichever thread makes it."""
         self._watchers.append(watcher)
 
     def _switch(self, kind: Kind, name: str) -> Switch:
@@ -292,5 +330,14 @@ class Toolset:
         return specs
 
 
-def _shown(**members: Any) -> JSONObject:
-    return {name: value for name, value in members.items() if value is not None}
+def _require_function(function: Any, decorator: str) -> None:
+    if function is not None and not callable(function):
+        raise BadTool(
+            f"@toolset.{decorator}({function!r}): only a function can stand there; "
+            f"give a name with @toolset.{decorator}(name=...)"
+        )
+
+
+def _require_deadline(what: str, timeout_ms: int | None) -> None:
+    if timeout_ms is not None and timeout_ms <= 0:
+        raise BadTool(f"{what}: timeout_ms must be above 0")
