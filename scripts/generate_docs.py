@@ -1,22 +1,29 @@
 # ruff: noqa: INP001 - a script beside the pages that it writes, not a package
-"""Write the reference pages that are made from the code: commands, settings, reasons.
+"""Write the reference pages that are made from the code: commands, settings, reasons, the Python interface.
 
 `pages()` renders them without touching a file, so that a test can tell whether what is there is stale.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
+import textwrap
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+import portbook
 from portbook.cli.main import cli
 from portbook.errors import REASONS, CanonicalError, Reason, Row
 from portbook.settings import CONFIG_NAME, SETTINGS, Setting
+from portbook.tools.content import Content
+from portbook.tools.questions import Answered, Question, Sampled
 
 REFERENCE: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
@@ -87,7 +94,7 @@ _OTHER_VARIABLES: Final = {
 
 def pages() -> dict[Path, str]:
     """Return every generated page by its path."""
-    made = {"cli.md": _cli(), "settings.md": _settings(), "reasons.md": _reasons()}
+    made = {"cli.md": _cli(), "settings.md": _settings(), "reasons.md": _reasons(), "python.md": _python()}
     return {REFERENCE / name: _NOTICE + "\n" + "\n".join(lines) + "\n" for name, lines in made.items()}
 
 
@@ -316,6 +323,150 @@ def _told(reason: Reason, row: Row) -> list[str]:
     retry = "retryable" if row.is_retryable else "not retryable"
     lines.append(f"- Answer at `/execute`: `{row.rest}`, {retry}.")
     return [*lines, f"- HTTP status {row.http}; `portbook call` exits with {row.exit}."]
+
+
+# -- the Python interface
+
+# What `import portbook` offers, by what it is for; every name stands in one of these.
+_GROUPS: Final = {
+    "Declare": ("Toolset",),
+    "Talk to the caller": ("Context",),
+    "Ask several things at once": ("Form", "OpenPage", "Sample", "Roots"),
+    "Return content": (
+        "Content", "Text", "Image", "Audio", "Embedded", "ResourceLink", "Blob", "Message",
+    ),
+    "Fail": ("ToolError", "NotFound"),
+    "Make and read result envelopes": (
+        "enclose", "wrap", "unwrap", "failure", "inspect_envelope", "Controls", "Subject", "Problem",
+        "Failure", "SigningKey", "PublicKey", "NotAnEnvelope", "ToolFailed",
+    ),
+    "Schemas and codes": ("SchemaRegistry", "CanonicalError"),
+}  # fmt: skip
+
+# What questions return: nobody makes one.
+_ANSWERS: Final = {"Context": (Answered, Sampled)}
+
+# Classes whose methods have sections of their own, and those of them that decorate.
+_SECTIONED: Final = ("Toolset", "Context")
+_DECORATORS: Final = ("tool", "resource", "prompt")
+
+
+def _python() -> list[str]:
+    listed = {name for names in _GROUPS.values() for name in names}
+    assert listed == set(portbook.__all__) - {"__version__"}, listed ^ set(portbook.__all__)
+    lines = [
+        "# Python",
+        "",
+        "What `from portbook import …` offers, beside `__version__`, made from the docstrings of the code.",
+        "The how-tos show it at work: [Python functions](../how-to/expose-python-functions.md),",
+        "[resources and prompts](../how-to/offer-resources-and-prompts.md),",
+        "[questions](../how-to/ask-the-caller.md), [progress](../how-to/report-progress.md), and",
+        "[result envelopes](../how-to/give-results-provenance.md).",
+    ]
+    for title, names in _GROUPS.items():
+        lines += ["", f"## {title}"]
+        for name in names:
+            lines += _described(name, getattr(portbook, name))
+            for answer in _ANSWERS.get(name, ()):
+                lines += _described(answer.__name__, answer)
+    return [line for line, after in pairwise([*lines, ""]) if line or after]
+
+
+def _described(name: str, made: Any) -> list[str]:
+    if not inspect.isclass(made):
+        return ["", f"### {name}", "", *_code(f"{name}{_signature(made)}"), "", *_words(made)]
+    lines = ["", f"### {name}", ""]
+    is_made = not issubclass(made, Exception) and made not in (Content, *_ANSWERS["Context"])
+    if is_made and inspect.signature(made).parameters:
+        lines += [*_code(f"{name}{_signature(made, is_returning=False)}"), ""]
+    lines += _words(made)
+    lines += [f"- `{field}`: {words}" for field, words in _fields(made).items()]
+    members = {} if issubclass(made, Content | Question) else dict(_members(made))
+    if name not in _SECTIONED:
+        return [*lines, *(_bullet(member, each) for member, each in members.items())]
+    for member, each in members.items():
+        lines += ["", f"### {name}.{member}", "", *_code(_use(name, member, each)), "", *_words(each)]
+    return lines
+
+
+def _use(owner: str, member: str, each: Any) -> str:
+    if isinstance(each, property):
+        return f"{owner.lower()}.{member}: {each.fget.__annotations__['return']}"
+    if member in _DECORATORS:
+        return f"@{owner.lower()}.{member}{_signature(each, leave='function', is_returning=False)}"
+    is_awaited = str(inspect.signature(each).return_annotation).startswith("Coroutine[")
+    return f"{'await ' if is_awaited else ''}{owner.lower()}.{member}{_signature(each)}"
+
+
+def _bullet(member: str, each: Any) -> str:
+    called = member if isinstance(each, property) else f"{member}{_signature(each, is_wide=True)}"
+    return f"- `{called}`: {' '.join(_words(each)).strip()}"
+
+
+def _members(made: type) -> Iterator[tuple[str, Any]]:
+    """Yield what a class has for its users, in the order of the code."""
+    for name, each in vars(made).items():
+        is_function = isinstance(each, property | staticmethod | classmethod) or inspect.isfunction(each)
+        if not name.startswith("_") and name not in ("as_json", "to_json") and is_function:
+            yield name, each if isinstance(each, property) else getattr(made, name)
+
+
+def _signature(made: Any, *, leave: str = "", is_returning: bool = True, is_wide: bool = False) -> str:
+    signature = inspect.signature(made)
+    parts: list[str] = []
+    has_star = False
+    for parameter in signature.parameters.values():
+        if parameter.name in ("self", leave):
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and not has_star:
+            has_star = True
+            parts.append("*")
+        mark = {parameter.VAR_KEYWORD: "**", parameter.VAR_POSITIONAL: "*"}.get(parameter.kind, "")
+        has_star = has_star or mark == "*"
+        written = f"{mark}{parameter.name}: {_annotation(parameter.annotation)}"
+        if parameter.default is not parameter.empty:
+            default = parameter.default
+            shown = json.dumps(default) if isinstance(default, str) else repr(default)
+            written += " = ..." if shown.startswith("<") else f" = {shown}"
+        parts.append(written)
+    returned = signature.return_annotation
+    tail = f" -> {_annotation(returned)}" if is_returning and returned is not signature.empty else ""
+    line = f"({', '.join(parts)}){tail}"
+    if is_wide or len(line) < 90:
+        return line
+    return "(\n" + "".join(f"    {part},\n" for part in parts) + f"){tail}"
+
+
+def _annotation(annotation: Any) -> str:
+    written = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return re.sub(r"(InitVar\[|Coroutine\[Any, Any, )(.*)\]$", r"\2", written).replace("'", '"')
+
+
+def _fields(made: type) -> dict[str, str]:
+    """Return what the code says of a class's attributes, in the text below each."""
+    [body] = [
+        node
+        for node in ast.parse(textwrap.dedent(inspect.getsource(made))).body
+        if isinstance(node, ast.ClassDef)
+    ]
+    found: dict[str, str] = {}
+    for node, after in zip(body.body, body.body[1:], strict=False):
+        is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found[node.target.id] = " ".join(str(after.value.value).split()) if is_text else ""  # type: ignore[union-attr]
+    return {name: words for name, words in found.items() if words}
+
+
+def _words(made: Any) -> list[str]:
+    lines: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(made.__doc__ or "")):
+        is_code = paragraph.startswith("    ")
+        lines += [*(_code(textwrap.dedent(paragraph)) if is_code else [" ".join(paragraph.split())]), ""]
+    return lines
+
+
+def _code(text: str) -> list[str]:
+    return ["```python", text, "```"]
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import re
 import tomllib
@@ -14,6 +15,7 @@ from typing import Any, cast
 import click
 import pytest
 
+import portbook
 from portbook.assets.contracts import INPUTS, OUTPUTS
 from portbook.audit import envelope_view
 from portbook.cli.main import cli
@@ -118,6 +120,31 @@ def test_the_settings_file_that_is_shown_holds_the_defaults(tmp_path: Path) -> N
         assert value == (tmp_path / setting.default if is_relative else setting.default)
         written = rf"^(# )?({name} = |\[\[{re.escape(setting.key)}\]\]|\[{re.escape(setting.key)}\.)"
         assert re.search(written, shown, re.MULTILINE), name
+
+
+def _own_functions(made: type) -> Iterator[tuple[str, Any]]:
+    return ((name, each) for name, each in vars(made).items() if name[0] != "_" and inspect.isfunction(each))
+
+
+def test_every_name_of_the_package_is_documented() -> None:
+    page = read("python.md")
+    for name in set(portbook.__all__) - {"__version__"}:
+        made = getattr(portbook, name)
+        _, found, section = page.partition(f"\n### {name}\n")
+        assert found, name
+        section = section.partition("\n### ")[0]
+        assert " ".join(inspect.cleandoc(made.__doc__).split("\n\n")[0].split()) in section
+
+
+@pytest.mark.parametrize("made", [portbook.Toolset, portbook.Context], ids=lambda made: made.__name__)
+def test_every_parameter_of_what_authors_call_is_explained(made: type) -> None:
+    page = read("python.md")
+    for name, function in _own_functions(made):
+        _, found, section = page.partition(f"\n### {made.__name__}.{name}\n")
+        assert found, name
+        words = section.partition("\n### ")[0].rpartition("```\n")[2]
+        for parameter in set(inspect.signature(function).parameters) - {"self", "function"}:
+            assert re.search(rf"`{parameter}\b", words), (name, parameter)
 
 
 def test_every_reason_and_code_is_documented() -> None:

@@ -39,7 +39,10 @@ _SUBTYPES: Final = {"jpg": "jpeg", "svg": "svg+xml", "mp3": "mpeg", "m4a": "mp4"
 
 
 class Content:
-    """A piece of content, as MCP has it."""
+    """A piece of content, as MCP has it: what a tool returns beside plain values. It is one of those below.
+
+    A tool says so in its return type: `-> Image`, or `-> list[Content]`, in which bare text is content too.
+    """
 
     __slots__ = ()
 
@@ -61,7 +64,7 @@ class Text(Content):
 
 @dataclass(frozen=True, slots=True)
 class Image(Content):
-    """A picture."""
+    """A picture: its bytes as they are, and their `mime_type`."""
 
     data: bytes
     mime_type: str = "image/png"
@@ -80,7 +83,7 @@ class Image(Content):
 
 @dataclass(frozen=True, slots=True)
 class Audio(Content):
-    """A sound."""
+    """A sound: its bytes as they are, and their `mime_type`."""
 
     data: bytes
     mime_type: str = "audio/wav"
@@ -99,7 +102,7 @@ class Audio(Content):
 
 @dataclass(frozen=True, slots=True)
 class Embedded(Content):
-    """A resource, with what is in it."""
+    """A resource, with what is in it: text, or bytes as they are."""
 
     uri: str
     data: str | bytes

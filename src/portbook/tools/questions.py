@@ -28,6 +28,7 @@ class Answered(NamedTuple):
     """What a person answered: whether they did, and what they filled in."""
 
     action: Literal["accept", "decline", "cancel"]
+    """What they did with the question."""
     content: Any
     """What they filled in: an object (empty without a yes), or one of the type asked for (or None)."""
 
@@ -46,6 +47,7 @@ class Sampled(NamedTuple):
     """What the client's model said."""
 
     text: str
+    """Its words."""
     message: JSONObject
     """The whole answer: role, content, model, and why it stopped."""
 
@@ -134,7 +136,7 @@ class OpenPage(Question):
 
 @dataclass(frozen=True, slots=True)
 class Sample(Question):
-    """Something for the client's model to answer."""
+    """Something for the client's model to answer: a prompt, the most to say, and a `system` prompt."""
 
     prompt: str
     max_tokens: int = 1000
@@ -164,7 +166,7 @@ class Sample(Question):
 
 @dataclass(frozen=True, slots=True)
 class Roots(Question):
-    """The folders and files that the client works in."""
+    """The folders and files that the client works in: a list of objects with a `uri`."""
 
     def request(self) -> JSONObject:
         """Return it as MCP's request."""
