@@ -54,6 +54,9 @@ _TYPES: Final = {
 
 # What to show for settings that have no default and are not plain paths.
 _SAMPLES: Final = {
+    "server.title": '"Orders"',
+    "server.version": '"1.2.0"',
+    "server.instructions": '"Look an order up before you refund it."',
     "keys.required": "true",
     "assets.enabled": "true",
     "assets.backend_url": '"http://127.0.0.1:9000"',

@@ -80,7 +80,7 @@ class Client:
     def __init__(self, served: Assembled, sink: MemorySink) -> None:
         self.served = served
         self.sink = sink
-        self._app = routes_of(served, is_exposed=False)
+        self._app = routes_of(served)
         self.session: str | None = None
         self.revision: str | None = None
         self.key: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from traceback import print_exception
 from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.assets.contracts import ASSET_TOOLS
@@ -14,6 +15,7 @@ from portbook.collecting import Collected, collect_tools
 from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.official import Official
+from portbook.dialects.official_answers import About
 from portbook.dialects.rest import Rest
 from portbook.envelope.request import REQUEST
 from portbook.errors import Refused
@@ -22,6 +24,7 @@ from portbook.executors.python import PythonExecutor
 from portbook.fetching import CannotFetch, fetch, without_secrets
 from portbook.governance import Governance
 from portbook.governing import doubts_of, governance_of, load_signing_key
+from portbook.hosts import BadHost, Hosts
 from portbook.journal import Journal
 from portbook.pipeline import Pipeline
 from portbook.ports import Sink
@@ -41,6 +44,7 @@ from portbook.talking.tasks import Tasks
 from portbook.tools.catalog import Catalog
 from portbook.tools.registry import SchemaRegistry
 from portbook.tools.toolset import Toolset
+from portbook.version import __version__
 
 if TYPE_CHECKING:
     from portbook.executors.http import HttpExecutor
@@ -69,6 +73,7 @@ class Assembled:
     executor: Executors
     warnings: tuple[str, ...]
     is_exposed: bool
+    hosts: Hosts
     _pipeline: Pipeline
     sink: _ClosableSink
     _store: Store
@@ -166,11 +171,18 @@ def assemble(
     clock = clock or SystemClock()
     ids = ids or (ContentIds() if settings.deterministic_ids else RandomIds())
     registry = SchemaRegistry(settings.schema_root)
+    hosts = _hosts(settings, is_exposed=is_exposed)
     collected = collect_tools(settings, registry)
     warnings = list(collected.warnings)
     store = Store(settings.store_path)
     keys = Keys(store, clock)
-    approvals = Approvals(store, clock, expires_s=settings.approval_expires_s, warn=warn)
+    approvals = Approvals(
+        store,
+        clock,
+        expires_s=settings.approval_expires_s,
+        wait_s=settings.approval_wait_s,
+        warn=warn,
+    )
     executor, on_secret = _executor(settings, collected)
     if executor.http is not None:
         warnings.extend(executor.http.problems())
@@ -202,6 +214,7 @@ def assemble(
         clock=clock,
         ids=ids,
         warn=warn,
+        on_fault=print_exception if settings.tracebacks else lambda _: None,
     )
     on_secret.append(lambda: _learn_secrets(pipeline, executor))
     tasks, notices = Tasks(clock), Notices()
@@ -212,6 +225,12 @@ def assemble(
         validator,
         states=States(_state_key(store), clock),
         desk=tasks,
+        about=About(
+            settings.server_name,
+            settings.server_title,
+            settings.server_version or __version__,
+            settings.server_instructions,
+        ),
         incoming=settings.incoming_validation,
         outgoing=settings.outgoing_validation,
         warn=warn,
@@ -226,6 +245,7 @@ def assemble(
         executor=executor,
         warnings=tuple(warnings),
         is_exposed=is_exposed,
+        hosts=hosts,
         _pipeline=pipeline,
         sink=sink,
         _store=store,
@@ -275,6 +295,13 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
     else:
         return SchemaStore(override), []
     return embedded, [f"schema override not used, the embedded schemas are: {reason}"]
+
+
+def _hosts(settings: Settings, *, is_exposed: bool) -> Hosts:
+    try:
+        return Hosts(is_exposed=is_exposed, names=settings.allowed_hosts, origins=settings.allowed_origins)
+    except BadHost as error:
+        raise settings.complain(("server", error.setting), str(error)) from None
 
 
 def _executor(settings: Settings, collected: Collected) -> tuple[Executors, list[Callable[[], None]]]:

@@ -15,6 +15,11 @@ __all__ = ["ANONYMOUS", "OPERATOR", "AllowedKey", "Callers", "digest_of_key"]
 ANONYMOUS = Caller("anonymous")
 OPERATOR = Caller("operator", ())
 
+# Over HTTP alone: elsewhere whoever may write the store decides.
+_OPERATORS_KEY = (
+    "The operator's key is needed, as a bearer token: what PORTBOOK_OPERATOR_KEY was when the server started."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class AllowedKey:
@@ -93,7 +98,7 @@ class Callers:
         Raises `Refused` for every other key.
         """
         if not self.is_operator(key):
-            raise Refused(Reason.UNAUTHORIZED)
+            raise Refused(Reason.UNAUTHORIZED, details={"hint": _OPERATORS_KEY})
         return OPERATOR
 
     def is_operator(self, key: str | None) -> bool:

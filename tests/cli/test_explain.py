@@ -192,6 +192,21 @@ def test_an_unknown_tool_is_told_so(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("file:///x", "there is no tool 'file:///x'; a resource is named mcp.resource:file:///x"),
+        ("notes://a", "there is no tool 'notes://a'; a resource is named mcp.resource:notes://a"),
+        ("greet", "there is no tool 'greet'; a prompt is named mcp.prompt:greet"),
+        ("mcp.resource:file:///x", "there is no resource 'mcp.resource:file:///x'; `portbook tools` lists"),
+    ],
+)
+def test_what_is_no_tool_is_told_by_the_name_that_it_has(folder: Path, name: str, said: str) -> None:
+    finished, shown = explain(folder, name)
+    assert (finished.code, shown) == (4, None)
+    assert said in finished.err
+
+
+@pytest.mark.parametrize(
     "arguments", [["refund", "cents"], ["refund", "--input", "[]"], ["look", "--attempt", "0"]]
 )
 def test_arguments_that_cannot_be_read_are_a_usage_error(folder: Path, arguments: list[str]) -> None:

@@ -459,3 +459,43 @@ def test_a_terminal_without_flags_is_served_over_http(tmp_path: Path) -> None:
         assert process.wait(PATIENCE) == 0
     os.close(controller)
     os.close(terminal)
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "said"),
+    [
+        ("", "", b"serving 1 tool; open http://"),
+        (
+            "",
+            "@toolset.resource('a://b')\n@toolset.resource('a://c')\ndef b() -> str: ...\n",
+            b"serving 1 tool, 2 resources; open http://",
+        ),
+        (
+            "[docs]\nenabled = false\n",
+            "@toolset.prompt\ndef ask() -> str: ...\n",
+            b"serving 1 prompt; open http://",
+        ),
+        ("[docs]\nenabled = false\n", "", b"serving 0 tools; open http://"),
+    ],
+)
+def test_the_invitation_counts_whatever_is_served(
+    tmp_path: Path, settings: str, code: str, said: bytes
+) -> None:
+    (tmp_path / "offers.py").write_text(
+        f"from portbook import Toolset\n\ntoolset = Toolset('offers')\n{code}"
+    )
+    (tmp_path / "portbook.toml").write_text(settings)
+    process = subprocess.Popen(
+        [*PORTBOOK, "serve", "--http", "--port", "0", "offers.py"],
+        cwd=tmp_path,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    try:
+        assert any(said in line for line in iter(process.stderr.readline, b""))
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stderr.close()

@@ -41,3 +41,47 @@ def test_a_broken_toolset_is_explained(tmp_path: Path) -> None:
     assert finished.code == 2
     assert "broken.py: line 1: " in finished.err
     assert "Traceback" not in finished.err
+
+
+OFFERS = """
+from portbook import Toolset
+
+toolset = Toolset("offers")
+
+@toolset.resource("notes://{name}")
+def note(name: str) -> str:
+    '''One note.'''
+    return name
+
+@toolset.prompt
+def greet(name: str) -> str:
+    '''A greeting.'''
+    return name
+"""
+
+
+def test_resources_and_prompts_are_listed_beside_the_tools(tmp_path: Path) -> None:
+    (tmp_path / "offers.py").write_text(OFFERS)
+    listed = json.loads(run("tools", "offers.py", cwd=tmp_path).out)
+    assert [tool["name"] for tool in listed["tools"]] == ["docs.search"]
+    assert [each["tool"] for each in listed["resources"]] == ["mcp.resource:notes://{name}"]
+    assert [(each["name"], each["description"]) for each in listed["prompts"]] == [("greet", "A greeting.")]
+    controller, terminal = os.openpty()
+    subprocess.run(
+        [*PORTBOOK, "tools", "offers.py"],
+        stdout=terminal,
+        cwd=tmp_path,
+        env=environment(NO_COLOR="1"),
+        check=True,
+    )
+    os.close(terminal)
+    lines = os.read(controller, 65536).decode().splitlines()
+    os.close(controller)
+    assert [line.split()[0] for line in lines] == [
+        "tools:",
+        "docs.search",
+        "resources:",
+        "notes://{name}",
+        "prompts:",
+        "greet",
+    ]

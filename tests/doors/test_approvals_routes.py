@@ -157,7 +157,7 @@ def test_a_denied_call_does_not_run(served: Served) -> None:
     approval, cents = served.ask()
     assert served.decide(approval, "deny").json["state"] == "denied"
     response = served.execute(cents, approval_id=approval)
-    assert refused(response) == (403, "POLICY_VIOLATION", "APPROVAL_REFUSED")
+    assert refused(response) == (403, "POLICY_VIOLATION", "APPROVAL_DENIED")
     assert response.json["error"]["details"]["why"] == "denied"
 
 

@@ -21,7 +21,7 @@ async def _listening(client: Client, **headers: str) -> Exchange:
 
 
 def _restart(client: Client) -> None:
-    client._app = routes_of(client.served, is_exposed=False)
+    client._app = routes_of(client.served)
 
 
 def _last_id(exchange: Exchange) -> str:

@@ -16,7 +16,8 @@ from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say,
 from portbook.collecting import collect_tools
 from portbook.governing import base_urls_of, policy_of
 from portbook.policy import Decision, Subject, decide
-from portbook.tools.catalog import Tool
+from portbook.tools.catalog import Catalog, Tool
+from portbook.tools.spec import identifier_of, named_by
 from portbook.wire.jsonrpc import violations_of
 
 __all__ = ["command"]
@@ -64,7 +65,7 @@ def command(
         raise stop_with(error) from None
     named = catalog.named(tool)
     if named is None:
-        say(f"there is no tool {tool!r}; `portbook tools` lists those that are served")
+        say(f"there is no {named_by(tool)[0]} {tool!r}; {_remedy(catalog, tool)}")
         raise click.exceptions.Exit(4)
     found, taken = named
     given = {**taken, **read_arguments(found, arguments, document)}
@@ -79,6 +80,16 @@ def command(
         click.echo("\n".join(_in_words(shown)), out)
     if decision.reason is not None:
         raise click.exceptions.Exit(3)
+
+
+def _remedy(catalog: Catalog, name: str) -> str:
+    """Return what to do about a name that no tool has: something else may have it."""
+    if named_by(name)[0] == "tool":
+        if catalog.locate(name) is not None or "://" in name:
+            return f"a resource is named {identifier_of('resource', name)}"
+        if catalog.find(name, "prompt") is not None:
+            return f"a prompt is named {identifier_of('prompt', name)}"
+    return "`portbook tools` lists those that are served"
 
 
 def _as_data(tool: Tool, decision: Decision, arguments: dict[str, Any]) -> dict[str, Any]:

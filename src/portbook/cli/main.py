@@ -18,7 +18,7 @@ __all__ = ["cli", "main", "run"]
 _VERBS: Final = {
     "serve": "Serve tools over STDIO, HTTP or both.",
     "call": "Run one call through the boundary and print its result.",
-    "tools": "List the tools that would be served.",
+    "tools": "List the tools, resources and prompts that would be served.",
     "init": "Write a commented settings file to start from.",
     "explain": "Show what policy says of a call, without making it.",
     "policy": "Try a policy out before it is in force.",

@@ -18,11 +18,12 @@ from typing import Any, Protocol
 import click
 
 from portbook.assembly import Assembled, assemble
-from portbook.cli.options import START_ERRORS, common_options, say, settings_from, stop_with
+from portbook.cli.options import START_ERRORS, common_options, debug_option, say, settings_from, stop_with
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.streams import Reader, StandardStreams, Writer, claim_standard_streams
 from portbook.model import Arrival
 from portbook.settings import CONFIG_NAME, BadSettings, Settings
+from portbook.tools.catalog import Catalog
 
 __all__ = ["Door", "command", "serve_until_done", "stop_on_signals"]
 
@@ -52,10 +53,12 @@ class Door(Protocol):
     metavar="URI",
     help="File or address of a schema to use instead of the embedded official one.",
 )
+@debug_option
 @common_options
 def command(
     toolsets: tuple[str, ...],
     *,
+    debug: bool,
     stdio: bool,
     http: bool,
     host: str | None,
@@ -81,7 +84,11 @@ def command(
         settings = load()
         # From now on that file alone: one that is gone when the rules are read again leaves them as they are.
         load = partial(settings_from, settings.config, log_dir, deterministic_ids, **flags)
-        settings = replace(settings, toolsets=(*settings.toolsets, *toolsets))
+        settings = replace(
+            settings,
+            toolsets=(*settings.toolsets, *toolsets),
+            tracebacks=debug or settings.tracebacks,
+        )
         listener = _listen(settings) if http else None
         is_exposed = listener is not None and not _is_loopback(settings.host)
         assembled = assemble(settings, is_exposed=is_exposed, warn=lambda text: say(f"warning: {text}"))
@@ -89,7 +96,7 @@ def command(
         raise stop_with(error) from None
     for warning in assembled.warnings:
         say(f"warning: {warning}")
-    main = _serve(assembled, streams, listener, is_exposed=is_exposed, load=load)
+    main = _serve(assembled, streams, listener, load=load)
     _run(main, with_http=http)
 
 
@@ -98,12 +105,11 @@ async def _serve(
     streams: StandardStreams | None,
     listener: socket.socket | None,
     *,
-    is_exposed: bool,
     load: Callable[[], Settings],
 ) -> None:
     doors: list[Door] = []
     if listener is not None:
-        doors.append(_http_door(assembled, listener, is_exposed=is_exposed))
+        doors.append(_http_door(assembled, listener))
     if streams is not None:
         arrival = Arrival("stdio", "stdio", os.environ.pop("PORTBOOK_KEY", None))
         doors.append(
@@ -145,12 +151,12 @@ def _reload(assembled: Assembled, load: Callable[[], Settings]) -> None:
         say("policy, keys and redaction are those of the settings file now; tools change with a restart")
 
 
-def _http_door(assembled: Assembled, listener: socket.socket, *, is_exposed: bool) -> Door:
+def _http_door(assembled: Assembled, listener: socket.socket) -> Door:
     # uvicorn takes 100 ms to import: only where there is an HTTP door.
     from portbook.doors.http_server import HttpServer
     from portbook.doors.routes import routes_of
 
-    app = routes_of(assembled, is_exposed=is_exposed, warn=lambda text: say(f"warning: {text}"))
+    app = routes_of(assembled, warn=lambda text: say(f"warning: {text}"))
     return HttpServer(app, listener, on_stop=assembled.notices.close)
 
 
@@ -158,9 +164,17 @@ def _invitation(assembled: Assembled, listener: socket.socket) -> str:
     bound, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(str(bound), str(bound))  # noqa: S104 - an address to open, not to bind
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    count = len(assembled.catalog)
-    tools = "1 tool" if count == 1 else f"{count} tools"
-    return f"serving {tools}; open {url}/ or connect an MCP client to {url}/mcp; Ctrl-C stops"
+    served = ", ".join(
+        f"1 {kind}" if count == 1 else f"{count} {kind}s" for kind, count in _counts(assembled.catalog)
+    )
+    return f"serving {served}; open {url}/ or connect an MCP client to {url}/mcp; Ctrl-C stops"
+
+
+def _counts(catalog: Catalog) -> list[tuple[str, int]]:
+    """Return what there is to serve, and how many; no tools where there is nothing at all."""
+    kinds = ("tool", "resource", "prompt")
+    counts = [(kind, sum(spec.kind == kind for spec in catalog.specs())) for kind in kinds]
+    return [each for each in counts if each[1]] or counts[:1]
 
 
 def _listen(settings: Settings) -> socket.socket:

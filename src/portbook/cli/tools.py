@@ -1,4 +1,4 @@
-"""`portbook tools`: what would be served."""
+"""`portbook tools`: what would be served, resources and prompts too."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
+from typing import Final, TextIO
 
 import click
 
 from portbook.cli.options import START_ERRORS, claim_stdout, config_option, settings_from, stop_with
 from portbook.collecting import collect_tools
-from portbook.tools.catalog import Catalog
+from portbook.model import Kind
+from portbook.tools.catalog import Catalog, Tool
 
 __all__ = ["command"]
+
+_SECTIONS: Final[tuple[tuple[str, Kind], ...]] = (
+    ("tools", "tool"),
+    ("resources", "resource"),
+    ("prompts", "prompt"),
+)
 
 
 @click.command("tools")
@@ -22,7 +29,7 @@ __all__ = ["command"]
 @click.option("--json", "as_json", is_flag=True, help="JSON with the schemas, even on a terminal.")
 @config_option
 def command(toolsets: tuple[str, ...], *, as_json: bool, config: Path | None) -> None:
-    """List the tools that would be served.
+    """List the tools, resources and prompts that would be served.
 
     TOOLSETS are Python files or modules that hold a Toolset.
     """
@@ -33,12 +40,13 @@ def command(toolsets: tuple[str, ...], *, as_json: bool, config: Path | None) ->
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
     if as_json or not out.isatty():
-        click.echo(json.dumps({"tools": _as_data(catalog)}, separators=(",", ":"), ensure_ascii=False), out)
+        listed = {section: _as_data(catalog.of(kind)) for section, kind in _SECTIONS}
+        click.echo(json.dumps(listed, separators=(",", ":"), ensure_ascii=False), out)
     else:
         _print_table(catalog, out)
 
 
-def _as_data(catalog: Catalog) -> list[dict[str, object]]:
+def _as_data(tools: list[Tool]) -> list[dict[str, object]]:
     return [
         {
             "tool": tool.spec.identifier,
@@ -48,15 +56,20 @@ def _as_data(catalog: Catalog) -> list[dict[str, object]]:
             "input": tool.spec.input_schema,
             "output": tool.spec.output_schema,
         }
-        for tool in catalog
+        for tool in tools
     ]
 
 
 def _print_table(catalog: Catalog, out: TextIO) -> None:
-    width = max((len(tool.spec.name) for tool in catalog), default=0)
+    served = {section: catalog.of(kind) for section, kind in _SECTIONS}
+    has_more = any(served[section] for section, kind in _SECTIONS if kind != "tool")
+    width = max((len(tool.spec.name) for tools in served.values() for tool in tools), default=0)
     room = max(shutil.get_terminal_size().columns - width - 16, 20)
-    for tool in catalog:
-        first_line = tool.spec.description.partition("\n")[0]
-        shown = first_line if len(first_line) <= room else first_line[: room - 1] + "…"
-        name = click.style(tool.spec.name.ljust(width), bold=True)
-        click.echo(f"{name}  {tool.spec.effect.ljust(11)}  {shown}", out)
+    for section, tools in served.items():
+        if tools and has_more:  # with tools alone there is nothing to tell apart
+            click.echo(f"{section}:", out)
+        for tool in tools:
+            first_line = tool.spec.description.partition("\n")[0]
+            shown = first_line if len(first_line) <= room else first_line[: room - 1] + "…"
+            name = click.style(tool.spec.name.ljust(width), bold=True)
+            click.echo(f"{name}  {tool.spec.effect.ljust(11)}  {shown}", out)

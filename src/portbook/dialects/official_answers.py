@@ -21,18 +21,35 @@ from portbook.protocol.session import Session
 from portbook.tools.catalog import Catalog, Tool
 from portbook.version import __version__
 
-__all__ = ["LISTEN", "Answers", "Asked", "Handler", "as_page", "kept_for"]
+__all__ = ["LISTEN", "About", "Answers", "Asked", "Handler", "as_page", "kept_for"]
 
 # The one question whose answer is a stream.
 LISTEN: Final = "subscriptions/listen"
 
 _META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
-_SERVER: Final[JSONObject] = {"name": "portbook", "version": __version__}
 
 # What is served changes seldom, and clients that listen are told.
 _CACHE_MS: Final = 60_000
 
 IsAllowed = Callable[[str, JSONObject, Revision], bool]
+
+
+class About(NamedTuple):
+    """How the server introduces itself."""
+
+    name: str = "portbook"
+    title: str | None = None
+    version: str = __version__
+    instructions: str | None = None
+
+    def as_server(self, revision: Revision) -> JSONObject:
+        """Return the name as clients of a revision know it."""
+        server: JSONObject = {"name": self.name, "version": self.version}
+        return {**server, "title": self.title} if self.title and revision.has_titles else server
+
+    def as_instructions(self) -> JSONObject:
+        """Return what else there is to say, as the member of a result."""
+        return {} if self.instructions is None else {"instructions": self.instructions}
 
 
 class Asked(NamedTuple):
@@ -50,9 +67,10 @@ Handler = Callable[[Asked, Caller], JSONObject]
 class Answers:
     """Every method that is answered without running anything."""
 
-    def __init__(self, catalog: Catalog, is_allowed: IsAllowed, desk: TaskDesk) -> None:
+    def __init__(self, catalog: Catalog, is_allowed: IsAllowed, desk: TaskDesk, about: About) -> None:
         """Answer about `catalog`; `is_allowed` tells whether a list may hold a description."""
         self._catalog = catalog
+        self._about = about
 
         def listing(kind: str, tools: Callable[[], list[Tool]]) -> Listing:
             describe = {"tools": described_tool, "prompts": described_prompt}.get(kind, described_resource)
@@ -109,14 +127,16 @@ class Answers:
         return {
             "protocolVersion": asked.revision.name,
             "capabilities": self._capabilities(asked.revision),
-            "serverInfo": dict(_SERVER),
+            "serverInfo": self._about.as_server(asked.revision),
+            **self._about.as_instructions(),
         }
 
     def _discover(self, asked: Asked, caller: Caller) -> JSONObject:
         result: JSONObject = {
             "supportedVersions": list(STATELESS_REVISIONS),
             "capabilities": self._capabilities(asked.revision),
-            "_meta": {_META_SERVER: dict(_SERVER)},
+            **self._about.as_instructions(),
+            "_meta": {_META_SERVER: self._about.as_server(asked.revision)},
         }
         return _cacheable(result, "public", _CACHE_MS)
 

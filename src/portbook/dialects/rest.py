@@ -141,12 +141,13 @@ def error_of(ending: Ending) -> JSONObject:
     """Return the error object of an ending: the same five members for each."""
     row = ending.row
     details: dict[str, Any] = {"reason": ending.reason.value, **ending.details}
+    sentence = details.pop("hint", row.sentence)  # where there is more to say than of every such ending
     # The sender can mend its own message; where a tool broke its promise, only the record says how.
     if ending.findings and row.stage.is_senders_fault:
         details["violations"] = violations(ending)
     return {
         "code": row.rest,
-        "message": row.sentence,
+        "message": sentence,
         "details": details,
         "retryable": ending.is_retryable,
         "policy_violation": row.rest == "POLICY_VIOLATION",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-__all__ = ["EVERYTHING", "Accepts", "accepted"]
+__all__ = ["EVERYTHING", "Accepts", "accepted", "wants_page"]
 
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
+_PAGE: Final = "text/html"
 
 # Clients send the same header always: it is read once, unless it is long enough to fill memory.
 _MAX_REMEMBERED: Final = 512
@@ -31,13 +32,24 @@ def accepted(header: bytes | None) -> Accepts:
     return _read(header) if len(header) <= _MAX_REMEMBERED else _read.__wrapped__(header)
 
 
+def wants_page(header: bytes | None) -> bool:
+    """Return whether a page is asked for by name, and no document rather: browsers ask so, programs not."""
+    weights = _weights(header or b"")
+    return weights.get(_PAGE, 0) > 0 and weights[_PAGE] >= weights.get(_JSON, 0)
+
+
 @lru_cache(maxsize=256)
 def _read(header: bytes) -> Accepts:
+    weights = _weights(header)
+    return Accepts(_allows(weights, _JSON), _allows(weights, _EVENTS))
+
+
+def _weights(header: bytes) -> dict[str, float]:
     weights: dict[str, float] = {}
     for part in header.decode("latin-1").split(","):
         media, *parameters = (each.strip().lower() for each in part.split(";"))
         weights[media] = _weight(parameters)
-    return Accepts(_allows(weights, _JSON), _allows(weights, _EVENTS))
+    return weights
 
 
 def _allows(weights: dict[str, float], form: str) -> bool:

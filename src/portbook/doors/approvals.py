@@ -1,4 +1,8 @@
-"""`GET /approvals` and `POST /approvals/ID`: where an operator sees what is asked for, and decides."""
+"""`GET /approvals` and `POST /approvals/ID`: where an operator sees what is asked for, and decides.
+
+Whoever comes with a browser gets a page for it. The page holds nothing: it asks for the operator's key, and
+sends what programs send.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,14 @@ from urllib.parse import parse_qs
 
 from portbook.approvals import DECISIONS, State, Ticket, Undecidable, as_json
 from portbook.boundary import Boundary
-from portbook.doors.asgi import App, Receive, Scope, Send
-from portbook.doors.requests import arrival_of, send_answer, serve_message
+from portbook.doors.accepting import wants_page
+from portbook.doors.asgi import App, Headers, Receive, Scope, Send
+from portbook.doors.pages import Page
+from portbook.doors.requests import arrival_of, headers_of, send_answer, serve_message
 from portbook.errors import Finding, Reason, Refused
+from portbook.hosts import Hosts
 from portbook.model import JSON, Answer, Arrival, JSONObject
+from portbook.version import __version__
 from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 
@@ -20,6 +28,9 @@ __all__ = ["APPROVALS", "decide_approval", "list_approvals", "show_approval"]
 APPROVALS: Final = "/approvals"
 _OPERATOR: Final = "operator (HTTP)"
 _MAX_REASON: Final = 1000
+
+# The same address has a page for browsers and a document for programs.
+_VARY: Final[Headers] = [(b"vary", b"Accept")]
 
 
 class Desk(Protocol):
@@ -39,9 +50,16 @@ class Desk(Protocol):
 
 
 def list_approvals(boundary: Boundary, desk: Desk) -> App:
-    """Return the application that lists tickets, those of one `state` where the query names it."""
+    """Return the application that lists tickets, those of one `state` where the query names it.
+
+    To a browser it is the page on which they are decided.
+    """
+    page = Page("approvals.html")
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if wants_page(headers_of(scope).get(b"accept")):
+            await page.send(send, {"version": __version__}, _VARY)
+            return
         named = parse_qs(scope["query_string"].decode("latin-1")).get("state", [None])[0]
 
         async def act() -> JSON:
@@ -49,7 +67,8 @@ def list_approvals(boundary: Boundary, desk: Desk) -> App:
                 raise _bad("/state", f"must be one of {', '.join(State)}")
             return {"approvals": [as_json(each) for each in desk.tickets(State(named) if named else None)]}
 
-        await send_answer(send, await boundary.operate("approvals.list", arrival_of(scope, APPROVALS), act))
+        answer = await boundary.operate("approvals.list", arrival_of(scope, APPROVALS), act)
+        await send_answer(send, answer, _VARY)
 
     return app
 
@@ -72,7 +91,7 @@ def show_approval(boundary: Boundary, desk: Desk) -> App:
     return app
 
 
-def decide_approval(boundary: Boundary, desk: Desk, *, is_exposed: bool) -> App:
+def decide_approval(boundary: Boundary, desk: Desk, hosts: Hosts) -> App:
     """Return the application that approves or denies."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,7 +121,7 @@ def decide_approval(boundary: Boundary, desk: Desk, *, is_exposed: bool) -> App:
             receive,
             send,
             arrival=arrival_of(scope, APPROVALS),
-            is_exposed=is_exposed,
+            hosts=hosts,
             answer=answer,
             refuse=boundary.refuse_execution,
         )

@@ -1,18 +1,15 @@
 """The HTTP door's front: which page or route a request is for, and whether it may be here at all.
 
-Raw ASGI, no framework. A request is refused before anything is read of it where its Host is not ours (a
-page of another site whose name was pointed at this machine) or its Origin is another site's.
+Raw ASGI, no framework. A request is refused before anything is read of it where its Host is not ours or its
+Origin is another site's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from functools import lru_cache
-from ipaddress import ip_address
-from typing import Any, Final, TypeAlias
-from urllib.parse import urlsplit
+from typing import Any, TypeAlias
 
-from portbook.errors import REASONS, Reason
+from portbook.hosts import Hosts
 
 __all__ = [
     "App",
@@ -21,7 +18,6 @@ __all__ = [
     "Scope",
     "Send",
     "guarded",
-    "is_own_host",
     "plain",
     "respond",
     "route",
@@ -32,9 +28,6 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = list[tuple[bytes, bytes]]
-
-# Clients send the same Host always: what it means is looked at once, unless it is long enough to fill memory.
-_MAX_REMEMBERED: Final = 512
 
 
 def route(routes: Mapping[tuple[str, str], App]) -> App:
@@ -67,60 +60,24 @@ def route(routes: Mapping[tuple[str, str], App]) -> App:
     return app
 
 
-def guarded(app: App, *, is_exposed: bool) -> App:
+def guarded(app: App, hosts: Hosts) -> App:
     """Return `app` behind the check that a request was meant for this server."""
-    row = REASONS[Reason.FOREIGN_HOST]
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
-        if is_own_host(dict(scope["headers"]), is_exposed=is_exposed):
+        refusal = hosts.refuse(dict(scope["headers"]))
+        if refusal is None:
             await app(scope, receive, send)
         else:
-            await plain(send, row.http, row.sentence)
+            await plain(send, refusal.row.http, str(refusal.details["hint"]))
 
     return guard
 
 
-def is_own_host(headers: Mapping[bytes, bytes], *, is_exposed: bool) -> bool:
-    """Return whether a request was meant for this server.
-
-    1. Bound to loopback, its Host is one of loopback's names: no other name can have been meant.
-    2. Its Origin, where a browser sent one, is the Host itself: no other site's page may call tools.
-    """
-    host, origin = headers.get(b"host", b""), headers.get(b"origin")
-    if len(host) + len(origin or b"") > _MAX_REMEMBERED:
-        return _is_meant.__wrapped__(host, origin, is_exposed)
-    return _is_meant(host, origin, is_exposed)
-
-
-@lru_cache(maxsize=256)
-def _is_meant(raw_host: bytes, raw_origin: bytes | None, is_exposed: bool) -> bool:
-    host = raw_host.decode("latin-1")
-    try:
-        if not is_exposed and not _is_loopback(urlsplit(f"//{host}").hostname):
-            return False
-        return raw_origin is None or urlsplit(raw_origin.decode("latin-1")).netloc == host
-    except ValueError:  # not even an address
-        return False
-
-
-def _is_loopback(name: str | None) -> bool:
-    if name is None or name == "localhost":
-        return name is not None
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
 async def respond(send: Send, status: int, headers: Headers, body: bytes) -> None:
     """Send a whole response."""
-    await send(
-        {
-            "type": "http.response.start",
-            "status": status,
-            "headers": [*headers, (b"content-length", b"%d" % len(body))],
-        }
-    )
+    if status != 204:  # which has no body to measure
+        headers = [*headers, (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 

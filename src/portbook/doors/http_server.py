@@ -28,6 +28,7 @@ _HEAD_TOO_LARGE = (
 
 # How long a head may take to arrive; between two requests, uvicorn itself waits for five seconds.
 _HEAD_SECONDS = 15
+_AUTHORITY = re.compile(rb"(?:[^:/?#]*://)?([^/?#]*).*", re.DOTALL)
 _UPGRADE = re.compile(rb"\r\n[Uu][Pp][Gg][Rr][Aa][Dd][Ee]:[^\r\n]*")
 
 # Connections beyond this many are told that we are busy; each may hold a message of up to a mebibyte.
@@ -85,6 +86,9 @@ class _BoundedHead(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._is_in_head = False
         self._head_came()
+        if not self.url.startswith(b"/"):
+            # `GET http://name/path`: the name there is meant, and the parser drops it. No header has a colon.
+            self.headers.append((b":authority", _AUTHORITY.sub(rb"\1", self.url)))
         super().on_headers_complete()
 
     def _await_head(self) -> None:

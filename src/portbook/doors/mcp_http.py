@@ -11,12 +11,13 @@ from typing import Final, NamedTuple
 
 from portbook.boundary import Boundary
 from portbook.doors.accepting import Accepts, accepted
-from portbook.doors.asgi import App, Receive, Scope, Send, is_own_host, plain
+from portbook.doors.asgi import App, Receive, Scope, Send, plain
 from portbook.doors.mcp_live import LiveSession
 from portbook.doors.mcp_replies import Reply, Running, send_stream
 from portbook.doors.mcp_sessions import Sessions
 from portbook.doors.requests import arrival_of, headers_of, read_message, send_answer
-from portbook.errors import Reason
+from portbook.errors import Reason, Refused
+from portbook.hosts import Hosts
 from portbook.model import Answer, Arrival
 from portbook.protocol.headers import VERSION
 from portbook.protocol.revisions import STATELESS_REVISIONS
@@ -43,34 +44,34 @@ class _Head(NamedTuple):
     is_stateless: bool
 
 
-def mcp(boundary: Boundary, sessions: Sessions, *, is_exposed: bool) -> dict[str, App]:
+def mcp(boundary: Boundary, sessions: Sessions, hosts: Hosts) -> dict[str, App]:
     """Return the applications behind the route, by HTTP verb."""
-    door = _McpDoor(boundary, sessions, is_exposed=is_exposed)
+    door = _McpDoor(boundary, sessions, hosts)
     return {"POST": door.post, "GET": door.get, "DELETE": door.delete}
 
 
 class _McpDoor:
-    def __init__(self, boundary: Boundary, sessions: Sessions, *, is_exposed: bool) -> None:
+    def __init__(self, boundary: Boundary, sessions: Sessions, hosts: Hosts) -> None:
         self._boundary = boundary
         self._sessions = sessions
-        self._is_exposed = is_exposed
+        self._hosts = hosts
         self._running: Running = {}
         self._listening: Counter[str] = Counter()
 
     async def post(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take one message, or a batch of them."""
         head = _head_of(scope)
-        frame = await read_message(head.headers, receive, is_exposed=self._is_exposed)
+        frame = await read_message(head.headers, receive, self._hosts)
         if frame is None:
             return
-        if isinstance(frame, Reason):
+        if isinstance(frame, Refused):
             await self._refuse(send, frame, head)
         elif not any(head.accepts):
-            await self._refuse(send, Reason.NOT_ACCEPTABLE, head)
+            await self._refuse(send, Refused(Reason.NOT_ACCEPTABLE), head)
         elif head.session is not None:
             live = self._sessions.find(head.session, head.arrival)
             if live is None:
-                await self._refuse(send, self._why_unknown(head), head)
+                await self._refuse(send, Refused(self._why_unknown(head)), head)
             else:
                 reply = Reply(receive, send, head.accepts, self._running, live)
                 await self._answer_session(live, frame, head.arrival, reply)
@@ -91,7 +92,7 @@ class _McpDoor:
             await plain(send, 409, "There is no such event any more, and another reads what is left to hear.")
             return
         if self._listening[live.bound] >= _MAX_LISTENING and not place.stream.is_read:
-            await self._refuse(send, Reason.BUSY, head)
+            await self._refuse(send, Refused(Reason.BUSY), head)
             return
         key = head.arrival.key
         self._listening[live.bound] += 1
@@ -111,8 +112,9 @@ class _McpDoor:
         self, head: _Head, send: Send, method: str, *, needs_events: bool = False
     ) -> LiveSession | None:
         """Return the session that a request without a message is for; where it is for none, say so."""
-        if not is_own_host(head.headers, is_exposed=self._is_exposed):
-            await self._refuse(send, Reason.FOREIGN_HOST, head)
+        refusal = self._hosts.refuse(head.headers)
+        if refusal is not None:
+            await self._refuse(send, refusal, head)
             return None
         if head.session is None:
             await plain(send, 405, "Without a session, this takes POST.", [(b"allow", b"POST")])
@@ -126,7 +128,7 @@ class _McpDoor:
         elif needs_events and not head.accepts.events:
             reason = Reason.NOT_ACCEPTABLE
         if reason is not None:
-            await self._refuse(send, reason, head)
+            await self._refuse(send, Refused(reason), head)
             return None
         told = await self._boundary.tell(method, head.arrival, lambda tools, policy: {})
         if told.status != 200:
@@ -154,7 +156,7 @@ class _McpDoor:
             await reply.send(answer, [(_SESSION.encode(), live.id.encode())])
         elif answer.is_notification and answer.status == 202:
             # There is nothing that it could be about. Its sender is not answered, as ever; the status tells.
-            refused = await self._boundary.refuse(Reason.NOT_JSONRPC, arrival)
+            refused = await self._boundary.refuse(Refused(Reason.NOT_JSONRPC), arrival, is_mcp=True)
             await reply.send(refused._replace(body=None))
         else:
             await reply.send(answer)
@@ -176,8 +178,8 @@ class _McpDoor:
         is_known = self._sessions.is_known(head.arrival.key)
         return Reason.UNKNOWN_SESSION if is_known else Reason.UNAUTHORIZED
 
-    async def _refuse(self, send: Send, reason: Reason, head: _Head) -> None:
-        await send_answer(send, await self._boundary.refuse(reason, head.arrival))
+    async def _refuse(self, send: Send, refusal: Refused, head: _Head) -> None:
+        await send_answer(send, await self._boundary.refuse(refusal, head.arrival, is_mcp=True))
 
 
 def _head_of(scope: Scope) -> _Head:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from html import escape
-from pathlib import Path
 from typing import Any, Final, cast
 
 import orjson
 
 from portbook.boundary import Boundary
-from portbook.doors.asgi import App, Receive, Scope, Send, respond
+from portbook.doors.asgi import App, Receive, Scope, Send
+from portbook.doors.pages import Page
 from portbook.doors.requests import arrival_of, send_answer
 from portbook.errors import REASONS
 from portbook.model import JSON, JSONObject
@@ -27,9 +27,6 @@ _COMPONENTS: Final = "#/components/schemas/"
 # Keywords whose values are data, in which nothing is a reference.
 _NO_SCHEMAS: Final = frozenset({"const", "enum", "default", "examples"})
 
-# The page has a style of its own, and nothing else: no script, no picture, no font from anywhere.
-_POLICY: Final = b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
-
 
 def openapi(boundary: Boundary) -> App:
     """Return the application that describes the REST routes."""
@@ -42,23 +39,15 @@ def openapi(boundary: Boundary) -> App:
 
 def docs_page(boundary: Boundary) -> App:
     """Return the application that shows the same as a page."""
-    template = Path(__file__).with_name("docs.html").read_text("utf-8")
+    page = Page("docs.html")
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         answer = await boundary.tell("docs", arrival_of(scope, DOCS), _document)
         if answer.status != 200:
             await send_answer(send, answer)
             return
-        page = template.replace("{{version}}", __version__).replace(
-            "{{operations}}", _operations(orjson.loads(answer.body or b"{}"))
-        )
-        headers = [
-            (b"content-type", b"text/html; charset=utf-8"),
-            (b"content-security-policy", _POLICY),
-            (b"x-content-type-options", b"nosniff"),
-            (b"cache-control", b"no-store"),
-        ]
-        await respond(send, 200, headers, page.encode())
+        operations = _operations(orjson.loads(answer.body or b"{}"))
+        await page.send(send, {"version": __version__, "operations": operations})
 
     return app
 

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
 
-from portbook.doors.asgi import Headers, Receive, Scope, Send, is_own_host, respond
+from portbook.doors.asgi import Headers, Receive, Scope, Send, respond
 from portbook.doors.stepping import Remainder
-from portbook.errors import Reason
+from portbook.errors import Reason, Refused
+from portbook.hosts import Hosts
 from portbook.model import Answer, Arrival
 from portbook.wire.framing import MAX_FRAME_BYTES, OVERSIZE, Frame
 
@@ -42,19 +43,19 @@ async def serve_message(
     send: Send,
     *,
     arrival: Arrival,
-    is_exposed: bool,
+    hosts: Hosts,
     answer: Callable[[Frame, Arrival], Answering],
-    refuse: Callable[[Reason, Arrival], Answering],
+    refuse: Callable[[Refused, Arrival], Answering],
 ) -> None:
     """Read one message and send its answer; where its sender leaves first, cancel the call.
 
     A request is refused before anything is read of it where its Host or its Origin is another's, and before
     its body where that is not JSON.
     """
-    frame = await read_message(dict(scope["headers"]), receive, is_exposed=is_exposed)
+    frame = await read_message(dict(scope["headers"]), receive, hosts)
     if frame is None:
         return  # the sender left before the end of its message
-    if isinstance(frame, Reason):
+    if isinstance(frame, Refused):
         await send_answer(send, await refuse(frame, arrival))
         return
     answered = await _unless_left(answer(frame, arrival), receive)
@@ -63,13 +64,14 @@ async def serve_message(
 
 
 async def read_message(
-    headers: Mapping[bytes, bytes], receive: Receive, *, is_exposed: bool
-) -> Frame | Reason | None:
+    headers: Mapping[bytes, bytes], receive: Receive, hosts: Hosts
+) -> Frame | Refused | None:
     """Return the message of a request, or why it is refused unread; None where its sender left."""
-    if not is_own_host(headers, is_exposed=is_exposed):
-        return Reason.FOREIGN_HOST
+    refusal = hosts.refuse(headers)
+    if refusal is not None:
+        return refusal
     if not _is_json(headers.get(b"content-type", b"")):
-        return Reason.NOT_JSON_CONTENT
+        return Refused(Reason.NOT_JSON_CONTENT)
     body = _body(receive)
     try:
         waiting_for = body.send(None)
@@ -79,7 +81,7 @@ async def read_message(
         async with asyncio.timeout(_BODY_SECONDS):
             return await Remainder(body, waiting_for)
     except TimeoutError:
-        return Reason.FRAME_TOO_SLOW
+        return Refused(Reason.FRAME_TOO_SLOW)
     finally:
         body.close()
 

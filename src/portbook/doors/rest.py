@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from portbook.boundary import Boundary
 from portbook.dialects.rest import described
-from portbook.doors.asgi import App, Receive, Scope, Send, is_own_host
+from portbook.doors.asgi import App, Receive, Scope, Send
 from portbook.doors.requests import arrival_of, send_answer, serve_message
-from portbook.errors import Reason
+from portbook.hosts import Hosts
 from portbook.model import Answer, Arrival, JSONObject
 from portbook.policy import Policy
 from portbook.tools.catalog import Tool
@@ -21,15 +21,16 @@ EXECUTE: Final = "/execute"
 TOOLS: Final = "/tools"
 
 
-def tools(boundary: Boundary, *, is_exposed: bool) -> App:
+def tools(boundary: Boundary, hosts: Hosts) -> App:
     """Return the application that lists the tools which its caller may see."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         arrival = arrival_of(scope, TOOLS)
-        if is_own_host(dict(scope["headers"]), is_exposed=is_exposed):
+        refusal = hosts.refuse(dict(scope["headers"]))
+        if refusal is None:
             await send_answer(send, await boundary.tell("tools", arrival, _listed))
         else:
-            await send_answer(send, await boundary.refuse_execution(Reason.FOREIGN_HOST, arrival))
+            await send_answer(send, await boundary.refuse_execution(refusal, arrival))
 
     return app
 
@@ -38,7 +39,7 @@ def _listed(tools: list[Tool], policy: Policy) -> JSONObject:
     return {"tools": [described(tool, policy) for tool in tools]}
 
 
-def execute(boundary: Boundary, *, is_exposed: bool) -> App:
+def execute(boundary: Boundary, hosts: Hosts) -> App:
     """Return the application that runs the tool which the body names."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -47,7 +48,7 @@ def execute(boundary: Boundary, *, is_exposed: bool) -> App:
             receive,
             send,
             arrival=arrival_of(scope, EXECUTE),
-            is_exposed=is_exposed,
+            hosts=hosts,
             answer=boundary.execute,
             refuse=boundary.refuse_execution,
         )
@@ -55,7 +56,7 @@ def execute(boundary: Boundary, *, is_exposed: bool) -> App:
     return app
 
 
-def execute_tool(boundary: Boundary, *, is_exposed: bool) -> App:
+def execute_tool(boundary: Boundary, hosts: Hosts) -> App:
     """Return the application that runs the tool which the path names."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,7 +70,7 @@ def execute_tool(boundary: Boundary, *, is_exposed: bool) -> App:
             receive,
             send,
             arrival=arrival_of(scope, EXECUTE),
-            is_exposed=is_exposed,
+            hosts=hosts,
             answer=answer,
             refuse=boundary.refuse_execution,
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from portbook.assembly import Assembled
 from portbook.doors.approvals import APPROVALS, decide_approval, list_approvals, show_approval
 from portbook.doors.asgi import App, guarded, route
+from portbook.doors.front import behind_front
 from portbook.doors.health import health, livez
 from portbook.doors.home import home
 from portbook.doors.mcp_http import ROUTE as MCP
@@ -19,9 +20,9 @@ from portbook.doors.rpc import ROUTE, rpc
 __all__ = ["routes_of"]
 
 
-def routes_of(served: Assembled, *, is_exposed: bool, warn: Callable[[str], None] = lambda _: None) -> App:
+def routes_of(served: Assembled, warn: Callable[[str], None] = lambda _: None) -> App:
     """Return the application with every route; a page is guarded here, what takes a message guards itself."""
-    boundary, desk = served.boundary, served.approvals
+    boundary, desk, hosts = served.boundary, served.approvals, served.hosts
     pages = {
         "/": home(served.catalog, lambda: served.needs_key),
         DOCS: docs_page(boundary),
@@ -34,14 +35,19 @@ def routes_of(served: Assembled, *, is_exposed: bool, warn: Callable[[str], None
     }
     routes: dict[tuple[str, str], App] = {}
     for path, page in pages.items():
-        routes["GET", path] = routes["HEAD", path] = guarded(page, is_exposed=is_exposed)
-    routes["GET", TOOLS] = tools(boundary, is_exposed=is_exposed)
-    routes["POST", f"{TOOLS}/{{}}"] = execute_tool(boundary, is_exposed=is_exposed)
-    routes["POST", EXECUTE] = execute(boundary, is_exposed=is_exposed)
-    routes["POST", ROUTE] = rpc(boundary, is_exposed=is_exposed)
-    routes["POST", f"{APPROVALS}/{{}}"] = decide_approval(boundary, desk, is_exposed=is_exposed)
+        routes["GET", path] = routes["HEAD", path] = guarded(page, hosts)
+    routes["GET", TOOLS] = tools(boundary, hosts)
+    routes["POST", f"{TOOLS}/{{}}"] = execute_tool(boundary, hosts)
+    routes["POST", EXECUTE] = execute(boundary, hosts)
+    routes["POST", ROUTE] = rpc(boundary, hosts)
+    routes["POST", f"{APPROVALS}/{{}}"] = decide_approval(boundary, desk, hosts)
     sessions = Sessions(boundary, served.sessions, warn)
     served.notices.on_close(sessions.close)
-    for verb, app in mcp(boundary, sessions, is_exposed=is_exposed).items():
+    for verb, app in mcp(boundary, sessions, hosts).items():
         routes[verb, MCP] = app
-    return route(routes)
+    return behind_front(route(routes), hosts, _is_shared)
+
+
+def _is_shared(path: str) -> bool:
+    """Return whether pages of other sites, where allowed, may call a path: what callers do, no more."""
+    return path in (MCP, ROUTE, EXECUTE, TOOLS, OPENAPI) or path.startswith(f"{TOOLS}/")

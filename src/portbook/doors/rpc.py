@@ -7,13 +7,14 @@ from typing import Final
 from portbook.boundary import Boundary
 from portbook.doors.asgi import App, Receive, Scope, Send
 from portbook.doors.requests import arrival_of, serve_message
+from portbook.hosts import Hosts
 
 __all__ = ["ROUTE", "rpc"]
 
 ROUTE: Final = "/rpc"
 
 
-def rpc(boundary: Boundary, *, is_exposed: bool) -> App:
+def rpc(boundary: Boundary, hosts: Hosts) -> App:
     """Return the application behind the route."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -22,7 +23,7 @@ def rpc(boundary: Boundary, *, is_exposed: bool) -> App:
             receive,
             send,
             arrival=arrival_of(scope, ROUTE),
-            is_exposed=is_exposed,
+            hosts=hosts,
             answer=boundary.answer,
             refuse=boundary.refuse,
         )

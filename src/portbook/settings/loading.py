@@ -43,6 +43,12 @@ class Settings:
     schema_override_sha256: str | None
     host: str
     port: int
+    allowed_hosts: tuple[str, ...]
+    allowed_origins: tuple[str, ...]
+    server_name: str
+    server_title: str | None
+    server_version: str | None
+    server_instructions: str | None
     log_dir: Path
     keep_runs: int
     on_audit_failure: Literal["refuse", "warn"]
@@ -61,6 +67,7 @@ class Settings:
     asset_max_batch: int
     backend_url: str | None
     backend_path: str
+    tracebacks: bool
     deterministic_ids: bool
     incoming_validation: Mode
     outgoing_validation: Mode
@@ -79,6 +86,7 @@ class Settings:
     require_redaction: bool
     policy_rules: tuple[dict[str, Any], ...]
     approval_expires_s: int
+    approval_wait_s: int
     redaction_enabled: bool
     redacted_keys: tuple[str, ...]
     redacted_pointers: tuple[str, ...]

@@ -68,6 +68,55 @@ SETTINGS: Final = (
         65535,
     ),
     Setting(
+        "server.allowed_hosts",
+        "allowed_hosts",
+        "texts",
+        (),
+        None,
+        "Names that a request's Host may have beside those of loopback: name, for any port, or name:port. "
+        "Bound to more than loopback, any name is taken unless some are listed.",
+    ),
+    Setting(
+        "server.allowed_origins",
+        "allowed_origins",
+        "texts",
+        (),
+        None,
+        "Sites whose pages may call tools from a browser, such as http://localhost:6274.",
+    ),
+    Setting(
+        "server.name",
+        "server_name",
+        "text",
+        "portbook",
+        None,
+        "Name by which MCP clients know this server.",
+    ),
+    Setting(
+        "server.title",
+        "server_title",
+        "text",
+        None,
+        None,
+        "Name that MCP clients show to people; by default they show the name.",
+    ),
+    Setting(
+        "server.version",
+        "server_version",
+        "text",
+        None,
+        None,
+        "Version of what is served, as MCP clients are told it; by default Portbook's own.",
+    ),
+    Setting(
+        "server.instructions",
+        "server_instructions",
+        "text",
+        None,
+        None,
+        "How to use what is served, told to MCP clients when they connect; many put it before their model.",
+    ),
+    Setting(
         "audit.log_dir",
         "log_dir",
         "path",
@@ -119,6 +168,14 @@ SETTINGS: Final = (
     ),
     Setting(
         "python.toolsets", "toolsets", "texts", (), None, "Python files or modules whose toolsets are served."
+    ),
+    Setting(
+        "python.tracebacks",
+        "tracebacks",
+        "switch",
+        False,
+        None,
+        "Whether tracebacks of tools go to standard error: for development, as they may hold secrets.",
     ),
     Setting(
         "execution.timeout_ms",
@@ -367,6 +424,16 @@ SETTINGS: Final = (
         "How long a person has to decide, and the caller to use the decision.",
         1,
         31_536_000,
+    ),
+    Setting(
+        "approvals.wait_s",
+        "approval_wait_s",
+        "whole",
+        0,
+        None,
+        "How long a call waits for a decision, where it does not say so itself.",
+        0,
+        600,
     ),
     Setting(
         "redaction.enabled",

@@ -1,0 +1,162 @@
+"""Whether a request over HTTP was meant for this server: its Host and its Origin. Pure: no I/O.
+
+A page of another site can make a browser call us, and can point its own name at this machine to look like
+ours. So, before anything is read of a request:
+
+1. Its Host is one of loopback's names or one that is allowed. Bound to more than loopback, where no names
+   are listed, it may be any.
+2. Its Origin, where a browser sent one, is the Host itself or one that is allowed.
+
+Names are compared exactly, after parsing: the case of letters and the spelling of an IP address do not
+count, and what has no one reading is nobody's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import Final, NamedTuple
+
+from portbook.errors import Reason, Refused
+
+__all__ = ["BadHost", "Hosts"]
+
+_AUTHORITY: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+))(?::([0-9]{1,5}))?", re.ASCII)
+_ORIGIN: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]+)", re.ASCII)
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+# Clients send the same Host always: what it means is looked at once, unless it is long enough to fill memory.
+_MAX_REMEMBERED: Final = 512
+
+_FOREIGN_HOST: Final = (
+    "The Host is no name of this server's. If it is meant to be one, list it in server.allowed_hosts."
+)
+_FOREIGN_ORIGIN: Final = (
+    "Pages of this Origin may not call tools here. If they are meant to, list it in server.allowed_origins."
+)
+
+
+class BadHost(ValueError):
+    """An entry that can be no Host or no Origin; the message says why, and what one looks like."""
+
+    def __init__(self, setting: str, message: str) -> None:
+        super().__init__(message)
+        self.setting = setting
+        """The setting that lists it."""
+
+
+class _Authority(NamedTuple):
+    name: str
+    port: int | None
+
+
+class _Origin(NamedTuple):
+    scheme: str
+    authority: _Authority
+
+
+class Hosts:
+    """The names that a server goes by, and the sites whose pages may call it."""
+
+    __slots__ = ("_is_exposed", "_judge", "_names", "_origins")
+
+    def __init__(self, *, is_exposed: bool, names: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
+        """Take the allowed `names` and `origins`; `is_exposed` where others than this machine reach us.
+
+        Raises `BadHost` for an entry that can be neither.
+        """
+        self._is_exposed = is_exposed
+        self._names = frozenset(_listed_host(name) for name in names)
+        self._origins = frozenset(_listed_origin(origin) for origin in origins)
+        self._judge = lru_cache(maxsize=256)(self._hint)
+
+    def refuse(self, headers: Mapping[bytes, bytes]) -> Refused | None:
+        """Return the refusal of a request that was not meant for this server, None where it was."""
+        said = headers.get(b"host", b""), headers.get(b":authority"), headers.get(b"origin")
+        is_short = sum(len(each or b"") for each in said) <= _MAX_REMEMBERED
+        hint = (self._judge if is_short else self._hint)(*said)
+        return None if hint is None else Refused(Reason.FOREIGN_HOST, details={"hint": hint})
+
+    def allows_origin(self, origin: bytes) -> bool:
+        """Return whether pages of another site may call us, and read what we answer."""
+        return bool(self._origins) and _origin_of(origin.decode("latin-1")) in self._origins
+
+    def _hint(self, host: bytes, target: bytes | None, origin: bytes | None) -> str | None:
+        """Return what to do about a request that was not meant for this server, None where it was.
+
+        `target` is the host in the request line, where it has one: it counts like the Host.
+        """
+        named = [_authority_of(each.decode("latin-1")) for each in (host, target) if each is not None]
+        if not all(map(self._is_ours, named)):
+            return _FOREIGN_HOST
+        if origin is None:
+            return None
+        came_from = _origin_of(origin.decode("latin-1"))
+        if came_from is None:  # "null", for one: a page that does not say whose it is
+            return _FOREIGN_ORIGIN
+        is_own = all(each is not None and _seen_by(came_from.scheme, each) == came_from for each in named)
+        return None if is_own or came_from in self._origins else _FOREIGN_ORIGIN
+
+    def _is_ours(self, host: _Authority | None) -> bool:
+        if self._is_exposed and not self._names:
+            return True
+        if host is None:
+            return False
+        return _is_loopback(host.name) or not self._names.isdisjoint((host, _Authority(host.name, None)))
+
+
+def _authority_of(text: str) -> _Authority | None:
+    """Return a name and a port as they are compared; None for what is neither."""
+    found = _AUTHORITY.fullmatch(text)
+    if found is None:
+        return None
+    bracketed, name, digits = found.groups()
+    port = None if digits is None else int(digits)
+    if bracketed is None:
+        return _Authority(name.lower(), port)
+    try:
+        return _Authority(str(ip_address(bracketed)), port)
+    except ValueError:
+        return None
+
+
+def _origin_of(text: str) -> _Origin | None:
+    found = _ORIGIN.fullmatch(text)
+    authority = None if found is None else _authority_of(found[2])
+    return None if found is None or authority is None else _seen_by(found[1].lower(), authority)
+
+
+def _seen_by(scheme: str, authority: _Authority) -> _Origin:
+    """Return an origin without the port that its scheme has anyway."""
+    is_default = authority.port == _DEFAULT_PORTS.get(scheme)
+    return _Origin(scheme, _Authority(authority.name, None) if is_default else authority)
+
+
+def _listed_host(text: str) -> _Authority:
+    found = _authority_of(text)
+    if found is None:
+        raise BadHost(
+            "allowed_hosts", 'lists what can be no Host; one looks like "mcp.example.com" or "10.0.0.5:8765"'
+        )
+    return found
+
+
+def _listed_origin(text: str) -> _Origin:
+    found = _origin_of(text)
+    if found is None:
+        raise BadHost(
+            "allowed_origins",
+            'lists what can be no Origin; one looks like "http://localhost:6274", without a path',
+        )
+    return found
+
+
+def _is_loopback(name: str) -> bool:
+    if name == "localhost":
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
