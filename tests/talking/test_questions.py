@@ -569,3 +569,35 @@ def test_an_answer_is_one_of_the_type_that_was_asked_for_in_both_eras(
             assert result["content"][0]["text"] == said
 
     run(main())
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
+def test_a_form_can_be_filled_in_with_a_fraction(tmp_path: Path, revision: str) -> None:
+    tools = tmp_path / "weighing.py"
+    tools.write_text(
+        "from portbook import Context, Toolset\n"
+        "toolset = Toolset('weighing')\n"
+        "@toolset.tool(effect='read')\n"
+        "async def weigh(context: Context) -> float:\n"
+        "    schema = {'properties': {'kg': {'type': 'number'}}, 'required': ['kg']}\n"
+        "    return (await context.elicit('How heavy?', schema)).content['kg']\n"
+    )
+    answer = {"action": "accept", "content": {"kg": 1.5}}
+
+    async def main() -> None:
+        async with serving(tmp_path, tools) as client:
+            await client.open(revision, elicitation={})
+            params: dict[str, Any] = {"name": "weigh", "arguments": {}}
+            if revision == "2026-07-28":
+                params |= capable(elicitation={})
+                asked = await client.result("tools/call", params)
+                given = {"inputResponses": {"question_1": answer}, "requestState": asked["requestState"]}
+                result = await client.result("tools/call", {**params, **given})
+            else:
+                exchange = client.ask("tools/call", params)
+                await exchange.until(lambda: bool(exchange.messages))
+                await client.reply(exchange.messages[0], answer)
+                result = (await exchange.ended()).messages[-1]["result"]
+            assert result["content"][0]["text"] == "1.5"
+
+    run(main())

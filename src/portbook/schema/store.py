@@ -57,13 +57,21 @@ class Overlay(NamedTuple):
     ours: JSON
 
 
+_GENERATED: Final[JSON] = ["string", "integer", "boolean"]
+_CONTENT: Final = ("ElicitResult", "properties", "content", "additionalProperties")
+
+# The TypeScript sources, which are normative, say `number` where the generated schemas have only integers.
 OVERLAYS: Final[dict[str, tuple[Overlay, ...]]] = {
+    "2025-06-18": (Overlay(("definitions", *_CONTENT, "type"), _GENERATED, ["string", "number", "boolean"]),),
+    "2025-11-25": (
+        Overlay(("$defs", *_CONTENT, "anyOf", 1, "type"), _GENERATED, ["string", "number", "boolean"]),
+    ),
     "2026-07-28": (
-        # The TypeScript source, which is normative, says string | number | boolean | null | JSONObject |
-        # JSONArray. The generated schema has lost null, and made every number an integer.
+        Overlay(("$defs", *_CONTENT, "anyOf", 1, "type"), _GENERATED, ["string", "number", "boolean"]),
+        # Here they say string | number | boolean | null | JSONObject | JSONArray.
         Overlay(
             ("$defs", "JSONValue", "anyOf", 2, "type"),
-            ["string", "integer", "boolean"],
+            _GENERATED,
             ["string", "integer", "boolean", "number", "null"],
         ),
     ),
