@@ -260,11 +260,7 @@ LATE = [state for state in State if state not in (State.PENDING, State.APPROVED)
         (State.PENDING, "deny", State.DENIED),
         (State.APPROVED, "deny", State.DENIED),
         (State.APPROVED, "approve", None),
-        *(
-            (state, decision, None)
-            for state in LATE
-            for decision in DECISIONS
-        ),
+        *((state, decision, None) for state in LATE for decision in DECISIONS),
     ],
 )
 def test_a_decision_is_possible_until_the_call_runs(
