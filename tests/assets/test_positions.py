@@ -93,3 +93,22 @@ def test_every_value_of_a_document_is_found_where_it_stands(value: Any, indent: 
         rest = "\n".join([lines[span.line - 1][span.column - 1 :], *lines[span.line :]])
         found, _ = json.JSONDecoder().raw_decode(rest)
         assert found == expected[pointer]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "place", "under"),
+    [
+        ("/name", (2, 3), '"name"'),
+        ("/deep/a~1b", (3, 13), '"a/b"'),
+        ("/deep/a~1b/1/~0", (3, 27), '"~"'),
+        ("/deep//", (3, 52), '""'),
+        ("/text", (4, 2), '"text"'),
+        ("/deep/a~1b/1", (1, 1), "{"),
+    ],
+)
+def test_a_name_is_found_by_the_pointer_of_its_value(
+    pointer: str, place: tuple[int, int], under: str
+) -> None:
+    span = locate(SOURCE, [pointer], are_names=True)[pointer]
+    assert (span.line, span.column) == place
+    assert span.text[span.offset : span.offset + span.width] == under

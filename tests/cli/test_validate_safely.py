@@ -191,7 +191,7 @@ def test_a_folder_that_cannot_be_looked_into_is_told(folder: Path, monkeypatch: 
         ("assets/sub", "the folder cannot be read: Permission denied"),
     ]
     report = verb.Checker(verb.load_library(folder / "schemas", None)).check(files[1])
-    assert (report.is_json, report.problems[0].message) == (
+    assert (report.is_checked, report.problems[0].message) == (
         False,
         "the folder cannot be read: Permission denied",
     )

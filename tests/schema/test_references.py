@@ -13,8 +13,8 @@ from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
 from portbook.schema.references import DIALECT, MAX_EVALUATIONS, MAX_NESTING, examine
 
-OUTSIDE = "refers to another document, and nothing is ever fetched; copy it under $defs"
-MISSING = "refers to something that is not in this document; check its spelling"
+OUTSIDE = "refers to another document, {}, and nothing is ever fetched; copy it under $defs"
+MISSING = "refers to something that is not in this document: there is nothing at {}; check its spelling"
 FANS_OUT = "its references fan out into too many evaluations; refer to each subschema fewer times"
 NESTED = "leads through more than 500 subschemas to its end; shorten the way"
 CIRCULAR = "refers to itself without descending into the value; such a reference decides nothing"
@@ -30,8 +30,12 @@ def case(name: str, *values: object) -> Any:
     return pytest.param(*values, id=name)
 
 
-def refused(name: str, pointer: str, message: str, schema: Any) -> Any:
-    return pytest.param(schema, pointer, message, id=name)
+def refused(name: str, pointer: str, message: str, schema: Any, named: str | None = None) -> Any:
+    """A case whose message names what `pointer` refers to: the reference as it is written, or `named`."""
+    reference = schema
+    for part in pointer.split("/")[1:]:
+        reference = reference[part.replace("~1", "/")]
+    return pytest.param(schema, pointer, message.format(named or reference), id=name)
 
 
 # Every schema here allows integers and nothing else, if its reference leads where it should.
@@ -149,15 +153,26 @@ def test_a_reference_to_the_dialects_own_schemas_is_allowed(reference: str, good
     ("schema", "pointer", "message"),
     [
         refused("http", "/$ref", OUTSIDE, {"$ref": "http://127.0.0.1:9/s.json"}),
-        refused("https", "/$ref", OUTSIDE, {"$ref": "https://e.test/s.json#/$defs/a"}),
+        refused("https", "/$ref", OUTSIDE, {"$ref": "https://e.test/s.json#/$defs/a"}, "https://e.test/s.json"),
         refused("a file", "/$ref", OUTSIDE, {"$ref": "file:///etc/passwd"}),
         refused("a file without slashes", "/$ref", OUTSIDE, {"$ref": "file:secret.json"}),
         refused("no scheme", "/$ref", MISSING, {"$ref": "//e.test/s.json"}),
         refused("a relative path", "/$ref", MISSING, {"$ref": "other.json"}),
         refused("a path upwards", "/$ref", MISSING, {"$ref": "../../etc/passwd"}),
         refused("an unknown urn", "/$ref", MISSING, {"$ref": "urn:example:nowhere"}),
-        refused("relative to its own", "/$ref", OUTSIDE, {"$id": "http://127.0.0.1:9/", "$ref": "x.json"}),
-        refused("another dialect", "/$ref", OUTSIDE, {"$ref": "http://json-schema.org/draft-07/schema#"}),
+        refused(
+            "relative to its own", "/$ref", OUTSIDE, {"$id": "http://127.0.0.1:9/", "$ref": "x.json"},
+            "http://127.0.0.1:9/x.json",
+        ),
+        refused(
+            "another dialect", "/$ref", OUTSIDE, {"$ref": "http://json-schema.org/draft-07/schema#"},
+            "http://json-schema.org/draft-07/schema",
+        ),
+        refused("missing below its own", "/$ref", MISSING, {"$id": ADDRESS, "$ref": "#/$defs/b"}),
+        refused(
+            "missing in another that is here", "/$ref", MISSING,
+            {"$id": "http://e.test/", "$ref": "a#/x", "$defs": {"a": {"$id": ADDRESS}}}, f"{ADDRESS}#/x",
+        ),
         refused("beside the dialect", "/$ref", OUTSIDE, {"$ref": "https://json-schema.org/draft/2020-12/other"}),
         refused("a missing name", "/$ref", MISSING, {"$ref": "#/$defs/b", "$defs": {"a": True}}),
         refused("a missing anchor", "/$ref", MISSING, {"$ref": "#b", "$defs": {"a": {"$anchor": "a"}}}),
@@ -165,7 +180,10 @@ def test_a_reference_to_the_dialects_own_schemas_is_allowed(reference: str, good
         refused("behind a list", "/$ref", MISSING, {"$ref": "#/allOf/1", "allOf": [True]}),
         refused("a list's name", "/$ref", MISSING, {"$ref": "#/allOf/x", "allOf": [True]}),
         refused("a negative item", "/$ref", MISSING, {"$ref": "#/allOf/-1", "allOf": [True]}),
-        refused("5,000 digits", "/$ref", MISSING, {"$ref": "#/allOf/" + "1" * 5000, "allOf": [True]}),
+        refused(
+            "5,000 digits", "/$ref", MISSING, {"$ref": "#/allOf/" + "1" * 5000, "allOf": [True]},
+            "#/allOf/" + "1" * 247 + "…",
+        ),
         refused("below a boolean", "/$ref", MISSING, {"$ref": "#/$defs/a/b", "$defs": {"a": True}}),
         refused(
             "somebody else's anchor", "/$ref", MISSING,
@@ -209,7 +227,7 @@ NAMED = ["properties", "patternProperties", "dependentSchemas", "$defs", "defini
     ],
 )
 def test_references_are_found_below_every_keyword(schema: Any, pointer: str) -> None:
-    assert examine(schema) == [Finding(f"{pointer}/$ref", MISSING, "$ref", "")]
+    assert examine(schema) == [Finding(f"{pointer}/$ref", MISSING.format("#x"), "$ref", "")]
 
 
 def test_every_reference_that_leads_nowhere_is_named() -> None:
@@ -416,7 +434,9 @@ ON_A_PART_OF_IT = [
 def test_a_chain_of_ten_thousand_references_is_followed_to_its_end(link: Any) -> None:
     broken = chain(CHAIN, link)
     del broken["$defs"][f"d{CHAIN}"]
-    assert [(finding.message, finding.keyword) for finding in examine(broken)] == [(MISSING, "$ref")]
+    assert [(finding.message, finding.keyword) for finding in examine(broken)] == [
+        (MISSING.format(f"#/$defs/d{CHAIN}"), "$ref")
+    ]
 
 
 @pytest.mark.parametrize("link", ON_THE_SAME_VALUE)

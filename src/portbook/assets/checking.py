@@ -1,23 +1,29 @@
 """One file checked, as a person wants to hear of it: what is wrong, and where in the file.
 
-A file whose name ends in `.schema.json` is a schema and is checked as one, with those that it refers to. Any
-other is an asset, and is checked by the schema that it names or that was asked for.
+A file whose name ends in `.schema.json` is a schema and is checked as one, with those that it refers to, and
+so is a file of the library that names no other schema. Any other is an asset, and is checked by the schema
+that it names or that was asked for.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from typing import Final, NamedTuple
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from portbook.assets.files import CannotRead, read_named, read_walked
 from portbook.assets.library import Library, Schema
+from portbook.assets.naming import SCHEMA_REFERENCE
 from portbook.assets.positions import Span, locate, span_at
 from portbook.assets.schema_files import SchemaFiles
 from portbook.assets.validate import explain, without_reference
 from portbook.errors import Finding, Refused
 from portbook.model import JSON
 from portbook.schema.engine import BadSchema
+from portbook.schema.wording import shorten, whole_pointer
 from portbook.wire.parsing import parse
 
 __all__ = ["MAX_BYTES", "Checker", "File", "Problem", "Report"]
@@ -27,6 +33,11 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 
 # Whoever checks a file waits for the answer: explaining it may take as long as it takes.
 _EFFORT: Final = 1_000_000
+
+_NO_FOLDER: Final = "no folder of schemas is named; use --schemas, assets.schemas or SYN_SCHEMAS_DIR"
+
+# How a message starts that names a property which should not be there; the name follows, quoted as in JSON.
+_UNEXPECTED: Final = "unexpected property "
 
 _POSITION: Final = re.compile(r" \(line (\d+), column (\d+)\)$")
 
@@ -47,7 +58,8 @@ class Report(NamedTuple):
     schema: str
     """The name of the schema that it was checked by; empty where there is none."""
     problems: tuple[Problem, ...] = ()
-    is_json: bool = True
+    is_checked: bool = True
+    """False where there is no verdict: it is not JSON, or there is nothing to check it by."""
 
 
 class File(NamedTuple):
@@ -60,6 +72,12 @@ class File(NamedTuple):
     """Why there is nothing to read."""
 
 
+class _Found(NamedTuple):
+    schema: str
+    findings: tuple[Finding, ...]
+    is_checked: bool = True
+
+
 class Checker:
     """Checks files by the schemas of a library, or assets by one, whatever they name."""
 
@@ -67,6 +85,7 @@ class Checker:
         self._library = library
         self._only = only
         self._files = SchemaFiles(library.folder)
+        self._places: dict[str, bool] = {}
 
     def check(self, file: File) -> Report:
         """Return the report of one file."""
@@ -74,42 +93,85 @@ class Checker:
         try:
             data = _read(file)
         except CannotRead as reason:
-            return Report(path, "", (Problem("", str(reason), None),), is_json=False)
+            return Report(path, "", (Problem("", str(reason), None),), is_checked=False)
         try:
             document = parse(data)
         except Refused as refused:
-            return Report(path, "", (_not_json(data, refused.findings[0].message),), is_json=False)
-        if path.endswith(".schema.json"):
-            name, findings = "", self._check_schema(path, document)
+            return Report(path, "", (_not_json(data, refused.findings[0].message),), is_checked=False)
+        if self._is_schema(path, document):
+            found = _Found("", self._check_schema(path, document))
         else:
-            name, findings = self._check_asset(path, document)
-        if not findings:
-            return Report(path, name)
-        spans = locate(data.decode(), {finding.pointer for finding in findings})
-        told = sorted({(finding.pointer, finding.message) for finding in findings})
-        problems = [Problem(pointer, message, spans[pointer]) for pointer, message in told]
-        problems.sort(key=lambda problem: (problem.span or _NOWHERE)[:2])
-        return Report(path, name, tuple(problems))
+            found = self._check_asset(path, document)
+        if not found.findings:
+            return Report(path, found.schema)
+        told = sorted({(finding.pointer, finding.message) for finding in found.findings})
+        return Report(path, found.schema, _placed(told, data.decode(), document), found.is_checked)
 
-    def _check_asset(self, path: str, asset: JSON) -> tuple[str, tuple[Finding, ...]]:
-        schema = self._only
+    def schema_files(self, reports: Iterable[Report]) -> list[File]:
+        """Return the files of the schemas for whose sake assets could not be checked."""
+        left_out = self._library.folder.left_out if self._library.folder is not None else {}
+        names = {report.schema for report in reports if not report.is_checked and report.schema in left_out}
+        return [File(_near(left_out[name].path)) for name in sorted(names)]
+
+    def _is_schema(self, path: str, document: JSON) -> bool:
+        if path.endswith(".schema.json"):
+            return True
+        folder = self._library.folder
+        if folder is None or self._only is not None or not self._is_of_library(path):
+            return False
+        schema = self._library.schema(self._library.schema_for(document, _file_name(path)))
+        if schema is not None:
+            return schema.path == folder.listed(Path(path).resolve())
+        return not (isinstance(document, dict) and ("schema" in document or SCHEMA_REFERENCE in document))
+
+    def _is_of_library(self, path: str) -> bool:
+        """Return whether a file is in the library's folder, or below it."""
+        where = os.path.dirname(path)  # noqa: PTH120 - per file, and ten times faster
+        if where not in self._places:
+            folder = self._library.folder
+            self._places[where] = folder is not None and folder.has(Path(where).resolve())
+        return self._places[where]
+
+    def _check_asset(self, path: str, asset: JSON) -> _Found:
+        if self._only is None and self._library.folder is None:
+            return _unchecked("", _NO_FOLDER)
+        name = "" if self._only is not None else self._library.schema_for(asset, _file_name(path))
+        schema = self._only or self._library.schema(name)
         if schema is None:
-            name = self._library.schema_for(asset, os.path.basename(path))  # noqa: PTH119 - per file, and ten times faster
-            schema = self._library.schema(name)
-            if schema is None:
-                return name, (Finding("", f"meant for the schema {name[:60]!r}, which is not there", "", ""),)
+            if (left_out := self._library.left_out_for(asset, _file_name(path))) is not None:
+                name, (_, reason) = left_out
+                return _unchecked(name, f"its schema {name[:60]!r} cannot be used: {reason}")
+            return _Found(name, (_whole(f"meant for the schema {name[:60]!r}, which is not there"),))
         asset = without_reference(asset)
         is_allowed = schema.validator.allows(asset)
-        return schema.name, () if is_allowed else explain(schema, asset, _EFFORT)
+        return _Found(schema.name, () if is_allowed else explain(schema, asset, _EFFORT))
 
     def _check_schema(self, path: str, document: JSON) -> tuple[Finding, ...]:
         if not isinstance(document, dict):
-            return (Finding("", "a schema must be an object here", "", ""),)
+            return (_whole("a schema must be an object here"),)
         try:
             self._files.bundle(path, document).compile()
         except BadSchema as error:
             return error.findings
         return ()
+
+
+def _unchecked(name: str, reason: str) -> _Found:
+    return _Found(name, (_whole(reason),), is_checked=False)
+
+
+def _whole(message: str) -> Finding:
+    return Finding("", message, "", "")
+
+
+def _file_name(path: str) -> str:
+    return os.path.basename(path)  # noqa: PTH119 - per file, and ten times faster
+
+
+def _near(path: str) -> str:
+    """Return a path as seen from here, where it leads below: as reports of a pipeline want it."""
+    near = os.path.relpath(path)
+    return path if near.startswith(os.pardir) else near
 
 
 def _read(file: File) -> bytes:
@@ -121,6 +183,32 @@ def _read(file: File) -> bytes:
 
 
 _NOWHERE: Final = Span(0, 0, "", 0, 0)
+
+
+def _placed(told: list[tuple[str, str]], source: str, document: JSON) -> tuple[Problem, ...]:
+    """Return problems with their places in `source`: a property's name where that is what is wrong."""
+    spans = locate(source, {pointer for pointer, _ in told})
+    names = {one: name for one in told if (name := _unexpected(*one, document)) is not None}
+    at_names = locate(source, set(names.values()), are_names=True) if names else {}
+    problems = [Problem(*one, at_names[names[one]] if one in names else spans[one[0]]) for one in told]
+    return tuple(sorted(problems, key=lambda problem: (problem.span or _NOWHERE)[:2]))
+
+
+def _unexpected(pointer: str, message: str, document: JSON) -> str | None:
+    """Return the pointer to the first property that a message calls unexpected; None where it names none."""
+    if not message.startswith(_UNEXPECTED):
+        return None
+    said, _ = json.JSONDecoder().raw_decode(message, len(_UNEXPECTED))
+    value: Any = document
+    try:
+        for step in pointer.split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            value = value[int(name) if isinstance(value, list) else name]
+        # A long name is cut in messages.
+        found = next(name for name in value if shorten(name) == shorten(said))
+    except (LookupError, TypeError, ValueError, StopIteration):  # of a place that was cut off, or guessed
+        return None
+    return pointer + whole_pointer((found,))
 
 
 def _not_json(data: bytes, message: str) -> Problem:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 from portbook.assets.files import CannotRead, json_files
 from portbook.errors import Refused
-from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 from portbook.wire.parsing import parse
 
 __all__ = ["objects_in", "parsed", "parsed_object", "shown_path"]
 
 
-def objects_in(folder: Path, warnings: list[str]) -> Iterator[tuple[str, JSONObject]]:
-    """Yield the JSON objects in a folder's files by their paths below it; what is none is warned of."""
+def objects_in(folder: Path, leave_out: Callable[[str, str], None]) -> Iterator[tuple[str, JSONObject]]:
+    """Yield the JSON objects in a folder's files by their paths below it.
+
+    `leave_out` is told of what is none: its path below the folder, empty for the folder itself, and why.
+    """
     try:
         for found in json_files(folder):
             problem = found.problem
@@ -25,9 +27,9 @@ def objects_in(folder: Path, warnings: list[str]) -> Iterator[tuple[str, JSONObj
             except CannotRead as reason:
                 problem = str(reason)
             if problem:
-                warnings.append(f"{escaped(shown_path(folder, found.path), 1024)}: {problem}")
+                leave_out(found.path, problem)
     except CannotRead as reason:
-        warnings.append(f"{escaped(str(folder), 1024)}: {reason}")
+        leave_out("", str(reason))
 
 
 def shown_path(folder: Path, path: str) -> str:

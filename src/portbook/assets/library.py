@@ -13,7 +13,7 @@ from typing import Final
 
 from portbook.assets.documents import objects_in, shown_path
 from portbook.assets.naming import ALIASES, component_of, named_schema, schema_name, version_of
-from portbook.assets.schema_files import SchemaFolder
+from portbook.assets.schema_files import LeftOut, SchemaFolder
 from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator
@@ -68,6 +68,13 @@ class Library:
         An alias stands for another schema only where none has that name.
         """
         return self._schemas.get(name) or self.schema(name)
+
+    def left_out_for(self, asset: JSON, path: str) -> tuple[str, LeftOut] | None:
+        """Return the schema that the asset in a file is meant for and that cannot be used, by its name."""
+        left_out = self.folder.left_out if self.folder is not None else {}
+        name = named_schema(asset, path, left_out)
+        name = ALIASES.get(name, name)
+        return (name, left_out[name]) if name in left_out else None
 
     def example(self, path: str) -> Example | None:
         """Return the example in the file at `path`, below its folder or as it is listed; None for none."""
@@ -132,7 +139,7 @@ def _compile(folder: SchemaFolder) -> list[tuple[str, Schema]]:
             validator = folder.bundle(path).compile()
         except BadSchema as error:
             finding = error.findings[0]
-            folder.warn(path, f"{escaped(finding.pointer) or '(root)'}: {escaped(finding.message, 1024)}")
+            folder.leave_out(path, f"{finding.pointer or '(root)'}: {finding.message}")
             continue
         schema = Schema(schema_name(path), version_of(document), folder.shown(path), document, validator)
         compiled.append((path, schema))
@@ -141,11 +148,15 @@ def _compile(folder: SchemaFolder) -> list[tuple[str, Schema]]:
 
 def _with_examples(library: Library, folder: Path) -> Library:
     warnings: list[str] = []
+
+    def leave_out(path: str, reason: str) -> None:
+        warnings.append(f"{escaped(shown_path(folder, path), 1024)}: {escaped(reason, 1024)}")
+
     found = [
         Example(
             component_of(path), shown_path(folder, path), path, document, library.schema_for(document, path)
         )
-        for path, document in objects_in(folder, warnings)
+        for path, document in objects_in(folder, leave_out)
     ]
     return replace(
         library,

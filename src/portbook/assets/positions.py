@@ -33,10 +33,13 @@ class Span(NamedTuple):
     """How much of `text` it takes."""
 
 
-def locate(source: str, pointers: Collection[str]) -> dict[str, Span]:
-    """Return the places of the values at `pointers`; the start of `source` for what it does not have."""
+def locate(source: str, pointers: Collection[str], *, are_names: bool = False) -> dict[str, Span]:
+    """Return the places of the values at `pointers`; the start of `source` for what it does not have.
+
+    With `are_names` the places of the names that those values stand under, in their objects.
+    """
     starts = [0, *(match.end() for match in re.finditer("\n", source))]
-    found = _find(source, pointers)
+    found = _find(source, pointers, are_names=are_names)
     first = _TOKEN.search(source)
     whole = first.start() if first else 0
     spans: dict[str, Span] = {}
@@ -89,8 +92,8 @@ def _tree(pointers: Iterable[str]) -> _Wanted:
     return root
 
 
-def _find(source: str, wanted: Collection[str]) -> dict[str, tuple[int, int]]:
-    """Return where the wanted values start and end; a container's end is that of its opening bracket."""
+def _find(source: str, wanted: Collection[str], *, are_names: bool) -> dict[str, tuple[int, int]]:
+    """Return where the wanted values, or names, start and end; a container's end is that of its bracket."""
     found: dict[str, tuple[int, int]] = {}
     root = _tree(wanted)
     # Of every open container: what is wanted in it, and the next item's number or, in an object, the name
@@ -108,10 +111,14 @@ def _find(source: str, wanted: Collection[str]) -> dict[str, tuple[int, int]]:
         elif piece == ":":
             continue
         elif names and names[-1] is None:
-            names[-1] = json.loads(piece) if open_places[-1] is not None else ""
+            here = open_places[-1]
+            names[-1] = name = json.loads(piece) if here is not None else ""
+            named = here.below.get(name) if here is not None else None
+            if are_names and named is not None and named.pointer is not None:
+                found[named.pointer] = match.span()
         else:
             place = root if not names else open_places[-1] and open_places[-1].below.get(str(names[-1]))
-            if place is not None and place.pointer is not None:
+            if not are_names and place is not None and place.pointer is not None:
                 found[place.pointer] = match.span()
             if piece in "[{":
                 open_places.append(place)

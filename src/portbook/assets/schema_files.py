@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from portbook.assets.bundling import Bundle, Bundler
@@ -19,7 +20,15 @@ from portbook.escaping import escaped
 from portbook.model import JSONObject
 from portbook.schema.engine import Validator
 
-__all__ = ["SchemaFiles", "SchemaFolder"]
+__all__ = ["LeftOut", "SchemaFiles", "SchemaFolder"]
+
+
+class LeftOut(NamedTuple):
+    """A schema that cannot be used."""
+
+    path: str
+    """As it would be listed."""
+    reason: str
 
 
 class SchemaFolder:
@@ -28,13 +37,15 @@ class SchemaFolder:
     def __init__(self, folder: Path) -> None:
         self.warnings: list[str] = []
         """Of what is left out; whole once the documents were asked for."""
+        self.left_out: dict[str, LeftOut] = {}
+        """What cannot be used, by the names that would be theirs."""
         self._folder = folder
         self._top = folder.resolve()
 
     @cached_property
     def documents(self) -> dict[str, JSONObject]:
         """The schemas by their paths below the folder: one for each name."""
-        documents = dict(objects_in(self._folder, self.warnings))
+        documents = dict(objects_in(self._folder, self.leave_out))
         kept: dict[str, str] = {}
         # A name stands for one schema: `tone.json` is left out where there is `tone.schema.json`.
         for path in sorted(documents, key=lambda path: (not path.endswith(".schema.json"), path)):
@@ -51,6 +62,10 @@ class SchemaFolder:
         """Return whether a file, by its resolved path, is below this folder."""
         return place.is_relative_to(self._top)
 
+    def listed(self, place: Path) -> str:
+        """Return the path, as it is listed, of a file below this folder by its resolved path."""
+        return self.shown(place.relative_to(self._top).as_posix())
+
     def bundle(self, path: str) -> Bundle:
         """Return the schema at a path below the folder, with all that it refers to."""
         uri = self._uri(path)
@@ -61,6 +76,11 @@ class SchemaFolder:
     def bundle_of(self, place: Path, document: JSONObject) -> Bundle:
         """Return what was read from a file of this folder, with all that it refers to."""
         return self._bundler.bundle(place.as_uri(), document)
+
+    def leave_out(self, path: str, reason: str) -> None:
+        """Say that the file at a path below the folder cannot be used, and why."""
+        self.left_out.setdefault(schema_name(path), LeftOut(self.shown(path), reason))
+        self.warn(path, escaped(reason, 1024))
 
     def warn(self, path: str, problem: str) -> None:
         """Say what is wrong with the file at a path below the folder."""

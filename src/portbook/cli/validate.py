@@ -73,8 +73,8 @@ def command(
 
     PATHS are files, folders whose .json files are checked, or - for standard input. A file is checked by the
     schema that it names (by its member schema or $schemaRef, or by its name); a file called NAME.schema.json
-    is checked as a schema. The exit status is 0 where all are valid, 1 where one is not, 2 where one cannot
-    be checked.
+    is checked as a schema, and so is one of the folder of schemas that names no other. The exit status is 0
+    where all are valid, 1 where one is not, 2 where one cannot be checked.
     """
     out = claim_stdout()
     with verdict_or_none(out):
@@ -110,6 +110,9 @@ def _chosen(library: Library, named: str) -> Schema:
     if schema is not None:
         return schema
     path = Path(named)
+    left_out = library.folder.left_out.get(named) if library.folder is not None else None
+    if left_out is not None and not path.is_file():
+        raise click.UsageError(f"--schema: the schema {named!r} cannot be used: {shown(left_out.reason)}")
     if not path.exists() or path.is_dir():
         near = difflib.get_close_matches(named, library.names, n=1)
         hint = f"did you mean {near[0]}?" if near else "name a schema of the library, or a file"
@@ -136,12 +139,18 @@ def _check(work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> int:
             for report in _reports(work, checker, files):
                 reports.append(report)
                 advance()
+        known = {os.path.realpath(file.path) for file in files}
+        reports += [
+            checker.check(file)
+            for file in checker.schema_files(reports)
+            if os.path.realpath(file.path) not in known
+        ]
     finally:
         gc.enable()
     click.echo(FORMATS[form](reports), out, nl=False)
     out.flush()
     say(summary(reports))
-    if not all(report.is_json for report in reports):
+    if not all(report.is_checked for report in reports):
         return NO_VERDICT
     return 1 if any(report.problems for report in reports) else 0
 

@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 from urllib.parse import unquote, urldefrag, urljoin
 
 from portbook.errors import Finding
+from portbook.escaping import escaped
 from portbook.schema.wording import escape_pointer
 
 __all__ = [
@@ -207,7 +208,8 @@ class Document:
                 if target is None and urldefrag(address).url in _META:
                     continue
                 if target is None:
-                    findings.append(_dangling((*node.path, keyword), address))
+                    is_here = urldefrag(address).url in self.resources
+                    findings.append(_dangling((*node.path, keyword), reference, address, is_here=is_here))
                     continue
                 waiting.extend(self._add(target))
                 node.same.append(target.path)
@@ -305,12 +307,18 @@ def _join(base: str, reference: str) -> str:
         return f"unreadable://{reference}"
 
 
-def _dangling(path: Path, address: str) -> Finding:
+def _dangling(path: Path, reference: str, address: str, *, is_here: bool) -> Finding:
+    """Return that a reference leads nowhere; `is_here` where the document that it names is a known one."""
     keyword = str(path[-1])
-    if "://" in address or address.startswith("file:"):
-        message = "refers to another document, and nothing is ever fetched; copy it under $defs"
+    if not is_here and ("://" in address or address.startswith("file:")):
+        named = escaped(urldefrag(address).url)
+        message = f"refers to another document, {named}, and nothing is ever fetched; copy it under $defs"
     else:
-        message = "refers to something that is not in this document; check its spelling"
+        named = escaped(reference if reference.startswith("#") else address)
+        message = (
+            f"refers to something that is not in this document: there is nothing at {named}; "
+            "check its spelling"
+        )
     return Finding(escape_pointer(path), message, keyword, "")
 
 
