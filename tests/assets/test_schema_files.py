@@ -64,6 +64,15 @@ def test_for_an_id_the_files_beside_are_looked_through_once_and_none_below(
         allows(path.with_name("e.json"), 1, files)
 
 
+def test_for_an_id_the_files_below_are_looked_through_too_where_that_is_wanted(
+    write: Write, looks: list[Any]
+) -> None:
+    write("here/below/b.json", {"$id": "https://schemas.example/b", "type": "integer"})
+    path = write("here/a.json", {"$ref": "https://schemas.example/b"})
+    assert not allows(path, "x", SchemaFiles(is_deep=True))
+    assert looks == [("here", True)]
+
+
 @pytest.mark.parametrize(
     "reference", ["../c.json", "%2e%2e/c.json", "link.json", "missing.json", "text.json"]
 )

@@ -79,20 +79,39 @@ def test_a_break_of_a_schema_comes_with_an_instance(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "verdict", "status"),
+    ("old", "new", "told", "status"),
     [
-        ({"type": "integer"}, {"type": "number"}, "compatible", 0),
-        ({"not": {"not": {"type": "string"}}}, {"type": "string"}, "unknown", 3),
+        ({"type": "integer"}, {"type": "number"}, {"verdict": "compatible"}, 0),
+        (
+            {"not": {"not": {"type": "string"}}},
+            {"type": "string"},
+            {"verdict": "unknown", "undecided": [{"path": "/type"}]},
+            3,
+        ),
+        (
+            {"properties": {"a": {"not": {"not": {"type": "string"}}}}},
+            {"properties": {"a": {"oneOf": [{"type": "string"}, {"type": "string", "not": {}}]}}},
+            {"verdict": "unknown", "undecided": [{"path": "/properties/a/oneOf"}]},
+            3,
+        ),
+        (
+            {"$dynamicAnchor": "a", "$dynamicRef": "#b", "$defs": {"b": {"$dynamicAnchor": "b"}}},
+            {"not": {"not": {}}},
+            {"verdict": "unknown", "undecided": []},
+            3,
+        ),
     ],
 )
 def test_without_an_instance_it_is_compatible_or_unknown(
-    old: Any, new: Any, verdict: str, status: int, tmp_path: Path
+    old: Any, new: Any, told: dict[str, Any], status: int, tmp_path: Path
 ) -> None:
     write(tmp_path, old=old, new=new)
     done = diff(tmp_path, "--schema", "old.json", "new.json")
-    assert (json.loads(done.out), done.code) == ({"verdict": verdict}, status)
+    assert (json.loads(done.out), done.code) == (told, status)
     shown, _ = on_a_terminal(tmp_path, "diff", "--schema", "old.json", "new.json")
-    assert verdict in shown
+    assert told["verdict"] in shown
+    for place in told.get("undecided", []):
+        assert f"\n{place['path']}: not proved to allow all that was valid\n" in shown
 
 
 def test_references_to_files_beside_each_version_are_followed(tmp_path: Path) -> None:
@@ -109,3 +128,87 @@ def test_what_is_no_schema_is_trouble(tmp_path: Path) -> None:
     write(tmp_path, old={"type": 5}, new={})
     done = diff(tmp_path, "--schema", "old.json", "new.json")
     assert (done.code, "old.json: /type: " in done.err) == (2, True)
+
+
+def versions(folder: Path, **changed: tuple[Any, Any]) -> None:
+    """Write schemas in two folders, each as it was and as it is; None where there is none."""
+    for version, at in (("v1", 0), ("v2", 1)):
+        for name, schemas in changed.items():
+            path = folder / version / f"{name.replace('_', '/')}.schema.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if schemas[at] is not None:
+                path.write_text(schemas[at] if isinstance(schemas[at], str) else json.dumps(schemas[at]))
+
+
+ID = "https://schemas.example/"
+
+
+def test_what_is_named_by_its_id_is_found_below_the_folder_of_each_version(tmp_path: Path) -> None:
+    order = {"$id": f"{ID}order", "properties": {"pay": {"$ref": "parts/pay"}}}
+    versions(
+        tmp_path,
+        order=(order, order),
+        parts_pay=(
+            {"$id": f"{ID}parts/pay", "maximum": 5},
+            {"$id": f"{ID}parts/pay", "maximum": 4},
+        ),
+    )
+    for arguments, status in ((("v1", "v2"), 1), (("v2", "v1"), 0)):
+        old, new = (f"{version}/order.schema.json" for version in arguments)
+        done = diff(tmp_path, "--schema", old, new)
+        assert done.code == status, done.err
+    assert json.loads(diff(tmp_path, "--schema", "v1", "v2").out) == {
+        "schemas": [
+            {
+                "name": "order",
+                "verdict": "breaks",
+                "instance": {"pay": 5},
+                "errors": [{"path": "/pay", "msg": "above the maximum 4"}],
+            },
+            {
+                "name": "parts/pay",
+                "verdict": "breaks",
+                "instance": 5,
+                "errors": [{"path": "", "msg": "above the maximum 4"}],
+            },
+        ]
+    }
+
+
+SAME = ({}, {})
+BROKEN = ({}, {"type": 5})
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdicts", "status"),
+    [
+        ({"a": SAME, "b": (None, {})}, ["compatible", "added"], 0),
+        ({"a": SAME, "b": ({"not": {"not": {"minimum": 1}}}, {"minimum": 1})}, ["compatible", "unknown"], 3),
+        ({"a": ({}, None), "b": SAME}, ["removed", "compatible"], 1),
+        ({"a": ({}, False), "b": (False, {}), "c": SAME}, ["unusable", "unusable", "compatible"], 2),
+        ({"a": BROKEN, "b": ({}, {"type": "null"})}, ["unusable", "breaks"], 2),
+        ({"a": ("{", {}), "b": SAME}, ["unusable", "compatible"], 2),
+    ],
+)
+def test_of_two_folders_every_schema_has_a_verdict_and_the_worst_is_the_status(
+    changed: dict[str, Any], verdicts: list[str], status: int, tmp_path: Path
+) -> None:
+    versions(tmp_path, **changed)
+    done = diff(tmp_path, "--schema", "v1", "v2")
+    told = json.loads(done.out)["schemas"]
+    assert [(one["name"], one["verdict"]) for one in told] == list(zip(changed, verdicts, strict=True))
+    assert done.code == status
+    problems = [one["problem"] for one in told if one["verdict"] == "unusable"]
+    assert all(re.match(r"v[12]/[ab]\.schema\.json: ", problem) for problem in problems)
+    words, _ = on_a_terminal(tmp_path, "diff", "--schema", "v1", "v2")
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", words).splitlines()
+    for name, verdict in zip(changed, verdicts, strict=True):
+        assert any(line.startswith(f"{name}: {verdict}: ") for line in lines)
+
+
+def test_two_folders_without_a_schema_are_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "v1").mkdir()
+    (tmp_path / "v2").mkdir()
+    done = diff(tmp_path, "--schema", "v1", "v2")
+    assert (done.code, done.out) == (2, b"")
+    assert done.err == "portbook: error: v1: there is no file whose name ends in .json\n"

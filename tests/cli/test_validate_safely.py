@@ -235,6 +235,26 @@ def test_what_cannot_be_written_is_no_verdict(arguments: tuple[str, ...], folder
     assert done.stderr.decode().splitlines()[-1] == "portbook: error: No space left on device"
 
 
+@pytest.mark.parametrize("arguments", [("validate", "assets"), ("diff", "assets/a.json", "assets/tone.json")])
+def test_who_reads_no_further_ends_it_quietly(arguments: tuple[str, ...], folder: Path) -> None:
+    (folder / "assets/tone.json").write_text('{"pitch": "x"}')
+    (folder / "assets/a.json").write_text("{}")
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [*PORTBOOK, *arguments],
+            cwd=folder,
+            env=environment(),
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            timeout=60,
+        )
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 def test_a_defect_is_no_verdict(folder: Path) -> None:
     broken = (
         "import portbook.assets.checking as c; c.Checker.check = None; "

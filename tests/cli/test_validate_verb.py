@@ -40,7 +40,7 @@ def validate(folder: Path, *arguments: str) -> Finished:
     return run("validate", *arguments, cwd=folder)
 
 
-def on_a_terminal(folder: Path, *arguments: str, until: str | None = None) -> tuple[str, int | None]:
+def on_a_terminal(folder: Path, *arguments: str, term: str = "xterm") -> tuple[str, int | None]:
     """Run on a pseudo terminal; return what it shows, and its exit status."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -49,7 +49,7 @@ def on_a_terminal(folder: Path, *arguments: str, until: str | None = None) -> tu
         stdout=theirs,
         stderr=theirs,
         cwd=folder,
-        env=environment(TERM="xterm"),
+        env=environment(TERM=term),
     )
     os.close(theirs)
     shown = b""
@@ -89,6 +89,9 @@ def test_on_a_terminal_it_is_coloured_and_elsewhere_it_is_not(folder: Path) -> N
     assert "\x1b[" in shown
     assert 'expected number\n    "pitch": "high",\n' in re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert b"\x1b" not in validate(folder, "assets").out
+    dumb, _ = on_a_terminal(folder, "validate", "assets", term="dumb")
+    assert "\x1b" not in dumb
+    assert "expected number" in dumb
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ end. Pure: no I/O.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from portbook.assets.likeness import LABELS, Likeness, is_same_value, plain
 from portbook.assets.places import Place, Schema
@@ -17,7 +17,7 @@ from portbook.canonical import canonical_bytes
 from portbook.model import JSON, JSONObject
 from portbook.schema.references import Path
 
-__all__ = ["includes"]
+__all__ = ["Inclusion", "prove_inclusion"]
 
 # A proof of more steps than this is given up.
 _MAX_STEPS: Final = 20_000
@@ -76,14 +76,24 @@ class _TooLong(Exception):
     """A proof of too many steps."""
 
 
-def includes(new: Schema, old: Schema) -> bool:
+class Inclusion(NamedTuple):
+    """Whether it is proved that one schema allows every value that another allows."""
+
+    is_proved: bool
+    undecided: Path | None = None
+    """The first place of the new schema that did not follow; None where the proof did not get that far."""
+
+
+def prove_inclusion(new: Schema, old: Schema) -> Inclusion:
     """Return whether it is proved that `new` allows every value that `old` allows."""
     if new.has_dynamic_references or old.has_dynamic_references:
-        return False
+        return Inclusion(is_proved=False)
+    proof = _Proof(new, old)
     try:
-        return _Proof(new, old).holds(new.root, old.root)
+        is_proved = proof.holds(new.root, old.root)
     except (_TooLong, RecursionError):
-        return False
+        return Inclusion(is_proved=False)
+    return Inclusion(is_proved, None if is_proved else proof.undecided)
 
 
 class _Proof:
@@ -92,6 +102,8 @@ class _Proof:
         self._old = old
         # What is proved, or being proved, in this order; where a proof fails, what was built on it goes too.
         self._assumed: dict[tuple[Place, Place], None] = {}
+        self.undecided: Path | None = None
+        """Where the last of the proofs that failed did so."""
         self._steps = 0
         self._trials = 0
         self._rules: dict[str, Callable[[JSONObject, Path, Place], bool]] = {
@@ -126,13 +138,17 @@ class _Proof:
             return True
         if not self._types(old):
             return True
-        for prove in (self._all_parts_hold, self._splits, self._all_values_hold):
+        undecided: Path | None = None
+        for attempt, prove in enumerate((self._all_parts_hold, self._splits, self._all_values_hold)):
             before = len(self._assumed)
             self._assumed[new, old] = None
             if prove(new, old):
                 return True
+            if attempt == 0:  # the others only repeat it for a part of the values
+                undecided = self.undecided
             while len(self._assumed) > before:
                 self._assumed.popitem()
+        self.undecided = undecided
         return False
 
     def _all_parts_hold(self, new: Place, old: Place) -> bool:
@@ -173,6 +189,7 @@ class _Proof:
 
     def _part_holds(self, path: Path, old: Place) -> bool:
         part = self._new.at(path)
+        self.undecided = path
         if isinstance(part, bool):
             return part
         members = cast("JSONObject", part)
@@ -180,7 +197,14 @@ class _Proof:
             return True
         if not _WHOLE.isdisjoint(members):
             return False
-        return all(self._follows(keyword, members, path, old) for keyword in members)
+        for keyword in members:
+            self.undecided = None
+            if not self._follows(keyword, members, path, old):
+                # What is below a keyword has said so already; of branches, any might have done.
+                if self.undecided is None or keyword == "anyOf":
+                    self.undecided = (*path, keyword)
+                return False
+        return True
 
     def _follows(self, keyword: str, members: JSONObject, path: Path, old: Place) -> bool:
         about = _ABOUT.get(keyword)

@@ -2,7 +2,7 @@
 
 A file of a library's folder refers to anything in that folder. Any other refers to files in or below its own
 folder: those that it names by their paths are read when they are needed, and for what it names by an `$id`
-the files beside it are looked through.
+the files beside it are looked through, and those below its folder where whoever asks wants that.
 """
 
 from __future__ import annotations
@@ -97,8 +97,9 @@ class SchemaFolder:
 class SchemaFiles:
     """Reads single schema files; a library's folder is one of many, and read only for its own files."""
 
-    def __init__(self, library: SchemaFolder | None = None) -> None:
+    def __init__(self, library: SchemaFolder | None = None, *, is_deep: bool = False) -> None:
         self._library = library
+        self._is_deep = is_deep
         self._beside: dict[Path, list[tuple[str, JSONObject]]] = {}
 
     def read(self, path: str, limit: int) -> tuple[JSONObject, Bundle, Validator]:
@@ -144,7 +145,7 @@ class SchemaFiles:
         if folder not in self._beside:
             found: list[tuple[str, JSONObject]] = []
             try:
-                for file in json_files(folder, is_deep=False):
+                for file in json_files(folder, is_deep=self._is_deep):
                     try:
                         found.append(((folder / file.path).as_uri(), parsed_object(file.data)))
                     except CannotRead:

@@ -12,7 +12,7 @@ from typing import Any, Final, TextIO
 import click
 
 from portbook.assets.checking import MAX_BYTES
-from portbook.assets.compatibility import Comparison, Verdict, compare
+from portbook.assets.compatibility import Comparison, Verdict, compare, compare_folders
 from portbook.assets.diff import diff
 from portbook.assets.documents import parsed
 from portbook.assets.files import STDIN, CannotRead, read_named
@@ -28,7 +28,27 @@ from portbook.schema.engine import BadSchema, Validator
 
 __all__ = ["command"]
 
-_STATUS: Final = {Verdict.COMPATIBLE: 0, Verdict.BREAKS: 1, Verdict.UNKNOWN: 3}
+_STATUS: Final = {
+    Verdict.COMPATIBLE: 0,
+    Verdict.ADDED: 0,
+    Verdict.BREAKS: 1,
+    Verdict.REMOVED: 1,
+    Verdict.UNKNOWN: 3,
+    Verdict.UNUSABLE: NO_VERDICT,
+}
+
+# Of the statuses of several schemas, the first of these that one of them has.
+_WORST: Final = (NO_VERDICT, 1, 3, 0)
+
+# A verdict in words: its colour, and what it means.
+_MEANING: Final = {
+    Verdict.COMPATIBLE: ("green", "everything that was valid still is"),
+    Verdict.BREAKS: ("red", "this was valid, and no longer is:"),
+    Verdict.UNKNOWN: ("yellow", "neither a break nor a proof was found"),
+    Verdict.ADDED: ("green", "there was no schema of that name"),
+    Verdict.REMOVED: ("red", "there is no schema of that name any more"),
+    Verdict.UNUSABLE: ("red", "nothing can be said of it"),
+}
 
 # Lines of a value that are shown on either side; a whole document would hide where it is different.
 _MAX_LINES: Final = 12
@@ -49,15 +69,20 @@ def command(old: str, new: str, *, as_schema: bool, as_json: bool, config: Path 
 
     With --schema the files are schemas: it breaks (1) where NEW refuses what OLD allows, and then an
     instance shows it; it is compatible (0) where that is proved not to be; it is unknown (3) where neither
-    could be shown.
+    could be shown, and then it says where the proof ended. What a file refers to is looked for in its own
+    folder and below. Of two folders, every schema has a verdict, and the worst is the exit status.
     """
     if old == new == STDIN:
         raise click.UsageError("only one of the two can be standard input")
     out = claim_stdout()
     with verdict_or_none(out):
         is_plain = as_json or not out.isatty()
-        if as_schema:
-            status = _compare_schemas(old, new, SchemaFiles(_library(config)), out, is_plain=is_plain)
+        if as_schema and Path(old).is_dir() and Path(new).is_dir():
+            status = _compare_folders(_folder(old), _folder(new), out, is_plain=is_plain)
+        elif as_schema:
+            status = _compare_schemas(
+                old, new, SchemaFiles(_library(config), is_deep=True), out, is_plain=is_plain
+            )
         else:
             status = _compare_documents(old, new, out, is_plain=is_plain)
         raise click.exceptions.Exit(status)
@@ -75,8 +100,26 @@ def _compare_documents(old: str, new: str, out: TextIO, *, is_plain: bool) -> in
 
 def _compare_schemas(old: str, new: str, files: SchemaFiles, out: TextIO, *, is_plain: bool) -> int:
     comparison = compare(_schema(files, old), _schema(files, new))
-    click.echo(_as_json(comparison) if is_plain else "\n".join(_in_words(comparison)), out)
+    click.echo(_json_text(_told(comparison)) if is_plain else "\n".join(_in_words(comparison)), out)
     return _STATUS[comparison.verdict]
+
+
+def _compare_folders(old: SchemaFolder, new: SchemaFolder, out: TextIO, *, is_plain: bool) -> int:
+    changes = list(compare_folders(old, new))
+    if is_plain:
+        click.echo(_json_text({"schemas": [{"name": name, **_told(one)} for name, one in changes]}), out)
+    else:
+        for name, comparison in changes:
+            click.echo("\n".join(_in_words(comparison, f"{shown(name)}: ")), out)
+    statuses = {_STATUS[comparison.verdict] for _, comparison in changes}
+    return next(status for status in _WORST if status in statuses)
+
+
+def _folder(path: str) -> SchemaFolder:
+    folder = SchemaFolder(Path(path))
+    if not folder.documents and not folder.left_out:
+        raise _trouble(path, "there is no file whose name ends in .json")
+    return folder
 
 
 def _library(config: Path | None) -> SchemaFolder | None:
@@ -118,21 +161,26 @@ def _json_text(value: Any) -> str:
 # -- a schema's change
 
 
-def _as_json(comparison: Comparison) -> str:
+def _told(comparison: Comparison) -> dict[str, Any]:
     told: dict[str, Any] = {"verdict": comparison.verdict.value}
     if comparison.verdict is Verdict.BREAKS:
         errors = [{"path": finding.pointer, "msg": finding.message} for finding in comparison.findings]
         told |= {"instance": comparison.instance, "errors": errors}
-    return _json_text(told)
-
-
-def _in_words(comparison: Comparison) -> Iterator[str]:
-    if comparison.verdict is Verdict.COMPATIBLE:
-        yield click.style("compatible", fg="green", bold=True) + ": everything that was valid still is"
     elif comparison.verdict is Verdict.UNKNOWN:
-        yield click.style("unknown", fg="yellow", bold=True) + ": neither a break nor a proof was found"
-    else:
-        yield click.style("breaks", fg="red", bold=True) + ": this was valid, and no longer is:"
+        told["undecided"] = [] if comparison.undecided is None else [{"path": comparison.undecided}]
+    elif comparison.verdict is Verdict.UNUSABLE:
+        told["problem"] = comparison.problem
+    return told
+
+
+def _in_words(comparison: Comparison, prefix: str = "") -> Iterator[str]:
+    colour, meaning = _MEANING[comparison.verdict]
+    yield f"{prefix}{click.style(comparison.verdict.value, fg=colour, bold=True)}: {meaning}"
+    if comparison.undecided is not None:
+        yield f"{shown(comparison.undecided) or '(root)'}: not proved to allow all that was valid"
+    if comparison.problem:
+        yield shown(comparison.problem)
+    if comparison.verdict is Verdict.BREAKS:
         yield from (f"  {line}" for line in _lines(comparison.instance))
         yield from (
             f"{shown(finding.pointer) or '(root)'}: {shown(finding.message)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -20,10 +21,15 @@ NO_VERDICT: Final = 2
 # As a shell has it for whatever Ctrl-C ended.
 _INTERRUPTED: Final = 130
 
+# And for what nobody read to its end, as with `| head`: it was not said, but nothing is wrong either.
+_UNREAD: Final = 141
+
 
 @contextmanager
 def verdict_or_none(out: TextIO) -> Generator[None]:
     """Run a verb that writes to `out`; where it gets to no verdict, say why, and exit with another status."""
+    if os.environ.get("TERM") == "dumb":
+        click.get_current_context().color = False
     try:
         yield
     except (click.ClickException, click.exceptions.Exit):
@@ -33,8 +39,9 @@ def verdict_or_none(out: TextIO) -> Generator[None]:
     except OSError as error:
         with contextlib.suppress(OSError):
             out.close()  # what could not be written would be tried again on the way out
-        if not isinstance(error, BrokenPipeError):
-            say(f"error: {error.strerror or error}")
+        if isinstance(error, BrokenPipeError):
+            raise click.exceptions.Exit(_UNREAD) from None
+        say(f"error: {error.strerror or error}")
         raise click.exceptions.Exit(NO_VERDICT) from None
     except Exception:  # noqa: BLE001 - whatever it is, it is no verdict
         traceback.print_exc()

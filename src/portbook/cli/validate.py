@@ -175,7 +175,7 @@ def _files(paths: tuple[Path, ...]) -> list[File]:
 @contextmanager
 def _progress(count: int) -> Generator[Callable[[], None]]:
     """Show people who wait at a terminal how far it has come."""
-    if count < _WAIT or not sys.stderr.isatty():
+    if count < _WAIT or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda: None
         return
     steps = max(count // 200, 1)
