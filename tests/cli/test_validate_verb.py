@@ -207,6 +207,8 @@ def test_a_file_of_the_schema_folder_is_a_schema_unless_it_names_another(folder:
     assert b"/pitch: expected number" in validate(folder, "schemas").out
     (folder / "schemas/Foo_Bar.json").write_text('{"schema": "tome"}')
     assert b"meant for the schema 'tome', which is not there" in validate(folder, "schemas").out
+    piped = run("validate", "--schemas", ".", "-", cwd=folder / "schemas", stdin=b"{}")
+    assert (piped.code, b"meant for the schema '-', which is not there" in piped.out) == (1, True)
 
 
 def test_what_is_wrong_with_a_name_is_told_where_that_name_stands(folder: Path) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from portbook.assets.files import CannotRead, read_named, read_walked
+from portbook.assets.files import STDIN, CannotRead, read_named, read_walked
 from portbook.assets.library import Library, Schema
 from portbook.assets.naming import SCHEMA_REFERENCE
 from portbook.assets.positions import Span, locate, span_at
@@ -117,7 +117,7 @@ class Checker:
         if path.endswith(".schema.json"):
             return True
         folder = self._library.folder
-        if folder is None or self._only is not None or not self._is_of_library(path):
+        if folder is None or self._only is not None or path == STDIN or not self._is_of_library(path):
             return False
         schema = self._library.schema(self._library.schema_for(document, _file_name(path)))
         if schema is not None:
