@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
-from portbook.approvals import Ask, Undecidable
+from portbook.approving import Approving, unusable
 from portbook.audit import Trail
 from portbook.canonical import NotJSON, canonical_bytes, json_bytes
 from portbook.clock import Clock, Identity, Ids, is_trace_id
@@ -31,7 +31,6 @@ from portbook.model import (
     JSON,
     Call,
     Caller,
-    Client,
     Done,
     InputNeeded,
     JSONObject,
@@ -48,7 +47,6 @@ from portbook.provenance.record import Occasion
 from portbook.recording import Recorder
 from portbook.redaction import Redactor
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.questions import Form
 from portbook.tools.spec import Effect, ToolError
 
 __all__ = ["Crossing", "Pipeline"]
@@ -62,17 +60,6 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
 
 # What a tool that fails may say about it, in characters.
 _MAX_ERROR: Final = 2000
-
-# Longer than any approval is good for: whoever waits so long hears of its end.
-_UNTIL_IT_EXPIRES_MS: Final = 10**12
-
-# Who decided, where the person behind the client did; and what they are asked.
-_CLIENT: Final = "client"
-_CONSENT_NAME: Final = "portbook_approval"
-_CONSENT: Final[JSONObject] = {
-    "properties": {"approve": {"type": "boolean", "title": "Allow this call"}},
-    "required": ["approve"],
-}
 
 
 class Crossing(NamedTuple):
@@ -106,6 +93,7 @@ class Pipeline:
         self._governance = governance
         self._executor = executor
         self._approvals = approvals
+        self._approving = Approving(approvals, warn)
         self._clock = clock
         self._ids = ids
         self._warn = warn
@@ -181,8 +169,7 @@ class Pipeline:
         if decision.action is Action.ALLOW:
             return await self._perform(passage, tool)
         _require_runnable(tool, call)
-        ask = _ask(passage, tool, decision, caller)
-        trail.approval = ticket = await self._admit(passage, tool, ask, decision.approver)
+        trail.approval = ticket = await self._approving.admit(passage, tool, decision, caller)
         try:
             self._require_unchanged(passage, tool, ticket)
             done = await self._perform(passage, tool)
@@ -203,69 +190,7 @@ class Pipeline:
         try:
             return governance.callers.identify(call.arrival.key)
         except OSError as error:
-            raise self._unusable(error) from None
-
-    def _unusable(self, error: OSError) -> Refused:
-        """Return the refusal of a call that needs the store, where that cannot be used; and say so."""
-        self._warn(f"calls are refused that need the store: {error}")
-        return Refused(Reason.STORE_UNUSABLE, note=place_of(error))
-
-    async def _admit(self, passage: Passage, tool: Tool, ask: Ask, approver: str) -> str:
-        """Return the ticket under which the call may run, once a person has said yes to it.
-
-        Where policy lets the person behind the client decide, and the client can ask them, it does.
-        """
-        call = passage.call
-        form = None if approver != "client" or call.client is None else _consent_form(tool, passage)
-        if form is None or call.client is None or call.client.lacks(form.request()) is not None:
-            return await self._await_operator(passage, ask)
-        try:
-            return await self._approve(passage, ask, call.approval, 0)
-        except Refused as refused:
-            if refused.reason is not Reason.APPROVAL_REQUIRED:
-                raise
-            ticket = cast("str", refused.details["approval_id"])
-        is_allowed = await _consented(call.client, form, ticket)
-        try:
-            await self._approvals.decide(ticket, "approve" if is_allowed else "deny", by=_CLIENT)
-        except Undecidable:
-            pass  # somebody else was quicker; what they said counts
-        except OSError as error:
-            raise self._unusable(error) from None
-        return await self._approve(passage, ask, ticket, 0)
-
-    async def _await_operator(self, passage: Passage, ask: Ask) -> str:
-        """Return the ticket under which the call may run, once an operator has said yes to it.
-
-        A caller that knows tasks is told of one, which goes on as soon as somebody has decided.
-        """
-        call = passage.call
-        try:
-            return await self._approve(passage, ask, call.approval, call.wait_ms or None)
-        except Refused as refused:
-            is_pending = refused.reason is Reason.APPROVAL_REQUIRED
-            if not is_pending or call.client is None or not call.client.detach(refused.row.sentence):
-                raise
-            ticket = cast("str", refused.details["approval_id"])
-        admitted = await self._approve(passage, ask, ticket, _UNTIL_IT_EXPIRES_MS)
-        call.client.detach(None)  # it waits for nobody any more
-        return admitted
-
-    async def _approve(self, passage: Passage, ask: Ask, approval: str | None, wait_ms: int | None) -> str:
-        """Return the ticket under which the call may run.
-
-        Raises `Refused` where there is none, or not yet.
-        """
-        trail = passage.trail
-        try:
-            return await self._approvals.admit(ask, approval, wait_ms)
-        except Refused as refused:  # the record says of which ticket, and why
-            named = refused.details.get("approval_id")
-            trail.approval = named if isinstance(named, str) else None
-            refused.note = refused.note or cast("str | None", refused.details.get("why"))
-            raise
-        except OSError as error:
-            raise self._unusable(error) from None
+            raise unusable(error, self._warn) from None
 
     def _require_unchanged(self, passage: Passage, tool: Tool, ticket: str) -> None:
         """Let a call run that may have waited long, if its key and the policy are still what they were.
@@ -377,28 +302,6 @@ class Pipeline:
         return redactor is not None and not is_trace_id(trace) and redactor.redact_text(trace) != trace
 
 
-def _consent_form(tool: Tool, passage: Passage) -> Form:
-    return Form(f"Allow {tool.spec.name} to run with {json_bytes(passage.shown()).decode()}?", _CONSENT)
-
-
-async def _consented(client: Client, form: Form, ticket: str) -> bool:
-    """Return whether the person behind the client says yes.
-
-    The answer goes by the ticket's name, which nobody can know before they are asked, and which is good for
-    one run.
-
-    Raises `InputNeeded` where their answer comes with the next round.
-    """
-    name = f"{_CONSENT_NAME}_{ticket}"
-    try:
-        answers = await client.ask({name: form.request()}, lambda _, answer: form.read(answer) is not None)
-    except InputNeeded as needed:
-        needed.approval = ticket
-        raise
-    said = form.read(answers[name])
-    return said is not None and said.is_accepted and said.content.get("approve") is True
-
-
 def _subject(passage: Passage, tool: Tool, caller: Caller) -> Subject:
     call = passage.call
     return Subject.of(
@@ -419,23 +322,6 @@ def _require_runnable(tool: Tool, call: Call) -> None:
     refusal = None if tool.spec.refuse is None else tool.spec.refuse(call.arguments)
     if refusal is not None:
         raise refusal
-
-
-def _ask(passage: Passage, tool: Tool, decision: Decision, caller: Caller) -> Ask:
-    redactor, session = passage.redactor, passage.session
-    if redactor is not None and session is not None:
-        session = redactor.redact_text(session)
-    return Ask(
-        tool=tool.spec.name,
-        arguments=passage.call.arguments,
-        shown=passage.shown(),
-        tool_digest=tool.digest,
-        policy_digest=passage.governance.policy.digest,
-        caller=caller.name,
-        session=session,
-        rule=decision.rule,
-        place=decision.place,
-    )
 
 
 def _without_secrets(report: Report | None, passage: Passage) -> Report | None:
