@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import jsonpatch  # pyright: ignore[reportMissingTypeStubs] # measured, not used
 
-from portbook.assets.diff import diff
+from portbook.assets.json_patch import diff
 
 __all__ = ["main"]
 

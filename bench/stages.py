@@ -17,17 +17,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
-from portbook.assembly import assemble
-from portbook.audit import Trail, envelope_view, execution_view
-from portbook.callers import Callers
+from portbook.access.callers import Callers
+from portbook.app.assemble import assemble
+from portbook.audit.journal import Journal
+from portbook.audit.records import Trail, envelope_view, execution_view
 from portbook.canonical import json_bytes
 from portbook.clock import RandomIds, SystemClock
 from portbook.dialects.envelope import Envelope
 from portbook.envelope.request import REQUEST
 from portbook.executors.python import PythonExecutor
-from portbook.journal import Journal
 from portbook.model import Arrival, Done, JSONObject, Run
-from portbook.policy import Policy, Subject, decide
+from portbook.policy import Policy, PolicyInput, decide
 from portbook.redaction import Redactor
 from portbook.settings import load_settings
 from portbook.tools.registry import SchemaRegistry
@@ -137,7 +137,7 @@ class _Path:
         caller = self._callers.identify(self._arrival.key)
         self._assembled.catalog.find("echo")
         spec, call = self._tool.spec, self._call
-        subject = Subject(
+        subject = PolicyInput(
             spec.name, spec.effect, caller.name, call.arguments, spec.input_schema, call.input_bytes
         )
         self._trail.decision = decide(self._policy, subject)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from harness import SAMPLE_TOOLS
-from portbook.assembly import assemble
-from portbook.conversation import Conversation
+from portbook.app.assemble import assemble
+from portbook.audit.jsonl import MemorySink
+from portbook.mcp.connection import McpConnection
 from portbook.model import Arrival
 from portbook.settings import load_settings
-from portbook.sinks import MemorySink
 from portbook.wire.framing import LineSplitter
 
 META = "io.modelcontextprotocol/"
@@ -37,7 +37,7 @@ class Connection:
             sink=self.sink,
             warn=self.warnings.append,
         )
-        self.conversation: Conversation = assembled.boundary.converse(Arrival("test", "test"), self._emit)
+        self.conversation: McpConnection = assembled.boundary.converse(Arrival("test", "test"), self._emit)
 
     def _emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
         if is_wanted():

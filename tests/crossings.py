@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from portbook.approvals import Ask
-from portbook.callers import AllowedKey, Callers, digest_of_key
-from portbook.clock import Identity
+from portbook.access.approval_ticket import Ask
+from portbook.access.callers import AllowedKey, Callers, digest_of_key
 from portbook.errors import Reason, Refused
-from portbook.governance import Governance
-from portbook.model import Arrival, Call, Context, JSONObject, Run
-from portbook.pipeline import Crossing, Pipeline
+from portbook.model import Arrival, Call, CallerContext, Identity, JSONObject, Run
+from portbook.pipeline import Completed, Pipeline
 from portbook.policy import Limits, Policy, read_policy
+from portbook.stages.rules import Rules
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
@@ -195,9 +194,9 @@ class World:
         *,
         sink_failure: Exception | None = None,
         ids: Any = None,
-        **governance: Any,
+        **given: Any,
     ) -> None:
-        rules: dict[str, Any] = {"callers": CALLERS, **governance}
+        rules: dict[str, Any] = {"callers": CALLERS, **given}
         self.diary: list[str] = []
         self.warnings: list[str] = []
         self.executor = FakeExecutor(behave, self.diary)
@@ -205,7 +204,7 @@ class World:
         self.sink = FakeSink(self.diary, sink_failure)
         self.pipeline = Pipeline(
             catalog=CATALOG,
-            governance=Governance(**rules),
+            rules=Rules(**rules),
             executor=self.executor,
             approvals=self.approvals,
             sink=self.sink,
@@ -214,13 +213,13 @@ class World:
             warn=self.warnings.append,
         )
 
-    async def crossing(self, call: Call) -> Crossing:
-        crossing = await self.pipeline.run(call)
+    async def completed(self, call: Call) -> Completed:
+        completed = await self.pipeline.run(call)
         self.diary.append("returned")
-        return crossing
+        return completed
 
-    def cross(self, call: Call) -> Crossing:
-        return asyncio.run(self.crossing(call))
+    def cross(self, call: Call) -> Completed:
+        return asyncio.run(self.completed(call))
 
     def run(self, call: Call) -> Any:
         return self.cross(call).outcome
@@ -243,7 +242,7 @@ def a_call(**changes: Any) -> Call:
         tool="echo",
         arguments={"text": CANARY},
         input_bytes=22,
-        context=Context(),
+        context=CallerContext(),
         trace=None,
         content={"method": "mcp.tool.invoke", "params": {}},
     )

@@ -12,10 +12,10 @@ from typing import Any
 
 from conversing import META, STATELESS_META, handshake
 from harness import SAMPLE_TOOLS, TESTS
-from portbook.assembly import Assembled, assemble
-from portbook.doors.routes import routes_of
+from portbook.app.assemble import App, assemble
+from portbook.audit.jsonl import MemorySink
+from portbook.doors.http.routes import routes_of
 from portbook.settings import load_settings
-from portbook.sinks import MemorySink
 
 EVERYTHING = TESTS / "conformance" / "everything.py"
 BOTH = "application/json, text/event-stream"
@@ -77,7 +77,7 @@ class Exchange:
 class Client:
     """Speaks to one server. Headers of a revision are added where it has some."""
 
-    def __init__(self, served: Assembled, sink: MemorySink) -> None:
+    def __init__(self, served: App, sink: MemorySink) -> None:
         self.served = served
         self.sink = sink
         self._app = routes_of(served)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.approvals import (
+from portbook.access.approval_ticket import (
     DECISIONS,
     TRANSITIONS,
     Ask,
@@ -223,7 +223,10 @@ def test_every_state_says_what_can_follow_and_only_states_follow() -> None:
     assert set().union(*TRANSITIONS.values()) <= set(State)
 
 
-@pytest.mark.parametrize("state", [State.DENIED, State.DONE, State.FAILED, State.UNKNOWN, State.EXPIRED])
+@pytest.mark.parametrize(
+    "state",
+    [State.DENIED, State.DONE, State.FAILED, State.UNKNOWN, State.EXPIRED],
+)
 def test_what_has_ended_stays_so(state: State) -> None:
     assert TRANSITIONS[state] == frozenset()
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from portbook.audit import Trail, envelope_view, execution_view, intent_view, without_secrets
-from portbook.clock import Identity
+from portbook.audit.records import Trail, envelope_view, execution_view, intent_view, without_secrets
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
-from portbook.model import Arrival, Call, Caller, Context, Done, Outcome
+from portbook.model import Arrival, Call, Caller, CallerContext, Done, Identity, Outcome
 from portbook.policy import Action, Decision
 from portbook.redaction import Redactor
 from portbook.tools.catalog import Catalog, Tool
@@ -43,7 +42,7 @@ def a_call(**changes: Any) -> Call:
         tool="docs.search",
         arguments={"query": "canary-argument"},
         input_bytes=27,
-        context=Context(),
+        context=CallerContext(),
         trace="canary-trace",
         content={"params": "canary-content"},
     )
@@ -141,7 +140,7 @@ def test_an_error_is_named_as_the_table_of_reasons_has_it(kind: type[Ending], re
 
 
 def test_what_the_caller_says_of_itself_is_copied() -> None:
-    record = view(Done(b"1"), a_call(context=Context("agent", "task", "step-7", 3, "prompt")))
+    record = view(Done(b"1"), a_call(context=CallerContext("agent", "task", "step-7", 3, "prompt")))
     assert [record[name] for name in ("agentId", "taskId", "stepId", "attempt")] == [
         "agent",
         "task",
@@ -209,7 +208,7 @@ def execution(outcome: Outcome, call: Call | None = None, trail: Trail | None = 
 
 @pytest.mark.covers("002.log.fields")
 def test_the_execution_record_of_a_success() -> None:
-    context = Context(step_id=4, attempt=2, session="s-1")
+    context = CallerContext(step_id=4, attempt=2, session="s-1")
     record = execution(Done(b'{"hits":"canary-result"}'), a_call(context=context))
     assert record == {
         "timestamp": "2026-01-02T03:04:05.678Z",
@@ -265,7 +264,7 @@ def test_a_function_has_no_endpoint_no_domain_and_no_method() -> None:
 
 def test_the_session_is_the_calls_own_or_else_the_transports() -> None:
     arrival = Arrival("http", "/rpc", session="of the transport")
-    own = a_call(arrival=arrival, context=Context(session="its own"))
+    own = a_call(arrival=arrival, context=CallerContext(session="its own"))
     assert execution(Done(b"1"), own)["session_id"] == "its own"
     assert execution(Done(b"1"), a_call(arrival=arrival))["session_id"] == "of the transport"
     assert execution(Done(b"1"))["session_id"] is None
@@ -273,7 +272,7 @@ def test_the_session_is_the_calls_own_or_else_the_transports() -> None:
 
 @pytest.mark.covers("002.log.intent")
 def test_an_intent_says_what_is_about_to_run_as_its_outcome_will() -> None:
-    call = a_call(context=Context(step_id=4, attempt=2, session="s-1"))
+    call = a_call(context=CallerContext(step_id=4, attempt=2, session="s-1"))
     intent = intent_view(call, IDENTITY, a_trail(), ts="2026-01-02T03:04:05.678Z")
     assert list(intent) == INTENT
     outcome = execution(Done(b"1"), call)
@@ -292,7 +291,7 @@ FORGERY = '1"}\n{"status":"ok"}\x1b[2J\u202e\u2028'
 
 
 def test_what_a_caller_says_of_itself_forges_no_line_in_either_view() -> None:
-    context = Context(FORGERY, FORGERY, FORGERY, 1, FORGERY, FORGERY)
+    context = CallerContext(FORGERY, FORGERY, FORGERY, 1, FORGERY, FORGERY)
     call = a_call(context=context, method=FORGERY)
     envelope, executed = view(Done(b"1"), call), execution(Done(b"1"), call)
     said = [envelope[name] for name in ("agentId", "taskId", "stepId", "method")]
@@ -302,7 +301,7 @@ def test_what_a_caller_says_of_itself_forges_no_line_in_either_view() -> None:
 
 
 def test_what_a_caller_says_of_itself_is_shortened() -> None:
-    record = execution(Done(b"1"), a_call(context=Context(session="x" * 5000)))
+    record = execution(Done(b"1"), a_call(context=CallerContext(session="x" * 5000)))
     assert len(record["session_id"]) < 300
 
 
@@ -316,13 +315,13 @@ def test_what_a_sender_says_of_itself_is_recorded_without_secrets() -> None:
         arrival=Arrival("http", "/rpc", session=said),
         method=said,
         tool=SECRET,
-        context=Context(said, said, said, 3, said, said, said),
+        context=CallerContext(said, said, said, 3, said, said, said),
         flaw=Refused(Reason.BAD_ENVELOPE),
     )
     clean = without_secrets(call, Trail(), REDACTOR)
     assert SECRET not in json.dumps([view(Done(b"1"), clean), execution(Done(b"1"), clean, Trail())])
-    assert clean.context == Context(*["it is [redacted]"] * 3, 3, *["it is [redacted]"] * 3)  # type: ignore[arg-type]
-    without_session = call._replace(context=Context())
+    assert clean.context == CallerContext(*["it is [redacted]"] * 3, 3, *["it is [redacted]"] * 3)  # type: ignore[arg-type]
+    without_session = call._replace(context=CallerContext())
     shown = execution(Done(b"1"), without_secrets(without_session, Trail(), REDACTOR), Trail())
     assert shown["session_id"] == "it is [redacted]"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.callers import ANONYMOUS, OPERATOR, AllowedKey, Callers, digest_of_key
+from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey, Callers, digest_of_key
 from portbook.errors import Reason, Refused
 from portbook.model import Caller
 

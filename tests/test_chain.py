@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.chain import GENESIS, Break, Head, Links, Verdict, chained, head_of, verify
-from portbook.records import files_in, lines_of
-from portbook.sinks import ChainedSink
+from portbook.audit.chain import GENESIS, Break, ChainVerdict, Head, Links, chained, head_of, verify
+from portbook.audit.jsonl import ChainedSink
+from portbook.audit.log_files import files_in, lines_of
 
 RECORD: Any = {"timestamp": "2026-01-02T03:04:05.678Z", "session_id": "grüße\n\u2028", "tool_id": None}
 
@@ -51,7 +51,7 @@ class Log:
         for sink in list(self._opened):
             self.close(sink)
 
-    def verify(self, keep: int = 50, *noted: str) -> Verdict:
+    def verify(self, keep: int = 50, *noted: str) -> ChainVerdict:
         files: dict[str, Callable[[], Iterator[bytes]]] = {
             path.name: lambda path=path: lines_of(path) for path in files_in(self.folder)
         }
@@ -238,12 +238,12 @@ def test_a_whole_log_says_the_last_record_of_each_file(log: Log) -> None:
     last = log.run(2, 2)
     log.run(3, 0)
     heads = (Head(first.name, 3, parsed(first)[2]["hash"]), Head(last.name, 2, parsed(last)[1]["hash"]))
-    assert log.verify() == Verdict(3, 5, heads, False, (), None)
+    assert log.verify() == ChainVerdict(3, 5, heads, False, (), None)
     assert log.verify().head == heads[1]
 
 
 def test_an_empty_log_is_whole(log: Log) -> None:
-    assert log.verify() == Verdict(0, 0, (), False, (), None)
+    assert log.verify() == ChainVerdict(0, 0, (), False, (), None)
     assert log.verify().head is None
 
 
@@ -500,7 +500,7 @@ def test_no_byte_of_a_log_can_be_changed_unseen(records: list[Any], data: st.Dat
     whole = b"".join(written)
     head = head_of("f", written[-1])
     assert head is not None
-    assert verify({"f": lambda: written}, 1) == Verdict(1, len(records), (head,), False, (), None)
+    assert verify({"f": lambda: written}, 1) == ChainVerdict(1, len(records), (head,), False, (), None)
     at = data.draw(st.integers(0, len(whole) - 1))
     byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole[at]))
     changed = (whole[:at] + bytes([byte]) + whole[at + 1 :]).splitlines(keepends=True)

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook import clock as clock_module
-from portbook.clock import ContentIds, Identity, RandomIds, SystemClock
-from portbook.model import trace_of
+from portbook.clock import ContentIds, RandomIds, SystemClock
+from portbook.model import Identity, trace_of
 
 
 def case(name: str, *values: object) -> Any:

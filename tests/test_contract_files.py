@@ -12,10 +12,10 @@ import pytest
 
 from harness import ROOT, SAMPLE_TOOLS, invoke, over_stdio, records
 from portbook import CanonicalError, SchemaRegistry
-from portbook.assembly import assemble
+from portbook.app.assemble import assemble
+from portbook.audit.jsonl import MemorySink
 from portbook.model import Arrival
 from portbook.settings import load_settings
-from portbook.sinks import MemorySink
 
 SCHEMAS = ROOT / "codex" / "specs" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

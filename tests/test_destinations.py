@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.destinations import BadDestination, Destination, Destinations, parse_destination, parse_url
+from portbook.net.destinations import BadDestination, Destination, Destinations, parse_destination, parse_url
 
 CORPUS: dict[str, Any] = json.loads((Path(__file__).parent / "corpora" / "ssrf_urls.json").read_text("utf-8"))
 PUBLIC = "203.0.113.10"

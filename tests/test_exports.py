@@ -9,10 +9,10 @@ import pytest
 
 import portbook
 from portbook.envelope.controls import Controls
-from portbook.envelope.enclosing import Failure, enclose
+from portbook.envelope.enclose import Failure, enclose
 from portbook.envelope.inspection import inspect_envelope
 from portbook.envelope.problems import Problem
-from portbook.envelope.wrapping import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
+from portbook.envelope.wrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
 from portbook.errors import CanonicalError
 from portbook.provenance.record import Subject
 from portbook.provenance.signing import PublicKey, SigningKey

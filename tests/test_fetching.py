@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from portbook.fetching import CannotFetch, fetch, without_secrets
+from portbook.net.fetch import CannotFetch, fetch, without_secrets
 
 LIMIT = 1000
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from portbook.callers import ANONYMOUS, AllowedKey, digest_of_key
+from portbook.access.callers import ANONYMOUS, AllowedKey, digest_of_key
+from portbook.app.rules_from_settings import OPERATOR_KEY, base_urls_of, policy_of, rules_of
 from portbook.errors import Reason, Refused
-from portbook.governance import Governance
-from portbook.governing import OPERATOR_KEY, base_urls_of, governance_of, policy_of
-from portbook.policy import Action, Subject, decide
+from portbook.policy import Action, PolicyInput, decide
 from portbook.settings import BadSettings, Settings, load_settings
+from portbook.stages.rules import Rules
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 
@@ -24,9 +24,9 @@ def settings_of(folder: Path, text: str) -> Settings:
     return load_settings(None, {}, {}, folder)
 
 
-def governed(folder: Path, text: str = "", environ: dict[str, str] | None = None, **given: Any) -> Governance:
+def governed(folder: Path, text: str = "", environ: dict[str, str] | None = None, **given: Any) -> Rules:
     settings = settings_of(folder, text)
-    return governance_of(settings, [], environ or {}, **{"is_exposed": False, **given})
+    return rules_of(settings, [], environ or {}, **{"is_exposed": False, **given})
 
 
 def complaint(folder: Path, text: str) -> str:
@@ -41,7 +41,7 @@ def case(name: str, *values: object) -> Any:
 
 def test_with_nothing_written_everything_runs_and_secrets_are_taken_out(tmp_path: Path) -> None:
     rules = governed(tmp_path)
-    call = Subject("wipe", Effect.DESTRUCTIVE, "anonymous", {}, {}, 2)
+    call = PolicyInput("wipe", Effect.DESTRUCTIVE, "anonymous", {}, {}, 2)
     assert decide(rules.policy, call).action is Action.ALLOW
     assert not rules.policy.can_ask
     assert rules.callers.identify(None) is ANONYMOUS
@@ -109,7 +109,7 @@ effects = ["destructive"]
 action = "deny"
 """,
     )
-    call = Subject("wipe", Effect.DESTRUCTIVE, "anonymous", {}, {}, 2)
+    call = PolicyInput("wipe", Effect.DESTRUCTIVE, "anonymous", {}, {}, 2)
     assert decide(rules.policy, call)[1:3] == ("nothing destructive", "portbook.toml:5")
     assert decide(rules.policy, call._replace(attempt=4))[1:3] == ("max_attempts", "portbook.toml:3")
 

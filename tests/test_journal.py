@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from portbook.journal import Journal
+from portbook.audit.journal import Journal
 
 STARTED = "2026-01-02T03:04:05.678Z"
 ENVELOPE: Any = {"ts": STARTED, "requestId": "r-1"}
@@ -158,7 +158,7 @@ def test_files_that_were_removed_are_noticed_within_a_second_and_made_anew(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("portbook.journal.time.monotonic", lambda: now)
+    monkeypatch.setattr("portbook.audit.journal.time.monotonic", lambda: now)
     journal = kept.open()
     journal.write(ENVELOPE, EXECUTION)
     shutil.rmtree(kept.log_dir)

@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 
 from harness import PORTBOOK, environment, run
-from portbook.approvals import State
+from portbook.access.approval_ticket import State
 from portbook.clock import SystemClock
+from portbook.stores.approvals import ApprovalStore
 from portbook.stores.sqlite import Store
-from portbook.stores.tickets import Approvals
 
 KILLS = 200
 WORLDS = 2  # one for each core
@@ -120,7 +120,7 @@ def approve(world: World) -> None:
 
     async def say_yes() -> None:
         store = Store(world.folder / "portbook.db")
-        approvals = Approvals(store, SystemClock())
+        approvals = ApprovalStore(store, SystemClock())
         for ticket in approvals.tickets(State.PENDING):
             await approvals.decide(ticket.id, "approve", by="the test")
         approvals.close()
@@ -192,7 +192,7 @@ def test_the_chain_of_records_is_whole_after_every_kill(worlds: list[World]) -> 
 def test_no_approval_is_lost_and_a_call_that_was_killed_is_unknown(worlds: list[World]) -> None:
     for world in worlds:
         store = Store(world.folder / "portbook.db")
-        tickets = {ticket.id: ticket for ticket in Approvals(store, SystemClock()).tickets(limit=10**6)}
+        tickets = {ticket.id: ticket for ticket in ApprovalStore(store, SystemClock()).tickets(limit=10**6)}
         store.close()
         assert set(world.asked.values()) <= tickets.keys()
         numbers = {ticket: number for number, ticket in world.asked.items()}

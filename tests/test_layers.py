@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 import sys
 
@@ -9,6 +11,7 @@ import pytest
 
 from harness import ROOT
 
+PURE = "No I/O, no clock, no randomness where the pipeline decides"
 LINT = "from importlinter.cli import lint_imports_command as lint; lint(['--no-cache'])"
 
 
@@ -24,24 +27,43 @@ def test_every_import_keeps_the_layers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "module"),
+    ("line", "module", "contract"),
     [
-        ("import portbook.pipeline", "wire/framing.py"),
-        ("import time", "pipeline.py"),
-        ("import jsonschema_rs", "tools/catalog.py"),
-        ("import mcp", "boundary.py"),
-        ("import portbook.doors.ndjson", "doors/rpc.py"),
+        ("import portbook.pipeline", "wire/framing.py", "Layers of the package"),
+        ("import portbook.doors.http.rpc", "doors/http/rest.py", "Layers of doors/http"),
+        ("import portbook.mcp.connection", "mcp/tools.py", "No circles among siblings, in any room"),
+        ("import portbook.dialects.bare", "dialects/rest.py", "Dialects do not import each other"),
+        ("import time", "pipeline.py", PURE),
+        (
+            "import pathlib",
+            "redaction/marks.py",
+            "No I/O, no clock, no randomness where the pipeline decides",
+        ),
+        ("import jsonschema_rs", "tools/catalog.py", "Only the engine knows the validator library"),
+        ("import pydantic", "tools/catalog.py", "Only two modules know pydantic"),
+        ("import mcp", "boundary.py", "Nothing imports the official SDK's name"),
     ],
 )
-def test_a_broken_layer_is_found(tmp_path_factory: pytest.TempPathFactory, line: str, module: str) -> None:
-    import shutil
-
+def test_a_broken_layer_is_found(
+    tmp_path_factory: pytest.TempPathFactory, line: str, module: str, contract: str
+) -> None:
     copy = tmp_path_factory.mktemp("layers")
     shutil.copytree(ROOT / "src", copy / "src")
-    shutil.copy(ROOT / "pyproject.toml", copy)
+    shutil.copy(ROOT / ".importlinter", copy)
     broken = copy / "src" / "portbook" / module
     broken.write_text(f"{broken.read_text()}\n{line}\n")
     script = f"import sys; sys.path.insert(0, 'src'); {LINT}"
     done = subprocess.run([sys.executable, "-c", script], cwd=copy, capture_output=True, text=True)
     assert done.returncode != 0, done.stdout
-    assert "1 broken" in done.stdout
+    assert re.search(rf"{re.escape(contract)}\s+BROKEN", done.stdout), done.stdout
+
+
+def test_a_module_that_stands_in_no_layer_is_found(tmp_path_factory: pytest.TempPathFactory) -> None:
+    copy = tmp_path_factory.mktemp("layers")
+    shutil.copytree(ROOT / "src", copy / "src")
+    shutil.copy(ROOT / ".importlinter", copy)
+    (copy / "src/portbook/stages/loose.py").touch()
+    script = f"import sys; sys.path.insert(0, 'src'); {LINT}"
+    done = subprocess.run([sys.executable, "-c", script], cwd=copy, capture_output=True, text=True)
+    assert done.returncode != 0, done.stdout
+    assert "loose" in done.stdout

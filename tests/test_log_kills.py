@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from portbook.chain import verify
-from portbook.records import files_in, lines_of, record_of, stream_folder
+from portbook.audit.chain import verify
+from portbook.audit.log_files import files_in, lines_of, record_of, stream_folder
 
 # Writes records without end, and says the number of each once it is written.
 WRITER = """
 import sys
 from pathlib import Path
-from portbook.sinks import ChainedSink
+from portbook.audit.jsonl import ChainedSink
 sink = ChainedSink(Path(sys.argv[1]), "execution", started=sys.argv[2], run="r", keep=100)
 number = 0
 while True:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.clock import Identity
-from portbook.model import Answer, Arrival, Call, Caller, Context, Done, Run, trace_of
+from portbook.model import Answer, Arrival, Call, Caller, CallerContext, Done, Identity, Run, trace_of
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = "00f067aa0ba902b7"
@@ -85,13 +84,13 @@ def test_the_header_of_our_own_call_is_a_valid_traceparent() -> None:
 
 
 ARRIVAL = Arrival("stdio", "stdio")
-CALL = Call(ARRIVAL, "m", "echo", {}, 2, Context(), None, {})
+CALL = Call(ARRIVAL, "m", "echo", {}, 2, CallerContext(), None, {})
 RUN = Run(1000, Identity("request", "trace", "span"))
 
 
 @pytest.mark.parametrize(
     "value",
-    [ARRIVAL, CALL, Context(), Caller("somebody"), Done(b"1"), Answer(b"1", 200), RUN],
+    [ARRIVAL, CALL, CallerContext(), Caller("somebody"), Done(b"1"), Answer(b"1", 200), RUN],
     ids=lambda value: type(value).__name__,
 )
 def test_a_value_does_not_change_once_made(value: NamedTuple) -> None:
@@ -103,7 +102,7 @@ def test_a_value_does_not_change_once_made(value: NamedTuple) -> None:
 
 
 def test_what_nobody_said_has_its_default() -> None:
-    assert Context() == (None, None, 1, 1, None, None, None)
+    assert CallerContext() == (None, None, 1, 1, None, None, None)
     assert ARRIVAL == ("stdio", "stdio", None, None, None, None)
     assert Caller("somebody").tools == ("*",)
     assert (CALL.flaw, CALL.handler, CALL.act, CALL.seal, CALL.report) == (None,) * 5

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.patterns import covers, matches, problem_of
+from portbook.globs import covers, matches, problem_of
 
 names = st.text("abc._", max_size=8)
 patterns = st.text("ab._*?", min_size=1, max_size=6)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from crossings import CANARY, FLAW, NO_KEY, WRONG_KEY, World, a_call, case, raising, refusal
-from portbook.clock import ContentIds, Identity
+from portbook.clock import ContentIds
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
-from portbook.model import Done
-from portbook.pipeline import Crossing
+from portbook.model import Done, Identity
+from portbook.pipeline import Completed
 from portbook.tools.catalog import Catalog, Tool
 
 
@@ -200,7 +200,7 @@ def test_an_ending_kept_as_a_value_keeps_no_frames_alive() -> None:
 
 def test_a_cancelled_call_is_recorded_and_stays_cancelled() -> None:
     async def scenario(world: World, started: asyncio.Event) -> None:
-        task = asyncio.create_task(world.crossing(a_call()))
+        task = asyncio.create_task(world.completed(a_call()))
         await asyncio.wait_for(started.wait(), 30)
         assert world.sink.records == []
         task.cancel()
@@ -228,12 +228,12 @@ def test_a_cancelled_call_is_recorded_and_stays_cancelled() -> None:
 def test_what_ends_more_than_the_call_is_recorded_and_passed_on(error: BaseException) -> None:
     world = World()
 
-    async def crossing() -> None:
+    async def completed() -> None:
         world.executor.behave = raising(error)
         with pytest.raises(type(error)):
-            await world.crossing(a_call())
+            await world.completed(a_call())
 
-    asyncio.run(crossing())
+    asyncio.run(completed())
     assert world.diary == ["ran", "recorded"]
     assert world.record["error"]["reason"] == "CANCELLED"
 
@@ -241,7 +241,7 @@ def test_what_ends_more_than_the_call_is_recorded_and_passed_on(error: BaseExcep
 def test_a_cancelled_call_stays_cancelled_even_if_its_record_cannot_be_kept() -> None:
     world = World(raising(asyncio.CancelledError()), sink_failure=OSError())
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(world.crossing(a_call()))
+        asyncio.run(world.completed(a_call()))
     assert world.diary == ["ran", "recorded"]
 
 
@@ -250,27 +250,27 @@ def test_calls_at_the_same_time_have_a_record_each() -> None:
         await asyncio.sleep(0)
         return "hello"
 
-    async def main() -> list[Crossing]:
+    async def main() -> list[Completed]:
         return await asyncio.gather(*(world.pipeline.run(a_call()) for _ in range(20)))
 
     world = World(later)
     crossings = asyncio.run(main())
-    assert {crossing.outcome for crossing in crossings} == {Done(b'"hello"')}
+    assert {completed.outcome for completed in crossings} == {Done(b'"hello"')}
     recorded = [record["requestId"] for record in world.sink.records]
-    assert sorted(recorded) == sorted(crossing.identity.request for crossing in crossings)
+    assert sorted(recorded) == sorted(completed.identity.request for completed in crossings)
     assert len(set(recorded)) == 20
 
 
 def test_the_record_has_the_names_that_are_returned() -> None:
     world = World()
-    identity = asyncio.run(world.crossing(a_call())).identity
+    identity = asyncio.run(world.completed(a_call())).identity
     assert identity == Identity("request-1", "trace-1", "span-1")
     assert [world.record[name] for name in ("requestId", "traceId", "spanId")] == list(identity)
 
 
 def test_a_trace_that_the_sender_named_is_kept() -> None:
     world = World()
-    identity = asyncio.run(world.crossing(a_call(trace="the sender's"))).identity
+    identity = asyncio.run(world.completed(a_call(trace="the sender's"))).identity
     assert identity == Identity("request-1", "the sender's", "span-1")
     assert world.record["traceId"] == "the sender's"
 
@@ -293,6 +293,6 @@ def test_time_comes_from_the_clock_that_was_handed_in() -> None:
 )
 def test_deterministic_names_are_made_of_the_content_alone(content: Any, other: Any, is_same: bool) -> None:
     def identity(content: Any, **changes: Any) -> Identity:
-        return asyncio.run(World(ids=ContentIds()).crossing(a_call(content=content, **changes))).identity
+        return asyncio.run(World(ids=ContentIds()).completed(a_call(content=content, **changes))).identity
 
     assert (identity(content) == identity(other, arrival=NO_KEY, arguments={})) is is_same

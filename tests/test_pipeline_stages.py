@@ -28,15 +28,14 @@ from crossings import (
     raising,
     refusal,
 )
-from portbook.approvals import Ask
-from portbook.callers import Callers
-from portbook.clock import Identity
+from portbook.access.approval_ticket import Ask
+from portbook.access.callers import Callers
+from portbook.access.rates import Rates
 from portbook.errors import Failed, Reason, Refused
-from portbook.governance import Governance
-from portbook.model import Arrival, Caller, Context, Done, Run
+from portbook.model import Arrival, Caller, CallerContext, Done, Identity, Run
 from portbook.policy import Policy
-from portbook.rates import Rates
 from portbook.redaction import Redactor
+from portbook.stages.rules import Rules
 
 # --- policy decides
 
@@ -79,7 +78,7 @@ def test_policy_decides_after_the_tool_is_known_and_before_its_arguments_are_loo
             ("max_payload_bytes", "test.toml:max_payload_bytes"),
         ),
         case(
-            "by its attempt", a_policy(max_attempts=2), {"context": Context(attempt=3)},
+            "by its attempt", a_policy(max_attempts=2), {"context": CallerContext(attempt=3)},
             Reason.POLICY_VIOLATION, ("max_attempts", "test.toml:max_attempts"),
         ),
         case(
@@ -88,7 +87,8 @@ def test_policy_decides_after_the_tool_is_known_and_before_its_arguments_are_loo
         ),
         case(
             "by its session", a_policy(a_rule("deny", sessions=["night-*"])),
-            {"context": Context(session="night-1")}, Reason.POLICY_VIOLATION, ("deny it", "test.toml:0"),
+            {"context": CallerContext(session="night-1")},
+            Reason.POLICY_VIOLATION, ("deny it", "test.toml:0"),
         ),
         case(
             "by the session of its transport", a_policy(a_rule("deny", sessions=["night-*"])),
@@ -238,10 +238,10 @@ REQUIRED = Refused(Reason.APPROVAL_REQUIRED, details={"approval_id": "ticket-1",
 def test_a_call_that_nobody_approved_is_recorded_and_never_executed() -> None:
     world = World(policy=ASKING)
     world.approvals.refusal = REQUIRED
-    crossing = world.cross(a_call(tool="refund"))
-    assert isinstance(crossing.outcome, Refused)
-    assert (crossing.outcome.reason, crossing.outcome.details) == (REQUIRED.reason, REQUIRED.details)
-    assert crossing.approval == REQUIRED.details["approval_id"]
+    completed = world.cross(a_call(tool="refund"))
+    assert isinstance(completed.outcome, Refused)
+    assert (completed.outcome.reason, completed.outcome.details) == (REQUIRED.reason, REQUIRED.details)
+    assert completed.approval == REQUIRED.details["approval_id"]
     assert world.diary == ["asked", "recorded", "returned"]
     assert world.execution["decision"] == "ask"
     assert world.execution["approval_id"] == REQUIRED.details["approval_id"]
@@ -250,7 +250,7 @@ def test_a_call_that_nobody_approved_is_recorded_and_never_executed() -> None:
 
 def test_a_person_is_asked_with_all_that_the_decision_rests_on_and_shown_no_secret() -> None:
     world = World(policy=ASKING, redactor=Redactor(secrets=[CANARY]))
-    world.run(a_call(tool="refund", context=Context(session="s-1"), approval="ticket-1", wait_ms=500))
+    world.run(a_call(tool="refund", context=CallerContext(session="s-1"), approval="ticket-1", wait_ms=500))
     ((ask, approval_id, wait_ms),) = world.approvals.asked
     tool = CATALOG.find("refund")
     assert tool is not None
@@ -270,9 +270,9 @@ def test_a_person_is_asked_with_all_that_the_decision_rests_on_and_shown_no_secr
 
 def test_an_approved_call_runs_under_its_ticket() -> None:
     world = World(policy=ASKING)
-    crossing = world.cross(a_call(tool="refund"))
-    assert crossing.outcome == Done(b'"hello"')
-    assert crossing.approval == "ticket-1"
+    completed = world.cross(a_call(tool="refund"))
+    assert completed.outcome == Done(b'"hello"')
+    assert completed.approval == "ticket-1"
     assert world.diary == ["asked", "intended", "ran", "ticket-1 done", "recorded", "returned"]
     assert world.execution["approval_id"] == "ticket-1"
     assert world.sink.intents[0]["approval_id"] == "ticket-1"
@@ -424,8 +424,8 @@ def test_a_result_leaves_without_secrets_and_with_its_types(
 ) -> None:
     world = World(lambda: result, redactor=REDACTOR)
     before = json.dumps(result)
-    crossing = world.cross(a_call(tool="secretive"))
-    assert (crossing.outcome, crossing.is_redacted) == (Done(body), is_redacted)
+    completed = world.cross(a_call(tool="secretive"))
+    assert (completed.outcome, completed.is_redacted) == (Done(body), is_redacted)
     assert world.execution["redaction_applied"] is is_redacted
     assert world.execution["output_bytes"] == world.record["outputBytes"] == len(body)
     assert json.dumps(result) == before  # the tool's own value is not ours to change
@@ -474,20 +474,20 @@ def test_findings_name_no_secret_that_was_sent_as_the_name_of_a_member() -> None
 
 def test_neither_record_nor_intent_nor_ticket_holds_a_secret_that_its_sender_says_of_itself() -> None:
     world = World(policy=ASKING, redactor=Redactor(secrets=[CANARY]))
-    context = Context(CANARY, CANARY, CANARY, 1, CANARY, CANARY, CANARY)
+    context = CallerContext(CANARY, CANARY, CANARY, 1, CANARY, CANARY, CANARY)
     world.run(a_call(tool="refund", context=context, arguments={"text": "x"}))
     assert CANARY not in json.dumps([world.record, world.execution, world.sink.intents])
     assert world.approvals.asked[0][0].session == "[redacted]"
 
 
 def test_arguments_are_recorded_without_secrets_where_an_operator_asked_for_them() -> None:
-    governance: dict[str, Any] = {"records_arguments": True, "redactor": Redactor(secrets=[CANARY])}
+    rules: dict[str, Any] = {"records_arguments": True, "redactor": Redactor(secrets=[CANARY])}
     for arguments, recorded in (({"text": CANARY}, {"text": "[redacted]"}), ({"text": 5}, {"text": 5})):
-        world = World(**governance)
+        world = World(**rules)
         world.run(a_call(arguments=arguments))
         assert world.execution["arguments"] == recorded
         assert "arguments" not in world.record
-    unknown, unasked = World(**governance), World()
+    unknown, unasked = World(**rules), World()
     unknown.run(a_call(tool="no"))
     unasked.run(a_call())
     assert "arguments" not in unknown.execution
@@ -524,7 +524,7 @@ def test_an_executor_is_told_whose_work_the_call_is_part_of() -> None:
 
     world = World(redactor=REDACTOR)
     arrival = Arrival("test", "test", KEY, session="of the transport")
-    world.run(a_call(arrival=arrival, report=report, context=Context(correlation="c-1")))
+    world.run(a_call(arrival=arrival, report=report, context=CallerContext(correlation="c-1")))
     (run,) = world.executor.runs
     names = Identity("request-1", "trace-1", "span-1")
     assert run._replace(report=None) == Run(30_000, names, "of the transport", "c-1")
@@ -532,14 +532,14 @@ def test_an_executor_is_told_whose_work_the_call_is_part_of() -> None:
     run.report(1, 2, "halfway")
     run.report(2, None, None)
     assert told == [(1, 2, "halfway"), (2, None, None)]
-    world.run(a_call(arrival=arrival, context=Context(session="its own")))
+    world.run(a_call(arrival=arrival, context=CallerContext(session="its own")))
     assert world.executor.runs[1].session == "its own"
 
 
 @pytest.mark.covers("002.reload.calls-keep-their-rules")
 def test_a_call_keeps_the_rules_that_it_began_with_and_the_next_one_has_the_new() -> None:
-    before = Governance(callers=CALLERS, timeout_ms=1)
-    after = Governance(callers=Callers(), redactor=REDACTOR, timeout_ms=2, records_arguments=True)
+    before = Rules(callers=CALLERS, timeout_ms=1)
+    after = Rules(callers=Callers(), redactor=REDACTOR, timeout_ms=2, records_arguments=True)
     world = World()
     world.pipeline.govern(before)
 
@@ -550,7 +550,7 @@ def test_a_call_keeps_the_rules_that_it_began_with_and_the_next_one_has_the_new(
     world.executor.behave = reload_meanwhile
     # But for secrets: what is known to be one by the time it leaves does not leave.
     assert world.run(a_call(tool="secretive")) == Done(b'{"token":"[redacted]"}')
-    assert world.pipeline.governance is after
+    assert world.pipeline.rules is after
     assert world.run(a_call(tool="secretive", arrival=NO_KEY)) == Done(b'{"token":"[redacted]"}')
     assert [run.timeout_ms for run in world.executor.runs] == [1, 2]
     assert ["arguments" in execution for execution in world.sink.executions] == [False, True]
@@ -561,7 +561,7 @@ def test_a_call_that_waits_for_a_person_is_not_approved_under_other_rules() -> N
     admit = world.approvals.admit
 
     async def slowly(ask: Ask, approval_id: str | None, wait_ms: int) -> str:
-        world.pipeline.govern(Governance(callers=CALLERS, policy=a_policy(a_rule("deny"))))
+        world.pipeline.govern(Rules(callers=CALLERS, policy=a_policy(a_rule("deny"))))
         return await admit(ask, approval_id, wait_ms)
 
     world.approvals.admit = slowly  # type: ignore[method-assign]

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portbook import records
-from portbook.records import (
+from portbook.audit import log_files as records
+from portbook.audit.jsonl import JsonlSink
+from portbook.audit.log_files import (
     Follower,
     Located,
     files_in,
@@ -22,7 +23,6 @@ from portbook.records import (
     stream_folder,
     without_outcome,
 )
-from portbook.sinks import JsonlSink
 
 
 def write(path: Path, *found: Any, end: str = "") -> Path:

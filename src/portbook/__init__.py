@@ -8,10 +8,10 @@ from portbook.version import __version__
 
 if TYPE_CHECKING:
     from portbook.envelope.controls import Controls
-    from portbook.envelope.enclosing import Failure, enclose
+    from portbook.envelope.enclose import Failure, enclose
     from portbook.envelope.inspection import inspect_envelope
     from portbook.envelope.problems import Problem
-    from portbook.envelope.wrapping import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
+    from portbook.envelope.wrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
     from portbook.errors import CanonicalError
     from portbook.provenance.record import Subject
     from portbook.provenance.signing import PublicKey, SigningKey
@@ -66,8 +66,8 @@ _HOMES = {
     "CanonicalError": "portbook.errors",
     "Context": "portbook.tools.context",
     "Controls": "portbook.envelope.controls",
-    "Failure": "portbook.envelope.enclosing",
-    "NotAnEnvelope": "portbook.envelope.wrapping",
+    "Failure": "portbook.envelope.enclose",
+    "NotAnEnvelope": "portbook.envelope.wrap",
     "NotFound": "portbook.tools.spec",
     "Problem": "portbook.envelope.problems",
     "PublicKey": "portbook.provenance.signing",
@@ -75,13 +75,13 @@ _HOMES = {
     "ToolError": "portbook.tools.spec",
     "SigningKey": "portbook.provenance.signing",
     "Subject": "portbook.provenance.record",
-    "ToolFailed": "portbook.envelope.wrapping",
+    "ToolFailed": "portbook.envelope.wrap",
     "Toolset": "portbook.tools.toolset",
-    "enclose": "portbook.envelope.enclosing",
-    "failure": "portbook.envelope.wrapping",
+    "enclose": "portbook.envelope.enclose",
+    "failure": "portbook.envelope.wrap",
     "inspect_envelope": "portbook.envelope.inspection",
-    "unwrap": "portbook.envelope.wrapping",
-    "wrap": "portbook.envelope.wrapping",
+    "unwrap": "portbook.envelope.wrap",
+    "wrap": "portbook.envelope.wrap",
 }
 
 

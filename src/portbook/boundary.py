@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from portbook.conversation import Conversation, Emit, Parts, unread
 from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import METHOD, Envelope
-from portbook.dialects.official import Official
 from portbook.dialects.rest import Rest
 from portbook.errors import Ending, Reason, Refused
 from portbook.faults import place_of
+from portbook.mcp.changes import ChangeFeed
+from portbook.mcp.connection import Emit, McpConnection, Parts, unread
+from portbook.mcp.dialect import McpDialect
+from portbook.mcp.task_board import TaskBoard
 from portbook.model import JSON, Answer, Arrival, Caller, Done, JSONObject
-from portbook.pipeline import Crossing, Pipeline
+from portbook.pipeline import Completed, Pipeline
 from portbook.policy import Policy
 from portbook.protocol.session import Session
-from portbook.talking.notices import Notices
-from portbook.talking.tasks import Tasks
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import TOOL_PREFIX, slug_of
 from portbook.wire.framing import OVERSIZE, Frame
@@ -52,11 +52,11 @@ class Boundary:
         self,
         pipeline: Pipeline,
         envelope: Envelope,
-        official: Official,
+        official: McpDialect,
         bare: Bare,
         rest: Rest,
-        tasks: Tasks,
-        notices: Notices,
+        tasks: TaskBoard,
+        notices: ChangeFeed,
     ) -> None:
         self._pipeline = pipeline
         self._envelope = envelope
@@ -85,9 +85,9 @@ class Boundary:
                 call = dialect.read(message, identifier, arrival)
             except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
                 call = unread(message, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
-            crossing = await self._pipeline.run(call)
-            body, status = dialect.write(crossing.outcome, identifier, call.method)
-            return _reply(crossing, body, status, is_notification=not identifier.is_present)
+            completed = await self._pipeline.run(call)
+            body, status = dialect.write(completed.outcome, identifier, call.method)
+            return _reply(completed, body, status, is_notification=not identifier.is_present)
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return await self._refuse(message, identifier, arrival, refusal)
 
@@ -106,24 +106,24 @@ class Boundary:
 
     def without_secrets(self, text: str) -> str:
         """Return a text of a person's as it may be kept and shown."""
-        redactor = self._pipeline.governance.redactor
+        redactor = self._pipeline.rules.redactor
         return text if redactor is None else redactor.redact_text(text)
 
     def converse(
         self, arrival: Arrival, emit: Emit, *, is_official: bool = False, session: Session | None = None
-    ) -> Conversation:
+    ) -> McpConnection:
         """Return a conversation for a connection, which remembers what was agreed on it.
 
         Where `is_official`, all of its messages are MCP; `session` is what was agreed on before.
         """
-        return Conversation(self._parts, arrival, emit, is_official=is_official, session=session)
+        return McpConnection(self._parts, arrival, emit, is_official=is_official, session=session)
 
     def identify(self, key: str | None) -> Caller:
         """Return whose `key` it is, as things are now.
 
         Raises `Refused` for a wrong one, `OSError` where the store that has the keys cannot be read.
         """
-        return self._pipeline.governance.callers.identify(key)
+        return self._pipeline.rules.callers.identify(key)
 
     async def refuse(self, refusal: Refused, arrival: Arrival, *, is_mcp: bool = False) -> Answer:
         """Record and answer what a door could not even read; `is_mcp` where it can be nothing else."""
@@ -132,12 +132,12 @@ class Boundary:
     async def tell(self, method: str, arrival: Arrival, make: Tell) -> Answer:
         """Answer a question about the boundary itself, as far as the caller may know; it is recorded."""
         pipeline = self._pipeline
-        policy = pipeline.governance.policy
+        policy = pipeline.rules.policy
         call = self._rest.question(method, arrival, lambda caller: make(pipeline.visible_to(caller), policy))
-        crossing = await pipeline.run(call)
-        if isinstance(crossing.outcome, Done):
-            return _reply(crossing, crossing.outcome.wire, 200)
-        return self._written(crossing)
+        completed = await pipeline.run(call)
+        if isinstance(completed.outcome, Done):
+            return _reply(completed, completed.outcome.wire, 200)
+        return self._written(completed)
 
     async def operate(
         self,
@@ -148,10 +148,10 @@ class Boundary:
         says: str | None = None,
     ) -> Answer:
         """Do what an operator asks for, and record it; without the operator's key nothing is done."""
-        crossing = await self._pipeline.run(self._rest.decision(method, arrival, act, approval, says))
-        if isinstance(crossing.outcome, Done):
-            return _reply(crossing, crossing.outcome.wire, 200)
-        return self._written(crossing)
+        completed = await self._pipeline.run(self._rest.decision(method, arrival, act, approval, says))
+        if isinstance(completed.outcome, Done):
+            return _reply(completed, completed.outcome.wire, 200)
+        return self._written(completed)
 
     async def execute(self, frame: Frame, arrival: Arrival, tool: str | None = None) -> Answer:
         """Return the answer to the body of one request to `/execute`, or to a `tool`'s own route."""
@@ -169,7 +169,7 @@ class Boundary:
         """Record and answer a request to `/execute` that its door could not even read."""
         return self._written(await self._pipeline.run(unread(b"", arrival, refusal)))
 
-    async def invoke(self, tool: str, arguments: JSONObject, arrival: Arrival, meta: JSONObject) -> Crossing:
+    async def invoke(self, tool: str, arguments: JSONObject, arrival: Arrival, meta: JSONObject) -> Completed:
         """Run one call that is not a message: the same path, the same record, no wire contract around it."""
         message: JSONObject = {
             "jsonrpc": "2.0",
@@ -179,15 +179,15 @@ class Boundary:
         }
         return await self._pipeline.run(self._envelope.read(message, Id(b"1", is_present=True), arrival))
 
-    def _written(self, crossing: Crossing) -> Answer:
+    def _written(self, completed: Completed) -> Answer:
         body, status = self._rest.write(
-            crossing.outcome,
-            crossing.identity,
-            latency_ms=crossing.duration_ms,
-            is_redacted=crossing.is_redacted,
-            approval=crossing.approval,
+            completed.outcome,
+            completed.identity,
+            latency_ms=completed.duration_ms,
+            is_redacted=completed.is_redacted,
+            approval=completed.approval,
         )
-        return Answer(body, status, identity=crossing.identity, retry_after_s=_retry_after(crossing))
+        return Answer(body, status, identity=completed.identity, retry_after_s=_retry_after(completed))
 
     async def _refuse(
         self,
@@ -199,21 +199,21 @@ class Boundary:
         is_mcp: bool = False,
     ) -> Answer:
         """Record and answer a message that none of our contracts can read."""
-        crossing = await self._pipeline.run(unread(content, arrival, refusal))
+        completed = await self._pipeline.run(unread(content, arrival, refusal))
         if isinstance(content, dict) and nobody_waits(content):
-            return _reply(crossing, None, 202, is_notification=True)
-        ending = crossing.outcome
+            return _reply(completed, None, 202, is_notification=True)
+        ending = completed.outcome
         assert isinstance(ending, Ending)
         frame = mcp_refusal_frame if is_mcp else refusal_frame
-        return _reply(crossing, frame(ending, identifier.token), ending.row.http)
+        return _reply(completed, frame(ending, identifier.token), ending.row.http)
 
 
-def _reply(crossing: Crossing, body: bytes | None, status: int, *, is_notification: bool = False) -> Answer:
-    return Answer(body, status, is_notification, crossing.identity, _retry_after(crossing))
+def _reply(completed: Completed, body: bytes | None, status: int, *, is_notification: bool = False) -> Answer:
+    return Answer(body, status, is_notification, completed.identity, _retry_after(completed))
 
 
-def _retry_after(crossing: Crossing) -> int | None:
-    if not isinstance(crossing.outcome, Ending):
+def _retry_after(completed: Completed) -> int | None:
+    if not isinstance(completed.outcome, Ending):
         return None
-    seconds = crossing.outcome.details.get("retry_after_s")
+    seconds = completed.outcome.details.get("retry_after_s")
     return seconds if isinstance(seconds, int) else None

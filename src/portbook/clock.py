@@ -10,9 +10,12 @@ import hashlib
 import os
 import time
 import uuid
-from typing import NamedTuple, Protocol
+from datetime import datetime, timedelta
+from typing import Protocol
 
-__all__ = ["Clock", "ContentIds", "Identity", "Ids", "RandomIds", "SystemClock", "is_trace_id", "run_id"]
+from portbook.model import Identity
+
+__all__ = ["Clock", "ContentIds", "Ids", "RandomIds", "SystemClock", "later", "run_id", "until"]
 
 
 class Clock(Protocol):
@@ -49,32 +52,15 @@ class SystemClock:
         return time.perf_counter()
 
 
-_TRACE_DIGITS = 32
-_HEX = frozenset("0123456789abcdef")
+def later(now: str, seconds: float) -> str:
+    """Return the time `seconds` after `now`, in the form of `now`."""
+    then = datetime.fromisoformat(now) + timedelta(seconds=seconds)
+    return then.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
-def is_trace_id(text: str) -> bool:
-    """Return whether `text` is a trace as W3C has it: 32 hexadecimal digits in lower case, not all zero."""
-    return len(text) == _TRACE_DIGITS and _HEX.issuperset(text) and text != "0" * _TRACE_DIGITS
-
-
-class Identity(NamedTuple):
-    """The names of one call: UUIDs, the trace and the span without dashes."""
-
-    request: str
-    trace: str
-    span: str
-
-    @property
-    def traceparent(self) -> str:
-        """Return the W3C header of this call, in which a span has half a UUID's length.
-
-        A trace that its sender named in another form has a number made of that name.
-        """
-        trace = self.trace.replace("-", "").lower()
-        if not is_trace_id(trace):
-            trace = hashlib.sha256(self.trace.encode()).hexdigest()[:_TRACE_DIGITS]
-        return f"00-{trace}-{self.span[:16]}-01"
+def until(now: str, then: str) -> float:
+    """Return the seconds from `now` until `then`."""
+    return (datetime.fromisoformat(then) - datetime.fromisoformat(now)).total_seconds()
 
 
 class Ids(Protocol):

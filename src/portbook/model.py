@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from portbook.clock import Identity
 from portbook.errors import Failed, Refused
 
 __all__ = [
@@ -15,16 +15,18 @@ __all__ = [
     "Arrival",
     "Call",
     "Caller",
+    "CallerContext",
     "Client",
-    "Context",
     "Done",
+    "EnvelopeRequest",
+    "Identity",
     "InputNeeded",
     "JSONObject",
     "Kind",
     "Outcome",
     "Report",
     "Run",
-    "Wish",
+    "is_trace_id",
     "trace_of",
 ]
 
@@ -98,6 +100,34 @@ class Client(Protocol):
         ...
 
 
+_TRACE_DIGITS = 32
+_HEX = frozenset("0123456789abcdef")
+
+
+def is_trace_id(text: str) -> bool:
+    """Return whether `text` is a trace as W3C has it: 32 hexadecimal digits in lower case, not all zero."""
+    return len(text) == _TRACE_DIGITS and _HEX.issuperset(text) and text != "0" * _TRACE_DIGITS
+
+
+class Identity(NamedTuple):
+    """The names of one call: UUIDs, the trace and the span without dashes."""
+
+    request: str
+    trace: str
+    span: str
+
+    @property
+    def traceparent(self) -> str:
+        """Return the W3C header of this call, in which a span has half a UUID's length.
+
+        A trace that its sender named in another form has a number made of that name.
+        """
+        trace = self.trace.replace("-", "").lower()
+        if not is_trace_id(trace):
+            trace = hashlib.sha256(self.trace.encode()).hexdigest()[:_TRACE_DIGITS]
+        return f"00-{trace}-{self.span[:16]}-01"
+
+
 class Arrival(NamedTuple):
     """How a message came in: all that a door tells about it."""
 
@@ -112,7 +142,7 @@ class Arrival(NamedTuple):
     """What the transport says of the message, for a contract to compare; None where it has no headers."""
 
 
-class Context(NamedTuple):
+class CallerContext(NamedTuple):
     """Who says to be calling, and where in its work: the caller's own words, for the record."""
 
     agent_id: str | None = None
@@ -132,7 +162,7 @@ class Caller(NamedTuple):
     """Patterns of the tools that it may see; of all others it learns nothing."""
 
 
-class Wish(NamedTuple):
+class EnvelopeRequest(NamedTuple):
     """What a caller asks of an envelope around its result, in its own words."""
 
     meta: JSON = None
@@ -155,7 +185,7 @@ class Call(NamedTuple):
     arguments: JSONObject
     input_bytes: int
     """The length of the arguments in canonical form, so that it is the same through every door."""
-    context: Context
+    context: CallerContext
     trace: str | None
     """The W3C trace this call belongs to, if its sender named one."""
     content: JSON | bytes
@@ -187,7 +217,7 @@ class Call(NamedTuple):
     """Puts what a tool needs to know into the wire contract's form."""
     began: Callable[[], None] | None = None
     """Told when everything was checked and the call is about to run."""
-    wish: Wish | None = None
+    wish: EnvelopeRequest | None = None
     """What is asked of an envelope around the result; None where nothing can be asked."""
 
 

@@ -18,38 +18,39 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from portbook.approving import Approving, unusable
-from portbook.audit import Trail
 from portbook.canonical import NotJSON, canonical_bytes, json_bytes
-from portbook.clock import Clock, Identity, Ids, is_trace_id
-from portbook.discretion import Discreet
-from portbook.envelope.calls import Known
+from portbook.clock import Clock, Ids
+from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.faults import place_of
-from portbook.governance import Governance
+from portbook.globs import matches
 from portbook.model import (
     JSON,
     Call,
     Caller,
     Done,
+    Identity,
     InputNeeded,
     JSONObject,
     Kind,
     Outcome,
     Report,
     Run,
+    is_trace_id,
 )
-from portbook.passage import Passage
-from portbook.patterns import matches
-from portbook.policy import Action, Decision, Subject, decide
-from portbook.ports import Approvals, Executor, Sink
+from portbook.policy import Action, Decision, PolicyInput, decide
 from portbook.provenance.record import Occasion
-from portbook.recording import Recorder
 from portbook.redaction import Redactor
+from portbook.stages.approval import ApprovalStage, unusable
+from portbook.stages.ports import Approvals, Executor, Sink
+from portbook.stages.recorder import Recorder
+from portbook.stages.redacted_client import RedactedClient
+from portbook.stages.rules import Rules
+from portbook.stages.state import CallState
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import Effect, ToolError
 
-__all__ = ["Crossing", "Pipeline"]
+__all__ = ["Completed", "Pipeline"]
 
 _UNKNOWN: Final[dict[Kind, Reason]] = {
     "tool": Reason.UNKNOWN_TOOL,
@@ -62,7 +63,7 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
 _MAX_ERROR: Final = 2000
 
 
-class Crossing(NamedTuple):
+class Completed(NamedTuple):
     """A call that crossed the boundary: how it ended, its names in the record, and what was done to it."""
 
     outcome: Outcome
@@ -79,7 +80,7 @@ class Pipeline:
         self,
         *,
         catalog: Catalog,
-        governance: Governance,
+        rules: Rules,
         executor: Executor,
         approvals: Approvals,
         sink: Sink,
@@ -90,10 +91,10 @@ class Pipeline:
     ) -> None:
         """Run calls; `on_fault` is shown what a tool raised, for whoever develops it."""
         self._catalog = catalog
-        self._governance = governance
+        self._rules = rules
         self._executor = executor
         self._approvals = approvals
-        self._approving = Approving(approvals, warn)
+        self._approving = ApprovalStage(approvals, warn)
         self._clock = clock
         self._ids = ids
         self._warn = warn
@@ -101,18 +102,18 @@ class Pipeline:
         self._recorder = Recorder(sink, clock, warn, deterministic=ids.deterministic)
 
     @property
-    def governance(self) -> Governance:
+    def rules(self) -> Rules:
         """Return the rules in force."""
-        return self._governance
+        return self._rules
 
     @property
     def is_recording(self) -> bool:
         """Return whether the last record could be kept."""
         return self._recorder.is_recording
 
-    def govern(self, governance: Governance) -> None:
+    def govern(self, rules: Rules) -> None:
         """Put other rules into force, for calls that begin from now on."""
-        self._governance = governance
+        self._rules = rules
 
     def visible_to(self, caller: Caller) -> list[Tool]:
         """Return the tools that the caller may know of, ordered by name."""
@@ -125,54 +126,57 @@ class Pipeline:
         if tool is None:
             return Refused(Reason.UNKNOWN_RESOURCE)
         size = len(json_bytes(taken))
-        subject = Subject.of(tool.spec, taken, size, caller=caller.name, session=session)
-        decision = decide(self._governance.policy, subject)
+        subject = PolicyInput.of(tool.spec, taken, size, caller=caller.name, session=session)
+        decision = decide(self._rules.policy, subject)
         return None if decision.reason is None else Refused(decision.reason, details={"rule": decision.rule})
 
-    async def run(self, call: Call) -> Crossing:
+    async def run(self, call: Call) -> Completed:
         """Bring `call` to its end, whatever that is, and record it."""
-        trail = Trail(started=self._clock.tick())
-        passage = Passage(call, self._governance, self._name(call), trail, self._redactor)
+        started = self._clock.tick()
+        identity = self._name(call)
+        state = CallState(
+            call=call, rules=self._rules, identity=identity, redacting=self._redactor, started=started
+        )
         outcome: Outcome | None = None
         try:
-            outcome = await self._cross(passage)
+            outcome = await self._cross(state)
         except Ending as ending:
-            outcome = _as_outcome(ending, passage.redactor)
+            outcome = _as_outcome(ending, state.redactor)
             if isinstance(outcome, Failed):
-                outcome.envelope = self._enclosed(passage, outcome)
+                outcome.envelope = self._enclosed(state, outcome)
         except InputNeeded as needed:
             outcome = _paused(call, needed)
         except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded, then answered
-            outcome = _cut_short(Reason.INTERNAL, trail, place_of(error))
+            outcome = _cut_short(Reason.INTERNAL, state, place_of(error))
         finally:  # a cancelled call leaves through here, and is recorded like any other
-            duration_ms = self._duration_ms(trail)
-            outcome = outcome or _cut_short(Reason.CANCELLED, trail)
-            outcome = self._recorder.record(passage, outcome, duration_ms)
-        return Crossing(outcome, passage.identity, duration_ms, trail.is_redacted, trail.approval)
+            duration_ms = self._duration_ms(state)
+            outcome = outcome or _cut_short(Reason.CANCELLED, state)
+            outcome = self._recorder.record(state, outcome, duration_ms)
+        return Completed(outcome, state.identity, duration_ms, state.is_redacted, state.approval)
 
-    async def _cross(self, passage: Passage) -> Done:
-        call, governance, trail = passage.call, passage.governance, passage.trail
+    async def _cross(self, state: CallState) -> Done:
+        call, rules = state.call, state.rules
         if call.flaw is not None:
             raise call.flaw
-        self._recorder.require(governance)
+        self._recorder.require(rules)
         if call.act is not None:
-            return await self._operate(passage, call.act)
-        trail.caller = caller = self._identify(call, governance)
+            return await self._operate(state, call.act)
+        state.caller = caller = self._identify(call, rules)
         if call.handler is not None:
             result = call.handler(caller)
             return _sealed(call, result, _bytes_of(result))
-        trail.tool = tool = self._resolve(call, caller)
-        trail.decision = decision = decide(governance.policy, _subject(passage, tool, caller))
-        self._heed(decision, caller, governance)
+        state.tool = tool = self._resolve(call, caller)
+        state.decision = decision = decide(rules.policy, _subject(state, tool, caller))
+        self._heed(decision, caller, rules)
         if not tool.input.allows(call.arguments):
             raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
         if decision.action is Action.ALLOW:
-            return await self._perform(passage, tool)
+            return await self._perform(state, tool)
         _require_runnable(tool, call)
-        trail.approval = ticket = await self._approving.admit(passage, tool, decision, caller)
+        state.approval = ticket = await self._approving.admit(state, tool, decision, caller)
         try:
-            self._require_unchanged(passage, tool, ticket)
-            done = await self._perform(passage, tool)
+            self._require_unchanged(state, tool, ticket)
+            done = await self._perform(state, tool)
         except InputNeeded as needed:  # it will run anew, and then under the same ticket
             needed.approval = ticket
             await self._approvals.restore(ticket)
@@ -186,43 +190,43 @@ class Pipeline:
         await self._approvals.complete(ticket)
         return done
 
-    def _identify(self, call: Call, governance: Governance) -> Caller:
+    def _identify(self, call: Call, rules: Rules) -> Caller:
         try:
-            return governance.callers.identify(call.arrival.key)
+            return rules.callers.identify(call.arrival.key)
         except OSError as error:
             raise unusable(error, self._warn) from None
 
-    def _require_unchanged(self, passage: Passage, tool: Tool, ticket: str) -> None:
+    def _require_unchanged(self, state: CallState, tool: Tool, ticket: str) -> None:
         """Let a call run that may have waited long, if its key and the policy are still what they were.
 
         Raises `Refused` where they are not.
         """
-        governance = self._governance
-        caller = self._identify(passage.call, governance)
-        is_same = governance.policy.digest == passage.governance.policy.digest
+        rules = self._rules
+        caller = self._identify(state.call, rules)
+        is_same = rules.policy.digest == state.rules.policy.digest
         if not is_same or not matches(caller.tools, tool.spec.name):
             raise Refused(Reason.APPROVAL_REFUSED, details={"approval_id": ticket, "why": "policy"})
 
-    async def _operate(self, passage: Passage, act: Callable[[], Awaitable[JSON]]) -> Done:
+    async def _operate(self, state: CallState, act: Callable[[], Awaitable[JSON]]) -> Done:
         """Do what an operator asks for."""
-        call, trail = passage.call, passage.trail
-        trail.caller = passage.governance.callers.identify_operator(call.arrival.key)
-        trail.has_begun = True
+        call = state.call
+        state.caller = state.rules.callers.identify_operator(call.arrival.key)
+        state.has_begun = True
         result = await act()
-        trail.approval = call.approval  # only now: what is not there is not named in a record
-        trail.operator_said = call.operator_says
+        state.approval = call.approval  # only now: what is not there is not named in a record
+        state.operator_said = call.operator_says
         return _sealed(call, result, _bytes_of(result))
 
-    async def _perform(self, passage: Passage, tool: Tool) -> Done:
+    async def _perform(self, state: CallState, tool: Tool) -> Done:
         """Run a tool that may run, and make its result fit to leave."""
-        if passage.call.began is not None:
-            passage.call.began()
+        if state.call.began is not None:
+            state.call.began()
         if tool.spec.effect is not Effect.READ:
-            self._recorder.intend(passage)
-        passage.trail.has_begun = True
-        result = await self._execute(passage, tool)
-        result, body = _checked(result, tool, passage)
-        return _sealed(passage.call, result, body, self._enclosed(passage, result))
+            self._recorder.intend(state)
+        state.has_begun = True
+        result = await self._execute(state, tool)
+        result, body = _checked(result, tool, state)
+        return _sealed(state.call, result, body, self._enclosed(state, result))
 
     def _resolve(self, call: Call, caller: Caller) -> Tool:
         is_visible = call.tool is not None and matches(caller.tools, call.tool)
@@ -231,60 +235,62 @@ class Pipeline:
             raise Refused(_UNKNOWN[call.kind])
         return tool
 
-    def _heed(self, decision: Decision, caller: Caller, governance: Governance) -> None:
+    def _heed(self, decision: Decision, caller: Caller, rules: Rules) -> None:
         """Let a call pass that policy does not deny, if its caller has not made too many of them."""
         if decision.action is Action.DENY:
             assert decision.reason is not None
             raise Refused(decision.reason, details={"rule": decision.rule})
-        seconds = governance.rates.take(caller.name, self._clock.tick())
+        seconds = rules.rates.take(caller.name, self._clock.tick())
         if seconds is not None:
             raise Refused(Reason.RATE_LIMITED, details={"retry_after_s": seconds})
 
-    async def _execute(self, passage: Passage, tool: Tool) -> Any:
-        call, governance = passage.call, passage.governance
-        cap = governance.policy.max_execution_timeout_ms
-        timeout_ms = tool.spec.timeout_ms or governance.timeout_ms
+    async def _execute(self, state: CallState, tool: Tool) -> Any:
+        call, rules = state.call, state.rules
+        cap = rules.policy.max_execution_timeout_ms
+        timeout_ms = tool.spec.timeout_ms or rules.timeout_ms
         run = Run(
             timeout_ms if cap is None else min(timeout_ms, cap),
-            passage.identity,
-            passage.session,
+            state.identity,
+            state.session,
             call.context.correlation,
-            _without_secrets(call.report, passage),
-            None if call.client is None else Discreet(call.client, passage),
+            _without_secrets(call.report, state),
+            None if call.client is None else RedactedClient(call.client, state),
         )
         try:
             return await self._executor.execute(tool, call.arguments, run)
         except Refused as refused:
             if refused.reason is not Reason.POLICY_VIOLATION:
                 raise
-            passage.trail.decision = denied = governance.policy.denied_where_dialled()
+            state.decision = denied = rules.policy.denied_where_dialled()
             raise Refused(refused.reason, note=refused.note, details={"rule": denied.rule}) from None
         except Ending:
             raise
         except ToolError as error:  # the author's own words, for the model
-            text, redactor = str(error)[:_MAX_ERROR], governance.redactor
+            text, redactor = str(error)[:_MAX_ERROR], rules.redactor
             told = text if redactor is None else redactor.redact_text(text)
             raise Failed(Reason.TOOL_FAILED, note=place_of(error), details={"error": told}) from None
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
             self._on_fault(error)
             raise Failed(Reason.TOOL_FAILED, note=place_of(error)) from None
 
-    def _enclosed(self, passage: Passage, outcome: JSON | Failed) -> JSONObject | None:
+    def _enclosed(self, state: CallState, outcome: JSON | Failed) -> JSONObject | None:
         """Return the envelope of an outcome, where its caller or the operator wants one."""
-        call, governance, trail = passage.call, passage.governance, passage.trail
-        controls = governance.enclosing.controls_of(call.wish)
-        if controls is None or not controls.is_wanted or trail.tool is None or trail.decision is None:
+        call, rules = state.call, state.rules
+        controls = rules.enclosing.controls_of(call.wish)
+        if controls is None or not controls.is_wanted or state.tool is None or state.decision is None:
             return None
-        policy, rule = governance.policy, trail.decision.rule
-        occasion = Occasion(passage.identity.request, self._clock.now(), self._duration_ms(trail))
-        known = Known(trail.tool, call.arguments, policy.digest, rule, policy.digest_of_rule(rule), occasion)
-        return governance.enclosing.enclose(outcome, controls, call.wish, known)
+        policy, rule = rules.policy, state.decision.rule
+        occasion = Occasion(state.identity.request, self._clock.now(), self._duration_ms(state))
+        known = KnownRun(
+            state.tool, call.arguments, policy.digest, rule, policy.digest_of_rule(rule), occasion
+        )
+        return rules.enclosing.enclose(outcome, controls, call.wish, known)
 
-    def _duration_ms(self, trail: Trail) -> float:
-        return round((self._clock.tick() - trail.started) * 1000, 3)
+    def _duration_ms(self, state: CallState) -> float:
+        return round((self._clock.tick() - state.started) * 1000, 3)
 
     def _redactor(self) -> Redactor | None:
-        return self._governance.redactor
+        return self._rules.redactor
 
     def _name(self, call: Call) -> Identity:
         canonical = b""
@@ -297,20 +303,20 @@ class Pipeline:
 
     def _is_secret(self, trace: str) -> bool:
         """Return whether what a sender names its trace is nothing to write down."""
-        redactor = self._governance.redactor
+        redactor = self._rules.redactor
         # A trace as W3C has it is a random number, and now and then looks like something else.
         return redactor is not None and not is_trace_id(trace) and redactor.redact_text(trace) != trace
 
 
-def _subject(passage: Passage, tool: Tool, caller: Caller) -> Subject:
-    call = passage.call
-    return Subject.of(
+def _subject(state: CallState, tool: Tool, caller: Caller) -> PolicyInput:
+    call = state.call
+    return PolicyInput.of(
         tool.spec,
         call.arguments,
         call.input_bytes,
         caller=caller.name,
         attempt=call.context.attempt,
-        session=passage.session,
+        session=state.session,
     )
 
 
@@ -324,13 +330,13 @@ def _require_runnable(tool: Tool, call: Call) -> None:
         raise refusal
 
 
-def _without_secrets(report: Report | None, passage: Passage) -> Report | None:
+def _without_secrets(report: Report | None, state: CallState) -> Report | None:
     """Return what a tool tells its progress to: what it says on the way is as secret as its result."""
     if report is None:
         return None
 
     def told(progress: float, total: float | None, message: str | None) -> None:
-        redactor = passage.redactor
+        redactor = state.redactor
         if message is not None and redactor is not None:
             message = redactor.redact_text(message)
         report(progress, total, message)
@@ -345,14 +351,14 @@ def _bytes_of(result: Any) -> bytes:
         raise Failed(Reason.BAD_RESULT, (Finding("", str(error), "json", ""),)) from None
 
 
-def _checked(result: Any, tool: Tool, passage: Passage) -> tuple[JSON, bytes]:
+def _checked(result: Any, tool: Tool, state: CallState) -> tuple[JSON, bytes]:
     """Check a result by its tool's schema and take secrets out of it; return it, and its bytes."""
-    body, redactor, trail = _bytes_of(result), passage.redactor, passage.trail
+    body, redactor = _bytes_of(result), state.redactor
     if not tool.output.allows(result):
         raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
     if redactor is not None and redactor.might_touch(body):
-        result, trail.is_redacted = redactor.redact(result)
-        if trail.is_redacted:
+        result, state.is_redacted = redactor.redact(result)
+        if state.is_redacted:
             body = json_bytes(result)
             if not tool.output.allows(result):  # better withheld than broken, or leaked
                 raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
@@ -392,5 +398,5 @@ def _as_outcome(ending: Ending, redactor: Redactor | None) -> Outcome:
     return ending
 
 
-def _cut_short(reason: Reason, trail: Trail, note: str | None = None) -> Outcome:
-    return Failed(reason, note=note) if trail.has_begun else Refused(reason, note=note)
+def _cut_short(reason: Reason, state: CallState, note: str | None = None) -> Outcome:
+    return Failed(reason, note=note) if state.has_begun else Refused(reason, note=note)

@@ -13,7 +13,7 @@ from portbook.assets.contracts import ASSET_TOOLS, INPUTS, OUTPUTS
 from portbook.assets.library import EMPTY, Library
 from portbook.assets.populate import backend_at
 from portbook.assets.toolset import asset_tools
-from portbook.executors.posting import post
+from portbook.net.post import post
 from portbook.schema.cache import validator_for
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import Effect

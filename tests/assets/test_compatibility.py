@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from portbook.assets.compatibility import Verdict, compare
-from portbook.assets.patterns import sample
+from portbook.assets.compat.regex_samples import sample
+from portbook.assets.compat.verdict import Compatibility, compare
 from portbook.model import JSONObject
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import Validator
@@ -25,7 +25,7 @@ def verdict(old: Any, new: Any) -> str:
     """Compare; where it breaks, make sure that it does."""
     before, after = made(old), made(new)
     found = compare(before, after)
-    if found.verdict is Verdict.BREAKS:
+    if found.verdict is Compatibility.BREAKS:
         assert before[1].is_valid(found.instance)
         assert not after[1].is_valid(found.instance)
         assert found.findings
@@ -229,10 +229,10 @@ def test_every_keyword_of_the_dialect_is_spoken_of() -> None:
     from jsonschema import Draft202012Validator
     from jsonschema_specifications import REGISTRY
 
-    from portbook.assets import inclusion
-    from portbook.assets.places import Schema
+    from portbook.assets.compat import proof as inclusion
+    from portbook.assets.compat.subschemas import Subschemas
 
-    proof = inclusion._Proof(Schema(*made({})), Schema(*made({})))
+    proof = inclusion._Prover(Subschemas(*made({})), Subschemas(*made({})))
     known = {*proof._rules, *inclusion._OPAQUE, *inclusion._WHOLE, *inclusion.SILENT}
     vocabularies = [part["$ref"] for part in Draft202012Validator.META_SCHEMA["allOf"]]
     base = Draft202012Validator.META_SCHEMA["$id"].removesuffix("schema")
@@ -275,7 +275,7 @@ def test_a_schema_without_an_address_is_searched_like_any_other() -> None:
     old: Any = {"items": {"enum": ["a", "b"]}}
     new: Any = {"items": {"enum": ["a"]}}
     found = compare((old, validator_for(old)), (new, validator_for(new)))
-    assert (found.verdict, found.instance) == (Verdict.BREAKS, ["b"])
+    assert (found.verdict, found.instance) == (Compatibility.BREAKS, ["b"])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.assets.diff import diff, diff_assets
+from portbook.assets.json_patch import diff, diff_assets
 from portbook.canonical import canonical_bytes
 
 SCALARS = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.assets.naming import component_of, named_schema, schema_name, version_of
+from portbook.assets.names import component_of, named_schema, schema_name, version_of
 
 KNOWN = ["tone", "control-bundle", "synesthetic-asset", "nested/deep"]
 

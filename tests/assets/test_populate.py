@@ -12,8 +12,8 @@ from asset_samples import BackendProcess
 
 from portbook.assets import populate as populating
 from portbook.assets.library import EMPTY, Library
-from portbook.assets.populate import Backend, BadBackend, Reply, backend_at, populate
-from portbook.executors.posting import post
+from portbook.assets.populate import Backend, BackendReply, BadBackend, backend_at, populate
+from portbook.net.post import post
 
 GOOD: dict[str, Any] = {"name": "a"}
 
@@ -169,7 +169,7 @@ def test_proxies_of_the_environment_are_not_used(
 def test_any_client_will_do_that_posts_bytes(library: Library) -> None:
     sent: list[tuple[str, bytes, float]] = []
 
-    async def fake(url: str, body: bytes, headers: Any, timeout_s: float) -> Reply:
+    async def fake(url: str, body: bytes, headers: Any, timeout_s: float) -> BackendReply:
         sent.append((url, body, timeout_s))
         raise ConnectionError
 

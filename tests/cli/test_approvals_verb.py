@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from harness import PORTBOOK, Finished, environment, run
-from portbook.approvals import Ask, State
+from portbook.access.approval_ticket import Ask, State
 from portbook.clock import SystemClock
 from portbook.errors import Refused
+from portbook.stores.approvals import ApprovalStore
 from portbook.stores.sqlite import Store
-from portbook.stores.tickets import Approvals
 
 HOSTILE = "\x1b[2J\u202egnp\n\x9b31m\u200b"
 
@@ -33,8 +33,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def approvals(store: Store) -> Iterator[Approvals]:
-    made = Approvals(store, SystemClock())
+def approvals(store: Store) -> Iterator[ApprovalStore]:
+    made = ApprovalStore(store, SystemClock())
     yield made
     made.close()
 
@@ -45,7 +45,7 @@ def ask(cents: int = 20_000, **shown: Any) -> Ask:
     return Ask("refund", arguments, arguments, "t", "p", "ada", "s-1", rule, place)
 
 
-def asked(approvals: Approvals, wanted: Ask | None = None) -> str:
+def asked(approvals: ApprovalStore, wanted: Ask | None = None) -> str:
     with pytest.raises(Refused) as caught:
         asyncio.run(approvals.admit(wanted or ask()))
     return str(caught.value.details["approval_id"])
@@ -69,7 +69,7 @@ def data(finished: Finished) -> Any:
 
 
 @pytest.mark.covers("002.approval.cli")
-def test_an_operator_lists_shows_approves_and_the_call_runs(approvals: Approvals, tmp_path: Path) -> None:
+def test_an_operator_lists_shows_approves_and_the_call_runs(approvals: ApprovalStore, tmp_path: Path) -> None:
     approval_id = asked(approvals)
     [listed] = data(run("approvals", "list", cwd=tmp_path))["approvals"]
     assert (listed["approval_id"], listed["state"], listed["arguments"]) == (
@@ -85,7 +85,7 @@ def test_an_operator_lists_shows_approves_and_the_call_runs(approvals: Approvals
     assert asyncio.run(approvals.admit(ask(), approval_id)) == approval_id
 
 
-def test_what_is_denied_never_runs(approvals: Approvals, tmp_path: Path) -> None:
+def test_what_is_denied_never_runs(approvals: ApprovalStore, tmp_path: Path) -> None:
     approval_id = asked(approvals)
     assert data(run("approvals", "deny", approval_id, cwd=tmp_path))["state"] == "denied"
     with pytest.raises(Refused) as caught:
@@ -93,7 +93,7 @@ def test_what_is_denied_never_runs(approvals: Approvals, tmp_path: Path) -> None
     assert caught.value.details["why"] == "denied"
 
 
-def test_the_store_is_the_one_that_the_settings_name(approvals: Approvals, tmp_path: Path) -> None:
+def test_the_store_is_the_one_that_the_settings_name(approvals: ApprovalStore, tmp_path: Path) -> None:
     approval_id = asked(approvals)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -104,7 +104,7 @@ def test_the_store_is_the_one_that_the_settings_name(approvals: Approvals, tmp_p
     assert [*elsewhere.iterdir()] == []
 
 
-def test_a_list_can_be_of_one_state_and_short(approvals: Approvals, tmp_path: Path) -> None:
+def test_a_list_can_be_of_one_state_and_short(approvals: ApprovalStore, tmp_path: Path) -> None:
     ids = [asked(approvals, ask(cents)) for cents in (1, 2, 3)]
     asyncio.run(approvals.decide(ids[1], "deny", by="eve"))
 
@@ -130,9 +130,12 @@ def test_what_nobody_asked_for_is_refused_and_leaves_nothing(
     assert [*tmp_path.iterdir()] == []
 
 
-@pytest.mark.parametrize("state", [State.APPROVED, State.DENIED, State.RUNNING, State.DONE, State.UNKNOWN])
+@pytest.mark.parametrize(
+    "state",
+    [State.APPROVED, State.DENIED, State.RUNNING, State.DONE, State.UNKNOWN],
+)
 def test_what_was_decided_cannot_be_approved_again(
-    state: State, approvals: Approvals, store: Store, tmp_path: Path
+    state: State, approvals: ApprovalStore, store: Store, tmp_path: Path
 ) -> None:
     approval_id = asked(approvals)
     asyncio.run(approvals.decide(approval_id, "deny" if state is State.DENIED else "approve", by="eve"))
@@ -148,7 +151,7 @@ def test_what_was_decided_cannot_be_approved_again(
     assert data(run("approvals", "show", approval_id, cwd=tmp_path))["state"] == state
 
 
-def test_a_terminal_shows_what_is_approved_in_words(approvals: Approvals, tmp_path: Path) -> None:
+def test_a_terminal_shows_what_is_approved_in_words(approvals: ApprovalStore, tmp_path: Path) -> None:
     approval_id = asked(approvals, ask(note="ä" * 300, password="[redacted]"))
     ticket = approvals.ticket(approval_id)
     assert ticket is not None
@@ -179,7 +182,7 @@ def test_a_terminal_shows_what_is_approved_in_words(approvals: Approvals, tmp_pa
 
 @pytest.mark.parametrize("options", [(), ("--json",)], ids=["words", "JSON"])
 def test_what_a_caller_sent_does_not_take_over_the_terminal(
-    options: tuple[str, ...], approvals: Approvals, tmp_path: Path
+    options: tuple[str, ...], approvals: ApprovalStore, tmp_path: Path
 ) -> None:
     wanted = ask(**{HOSTILE: [HOSTILE]})
     approval_id = asked(

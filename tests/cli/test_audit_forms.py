@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.cli.audit_forms import COLUMNS, CsvWriter, in_a_line, in_lines
+from portbook.cli.audit_formats import COLUMNS, CsvWriter, in_a_line, in_lines
 
 
 @pytest.mark.covers("002.logging.csv")

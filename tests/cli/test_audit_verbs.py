@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from harness import PORTBOOK, Finished, environment, run
-from portbook.sinks import ChainedSink, JsonlSink
+from portbook.audit.jsonl import ChainedSink, JsonlSink
 
 IDS = [f"{number}0000000-0000-4000-a000-000000000000" for number in range(10)]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness import PORTBOOK, Finished, environment, run
-from portbook.callers import Callers
+from portbook.access.callers import Callers
 from portbook.clock import SystemClock
 from portbook.errors import Refused
 from portbook.stores.keys import Keys

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from harness import HttpServer, http_server
-from portbook.callers import digest_of_key
+from portbook.access.callers import digest_of_key
 
 TOOLS = """
 import time

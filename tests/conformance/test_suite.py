@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from portbook.tools.catalog import Catalog
-from portbook.tools.loading import load_toolsets
+from portbook.tools.toolset_loader import load_toolsets
 
 HERE = Path(__file__).resolve().parent
 

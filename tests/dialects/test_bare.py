@@ -11,13 +11,13 @@ import pytest
 
 from conversing import STATELESS_META, Connection
 from harness import SAMPLE_TOOLS, http_server
-from portbook.assembly import assemble
+from portbook.app.assemble import assemble
+from portbook.audit.jsonl import MemorySink
 from portbook.boundary import Boundary
 from portbook.dialects.bare import Bare
 from portbook.errors import REASONS, Failed, Finding, Reason, Refused
 from portbook.model import Arrival
 from portbook.settings import load_settings
-from portbook.sinks import MemorySink
 from portbook.wire.jsonrpc import Id
 
 TONE = {"version": "1.0", "properties": {"pitch": {"type": "number"}}}

@@ -10,7 +10,7 @@ import pytest
 from portbook import SchemaRegistry
 from portbook.dialects.envelope import METHOD, Envelope
 from portbook.errors import REASONS, CanonicalError, Failed, Finding, Reason, Refused
-from portbook.model import Arrival, Context, Done, Outcome
+from portbook.model import Arrival, CallerContext, Done, Outcome
 from portbook.wire.jsonrpc import Id, read_id
 from portbook.wire.parsing import parse
 
@@ -178,7 +178,7 @@ def test_a_good_message_is_read_into_a_call_without_a_flaw() -> None:
     call = read(message())
     assert call.flaw is None
     assert (call.method, call.tool, call.arguments) == (METHOD, "docs.search", {"query": "x"})
-    assert (call.arrival, call.context, call.trace) == (ARRIVAL, Context(), None)
+    assert (call.arrival, call.context, call.trace) == (ARRIVAL, CallerContext(), None)
     assert call.input_bytes == len('{"query":"x"}')
 
 
@@ -259,29 +259,33 @@ def test_of_a_broken_message_the_record_has_what_can_be_used(
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        case("nothing", {}, Context(None, None, 1, 1, None)),
+        case("nothing", {}, CallerContext(None, None, 1, 1, None)),
         case(
             "everything",
             {"agentId": "a", "taskId": "t", "stepId": 7, "attempt": 2, "promptId": "p"},
-            Context("a", "t", 7, 2, "p"),
+            CallerContext("a", "t", 7, 2, "p"),
         ),
-        case("a step of zero", {"stepId": 0}, Context(step_id=0)),
-        case("a step by name", {"stepId": "plan"}, Context(step_id="plan")),
-        case("a step with a point", {"stepId": 3.0, "attempt": 2.0}, Context(step_id=3, attempt=2)),
-        case("a large step", {"stepId": 2**53 - 1}, Context(step_id=2**53 - 1)),
-        case("null", {"agentId": None}, Context()),
-        case("of another type", {"agentId": 5, "taskId": [], "stepId": True, "attempt": "2"}, Context()),
-        case("too large", {"stepId": 2**53, "attempt": 2**53}, Context()),
-        case("negative", {"stepId": -1, "attempt": -1}, Context()),
-        case("no attempt", {"attempt": 0}, Context()),
-        case("empty", {"agentId": "", "stepId": ""}, Context()),
-        case("too long", {"agentId": "a" * 257, "stepId": "s" * 257}, Context()),
-        case("as long as may be", {"agentId": "a" * 256}, Context(agent_id="a" * 256)),
-        case("half a step", {"stepId": 1.5}, Context()),
-        case("beyond a double's integers", {"stepId": 1e300}, Context()),
+        case("a step of zero", {"stepId": 0}, CallerContext(step_id=0)),
+        case("a step by name", {"stepId": "plan"}, CallerContext(step_id="plan")),
+        case("a step with a point", {"stepId": 3.0, "attempt": 2.0}, CallerContext(step_id=3, attempt=2)),
+        case("a large step", {"stepId": 2**53 - 1}, CallerContext(step_id=2**53 - 1)),
+        case("null", {"agentId": None}, CallerContext()),
+        case(
+            "of another type", {"agentId": 5, "taskId": [], "stepId": True, "attempt": "2"}, CallerContext()
+        ),
+        case("too large", {"stepId": 2**53, "attempt": 2**53}, CallerContext()),
+        case("negative", {"stepId": -1, "attempt": -1}, CallerContext()),
+        case("no attempt", {"attempt": 0}, CallerContext()),
+        case("empty", {"agentId": "", "stepId": ""}, CallerContext()),
+        case("too long", {"agentId": "a" * 257, "stepId": "s" * 257}, CallerContext()),
+        case("as long as may be", {"agentId": "a" * 256}, CallerContext(agent_id="a" * 256)),
+        case("half a step", {"stepId": 1.5}, CallerContext()),
+        case("beyond a double's integers", {"stepId": 1e300}, CallerContext()),
     ],
 )
-def test_what_the_caller_says_of_itself_is_kept_as_far_as_it_can_be(given: Any, expected: Context) -> None:
+def test_what_the_caller_says_of_itself_is_kept_as_far_as_it_can_be(
+    given: Any, expected: CallerContext
+) -> None:
     found = read(with_params(context=given)).context
     assert found == expected
     assert type(found.step_id) is type(expected.step_id)
@@ -289,7 +293,7 @@ def test_what_the_caller_says_of_itself_is_kept_as_far_as_it_can_be(given: Any, 
 
 @pytest.mark.parametrize("given", [None, "x", [], 5])
 def test_a_context_that_is_none_says_nothing(given: Any) -> None:
-    assert read(with_params(context=given)).context == Context()
+    assert read(with_params(context=given)).context == CallerContext()
 
 
 OTHER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

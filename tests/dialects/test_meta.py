@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.dialects.meta import MAX_WAIT_MS, NO_CONTROLS, Controls, controls_of
+from portbook.dialects.request_meta import MAX_WAIT_MS, NO_CONTROLS, RequestMeta, controls_of
 
 TEXTS = {
     "portbook/approval_id": "approval",
@@ -33,7 +33,7 @@ def test_everything_said_at_once() -> None:
         "portbook/attempt": 2,
         "traceparent": "of others",
     }
-    assert controls_of(meta) == Controls("a", 500, "s", "c", 0, 2)
+    assert controls_of(meta) == RequestMeta("a", 500, "s", "c", 0, 2)
 
 
 @pytest.mark.parametrize(("member", "field"), TEXTS.items())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conversing import EVERY_REVISION, HANDSHAKES, META, STATELESS_META, Connection, handshake, params
-from portbook.protocol.conform import RESULT, SchemaValidator
+from portbook.protocol.conformance import RESULT, SchemaValidator
 from portbook.schema.store import SchemaStore
 
 VALIDATOR = SchemaValidator(SchemaStore())
@@ -370,7 +370,7 @@ def test_what_nobody_foresaw_while_reading_is_answered_and_recorded(
         raise ZeroDivisionError
 
     connection.open("2025-11-25")
-    monkeypatch.setattr("portbook.dialects.official.revision_of", fail)
+    monkeypatch.setattr("portbook.mcp.dialect.revision_of", fail)
     answer = connection.request("tools/list", id=9)
     assert (answer["id"], answer["error"]["code"]) == (9, -32603)
     assert "ZeroDivisionError" in str(connection.sink.records[-1]["error"])

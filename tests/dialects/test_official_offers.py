@@ -12,7 +12,7 @@ import pytest
 
 from conversing import EVERY_REVISION, HANDSHAKES
 from mcp_client import EVERYTHING, run, serving
-from portbook.callers import digest_of_key
+from portbook.access.callers import digest_of_key
 
 
 @pytest.mark.covers("design.offers.every-revision")

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from portbook.clock import Identity
 from portbook.dialects.rest import Rest, described, error_of
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
-from portbook.model import Arrival, Call, Caller, Context, Done, Outcome
+from portbook.model import Arrival, Call, Caller, CallerContext, Done, Identity, Outcome
 from portbook.policy import Limits, read_policy
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.operation import HttpOperation
@@ -45,7 +44,7 @@ def test_a_body_with_what_is_required_is_a_call(rest: Rest) -> None:
     assert call.flaw is None
     assert (call.arrival, call.method, call.tool) == (ARRIVAL, "execute", "orders.get")
     assert (call.arguments, call.input_bytes) == ({"id": "7"}, len('{"id":"7"}'))
-    assert call.context == Context(session="s-1")
+    assert call.context == CallerContext(session="s-1")
     assert (call.trace, call.approval, call.wait_ms) == (None, None, 0)
 
 
@@ -59,7 +58,7 @@ def test_everything_that_a_body_may_say_is_read(rest: Rest) -> None:
         "wait_ms": 500,
     }
     call = rest.read({**BODY, **more}, ARRIVAL)
-    assert call.context == Context(step_id=4, attempt=2, session="s-1", correlation="c-1")
+    assert call.context == CallerContext(step_id=4, attempt=2, session="s-1", correlation="c-1")
     assert (call.trace, call.approval, call.wait_ms) == ("t-1", "a-1", 500)
 
 
@@ -142,7 +141,7 @@ def test_a_body_that_is_no_object_is_a_flaw(rest: Rest, body: Any) -> None:
 
 def test_a_flawed_body_is_recorded_with_what_of_it_is_usable_and_redeems_nothing(rest: Rest) -> None:
     call = rest.read({**BODY, "attempt": "x", "approval_id": "a-1", "wait_ms": 5}, ARRIVAL)
-    assert (call.tool, call.input_bytes, call.context) == ("orders.get", 10, Context())
+    assert (call.tool, call.input_bytes, call.context) == ("orders.get", 10, CallerContext())
     assert (call.approval, call.wait_ms) == (None, 0)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness import HttpServer, Response, environment, http_server
-from portbook.callers import digest_of_key
+from portbook.access.callers import digest_of_key
 
 ADA, OPERATOR = "key of ada", "key of the operator"
 

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from portbook.doors import http_server
-from portbook.doors.asgi import Receive, Scope, Send, plain
+from portbook.doors.http import server as http_server
+from portbook.doors.http.asgi import Receive, Scope, Send, plain
 
 
 @pytest.mark.covers("design.mcp-http.head-deadline")

@@ -15,7 +15,7 @@ import pytest
 
 from harness import HttpServer, http_server, invoke
 from portbook import __version__
-from portbook.doors.health import health
+from portbook.doors.http.health import health
 from upstream import Upstream, upstream
 
 SETTINGS = """

@@ -11,9 +11,9 @@ import pytest
 
 from conversing import EVERY_REVISION, HANDSHAKES, META, STATELESS_META, handshake
 from mcp_client import EVERYTHING, run, serving
-from portbook.doors.accepting import EVERYTHING as EVERYTHING_ACCEPTED
-from portbook.doors.accepting import accepted
-from portbook.doors.requests import arrival_of, headers_of
+from portbook.doors.http.accept import EVERYTHING as EVERYTHING_ACCEPTED
+from portbook.doors.http.accept import accepted
+from portbook.doors.http.request import arrival_of, headers_of
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": STATELESS_META}}
@@ -150,7 +150,7 @@ def test_two_sessions_have_two_names_and_know_nothing_of_each_other(tmp_path: Pa
 
 @pytest.mark.covers("design.mcp-http.bound")
 def test_a_session_is_of_no_use_with_another_key(tmp_path: Path) -> None:
-    from portbook.callers import digest_of_key
+    from portbook.access.callers import digest_of_key
 
     keys = tmp_path / "portbook.toml"
     rows = "".join(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_client import EVERYTHING, Client, Exchange, run, serving
-from portbook.doors.routes import routes_of
+from portbook.doors.http.routes import routes_of
 
 WATCHED = "test://watched-resource"
 PROGRESS = {"name": "test_tool_with_progress", "arguments": {}, "_meta": {"progressToken": "t"}}
@@ -207,7 +207,7 @@ def test_who_accepts_json_alone_is_not_sent_away(tmp_path: Path) -> None:
 def test_the_answer_of_a_silent_call_can_be_had_after_a_break(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("portbook.doors.mcp_replies._PRIMED_PATIENCE_S", 0.01)
+    monkeypatch.setattr("portbook.doors.http.mcp.response._PRIMED_PATIENCE_S", 0.01)
 
     async def main() -> None:
         async with serving(tmp_path, EVERYTHING) as client:

@@ -10,9 +10,9 @@ import pytest
 
 from conversing import handshake
 from mcp_client import EVERYTHING, Client, run, serving
-from portbook.callers import digest_of_key
-from portbook.doors import mcp_live
-from portbook.doors.mcp_sessions import Sessions
+from portbook.access.callers import digest_of_key
+from portbook.doors.http.mcp import live_session as mcp_live
+from portbook.doors.http.mcp.sessions import Sessions
 from portbook.model import Arrival
 from portbook.settings import load_settings
 

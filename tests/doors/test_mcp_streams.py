@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from portbook.doors.mcp_shelf import Room, Shelf
-from portbook.doors.mcp_streams import Place, Stream
+from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
+from portbook.doors.http.mcp.stream_shelf import Room, StreamShelf
 from portbook.wire.sse import event, priming
 
 
@@ -18,7 +18,7 @@ def wanted() -> bool:
 class Reader:
     """Reads a stream from a place on."""
 
-    def __init__(self, place: Place, may_read: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, place: StreamPosition, may_read: Callable[[], bool] = lambda: True) -> None:
         self.read: list[bytes] = []
         self._news = asyncio.Event()
         self.reading = asyncio.create_task(place.stream.copy_to(self._write, place, may_read))
@@ -41,9 +41,9 @@ class Reader:
 
 def test_a_stream_is_written_whole_to_whoever_reads_it_whenever_they_do() -> None:
     async def main() -> None:
-        stream = Stream("7", is_primed=True)
+        stream = EventStream("7", is_primed=True)
         stream.emit(b"1", wanted)
-        reader = Reader(Place(stream, is_primed=True))
+        reader = Reader(StreamPosition(stream, is_primed=True))
         await reader.until(2)
         threading.Thread(target=stream.emit, args=(b"2", wanted)).start()
         await reader.until(3)
@@ -56,15 +56,15 @@ def test_a_stream_is_written_whole_to_whoever_reads_it_whenever_they_do() -> Non
             event(b"2", "7-2"),
             event(b"3", "7-3"),
         ]
-        assert await Reader(Place(stream, 2)).ended() == [event(b"3", "7-3")]
+        assert await Reader(StreamPosition(stream, 2)).ended() == [event(b"3", "7-3")]
 
     asyncio.run(main())
 
 
 def test_whoever_keeps_up_hears_everything_however_much_it_is() -> None:
     async def main() -> None:
-        stream = Stream("1")
-        reader = Reader(Place(stream))
+        stream = EventStream("1")
+        reader = Reader(StreamPosition(stream))
         for number in range(2500):
             stream.emit(b"%d" % number, wanted)
             await reader.until(number + 1)
@@ -76,12 +76,12 @@ def test_whoever_keeps_up_hears_everything_however_much_it_is() -> None:
 
 def test_whoever_comes_late_hears_what_is_newest_and_what_is_vital() -> None:
     async def main() -> None:
-        stream = Stream("1")
+        stream = EventStream("1")
         stream.emit(b"vital", wanted, is_vital=True)
         for number in range(2000):
             stream.emit(b"%d" % number, wanted)
         stream.end(b"answer")
-        read = await Reader(Place(stream)).ended()
+        read = await Reader(StreamPosition(stream)).ended()
         assert len(read) == 1000
         assert read[:2] == [event(b"vital", "1-1"), event(b"1002", "1-1004")]
         assert read[-2:] == [event(b"1999", "1-2001"), event(b"answer", "1-2002")]
@@ -91,7 +91,7 @@ def test_whoever_comes_late_hears_what_is_newest_and_what_is_vital() -> None:
 
 def test_bytes_are_bounded_too_whatever_the_sizes() -> None:
     async def main() -> None:
-        stream = Stream("1")
+        stream = EventStream("1")
         for _ in range(900):
             stream.emit(b"s" * 4096, wanted)
         for _ in range(10):
@@ -106,10 +106,10 @@ def test_bytes_are_bounded_too_whatever_the_sizes() -> None:
 
 def test_a_notice_that_still_waits_to_be_read_says_all_that_an_equal_one_would() -> None:
     async def main() -> None:
-        stream = Stream("1", has_notices=True)
+        stream = EventStream("1", has_notices=True)
         for message in (b"a", b"b", b"a", b"b", b"a"):
             stream.emit(message, wanted)
-        reader = Reader(Place(stream))
+        reader = Reader(StreamPosition(stream))
         await reader.until(2)
         stream.emit(b"a", wanted)
         stream.end(None)
@@ -121,11 +121,11 @@ def test_a_notice_that_still_waits_to_be_read_says_all_that_an_equal_one_would()
 
 def test_who_comes_last_is_the_one_who_reads() -> None:
     async def main() -> None:
-        stream = Stream("1")
-        first = Reader(Place(stream))
+        stream = EventStream("1")
+        first = Reader(StreamPosition(stream))
         stream.emit(b"1", wanted)
         await first.until(1)
-        second = Reader(Place(stream, stream.delivered))
+        second = Reader(StreamPosition(stream, stream.delivered))
         assert await first.ended() == [event(b"1", "1-1")]
         stream.emit(b"2", wanted)
         await second.until(1)
@@ -140,9 +140,9 @@ def test_who_comes_last_is_the_one_who_reads() -> None:
 
 def test_who_may_no_longer_read_hears_nothing_more() -> None:
     async def main() -> None:
-        stream = Stream("1")
+        stream = EventStream("1")
         allowed = [True]
-        reader = Reader(Place(stream), lambda: allowed[0])
+        reader = Reader(StreamPosition(stream), lambda: allowed[0])
         stream.emit(b"1", wanted)
         await reader.until(1)
         allowed[0] = False
@@ -166,15 +166,17 @@ def test_a_reader_leaves_only_with_something_to_come_back_with(case: str) -> Non
     name, is_primed, has_message, leaves = LEAVING[case]
 
     async def main() -> None:
-        stream = Stream(name, is_primed=is_primed)
+        stream = EventStream(name, is_primed=is_primed)
         if has_message:
             stream.emit(b"1", wanted)
-        reader = Reader(Place(stream, is_primed=is_primed, may_be_sent_away=True))
+        reader = Reader(StreamPosition(stream, is_primed=is_primed, may_be_sent_away=True))
         stream.let_go()
         if leaves:
             last = (await reader.ended())[-1]
             assert last.startswith(b"id: 1-")
-            back = Reader(Place(stream, stream.end_position))  # who has come back is not sent away again
+            back = Reader(
+                StreamPosition(stream, stream.end_position)
+            )  # who has come back is not sent away again
             stream.end(b"answer")
             assert len(await back.ended()) == 1
         else:
@@ -187,18 +189,18 @@ def test_a_reader_leaves_only_with_something_to_come_back_with(case: str) -> Non
 # -- where streams are kept
 
 
-def _ended(name: str, size: int) -> Stream:
-    stream = Stream(name)
+def _ended(name: str, size: int) -> EventStream:
+    stream = EventStream(name)
     stream.end(b"x" * size)
     return stream
 
 
 def test_a_session_keeps_so_many_streams_and_so_many_bytes_of_them() -> None:
     async def main() -> None:
-        shelf = Shelf(Room())
-        own = Stream("own")
+        shelf = StreamShelf(Room())
+        own = EventStream("own")
         shelf.put(own)
-        running = Stream("running")
+        running = EventStream("running")
         shelf.put(running)
         for number in range(100):
             shelf.put(_ended(f"small-{number}", 10))
@@ -223,11 +225,11 @@ def test_a_session_keeps_so_many_streams_and_so_many_bytes_of_them() -> None:
 def test_all_sessions_share_one_limit_and_what_ended_first_goes_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("portbook.doors.mcp_shelf._MAX_BYTES_OF_ALL", 10_000)
+    monkeypatch.setattr("portbook.doors.http.mcp.stream_shelf._MAX_BYTES_OF_ALL", 10_000)
 
     async def main() -> None:
         room = Room()
-        shelves = [Shelf(room) for _ in range(5)]
+        shelves = [StreamShelf(room) for _ in range(5)]
         for shelf in shelves:
             shelf.put(_ended("a", 3000))
         assert room.bytes <= 10_000
@@ -240,18 +242,18 @@ def test_all_sessions_share_one_limit_and_what_ended_first_goes_first(
 
 
 def test_a_stream_that_was_read_to_its_end_goes_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("portbook.doors.mcp_shelf._READ_S", 0.0)
+    monkeypatch.setattr("portbook.doors.http.mcp.stream_shelf._READ_S", 0.0)
 
     async def main() -> None:
         room = Room()
-        shelf = Shelf(room)
-        stream = Stream("1")
+        shelf = StreamShelf(room)
+        stream = EventStream("1")
         shelf.put(stream)
         stream.emit(b"1", wanted)
         stream.end(b"answer")
         await asyncio.sleep(0)
         assert shelf.find("1") is stream  # nobody has read it yet
-        await Reader(Place(stream)).ended()
+        await Reader(StreamPosition(stream)).ended()
         async with asyncio.timeout(10):
             while shelf.find("1") is not None:
                 await asyncio.sleep(0)

@@ -15,14 +15,14 @@ from typing import Any, cast
 import pytest
 
 from harness import invoke
-from portbook.assembly import assemble
+from portbook.app.assemble import assemble
+from portbook.audit.jsonl import MemorySink
 from portbook.boundary import Boundary
-from portbook.conversation import Order, Work
 from portbook.doors.ndjson import NdjsonDoor
-from portbook.doors.streams import Reader, Writer
+from portbook.doors.stdio import Reader, Writer
+from portbook.mcp.connection import Order, Work
 from portbook.model import Answer, Arrival
 from portbook.settings import load_settings
-from portbook.sinks import MemorySink
 from portbook.wire.framing import OVERSIZE, Frame
 
 pytestmark = pytest.mark.timeout(
@@ -149,10 +149,17 @@ def ends(request: pytest.FixtureRequest) -> Iterator[Ends]:
 
 
 def open_door(
-    boundary: Scripted | Boundary, ends: Ends, *, reader: Reader | None = None, writer: Writer | None = None
+    boundary: Scripted | Boundary,
+    ends: Ends,
+    *,
+    reader: Reader | None = None,
+    writer: Writer | None = None,
 ) -> NdjsonDoor:
     return NdjsonDoor(
-        cast("Boundary", boundary), reader or Reader(ends.incoming), writer or Writer(ends.outgoing), ARRIVAL
+        cast("Boundary", boundary),
+        reader or Reader(ends.incoming),
+        writer or Writer(ends.outgoing),
+        ARRIVAL,
     )
 
 

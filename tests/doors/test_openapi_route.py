@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from harness import HttpServer, Response, http_server
-from portbook.callers import digest_of_key
+from portbook.access.callers import digest_of_key
 from portbook.errors import REASONS
 
 GUEST = "key of a guest"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness import HttpServer, Response, environment, http_server
-from portbook.callers import digest_of_key
+from portbook.access.callers import digest_of_key
 from upstream import Upstream, upstream
 
 ADA, GUEST, OPERATOR = "key of ada", "key of a guest", "key of the operator"

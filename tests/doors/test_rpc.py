@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from harness import HttpServer, http_server, invoke, records
-from portbook.assembly import assemble
-from portbook.doors.rpc import rpc
+from portbook.app.assemble import assemble
+from portbook.audit.jsonl import MemorySink
+from portbook.doors.http.rpc import rpc
 from portbook.settings import load_settings
-from portbook.sinks import MemorySink
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_a_large_body_in_one_piece_with_its_head_is_not_taken_for_a_large_head(s
 
 
 def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("portbook.doors.requests._BODY_SECONDS", 0.01)
+    monkeypatch.setattr("portbook.doors.http.request._BODY_SECONDS", 0.01)
     sent: list[Any] = []
 
     async def receive() -> Any:

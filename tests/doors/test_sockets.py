@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from portbook.doors import listening
-from portbook.doors.listening import ListeningDoor, UnixSocket
-from portbook.doors.streams import Reader, Writer
+from portbook.doors import sockets as listening
+from portbook.doors.sockets import ListeningDoor, UnixSocket
+from portbook.doors.stdio import Reader, Writer
 
 
 class Echo:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from portbook.doors.streams import Reader, Writer
+from portbook.doors.stdio import Reader, Writer
 
 pytestmark = pytest.mark.timeout(60)  # what blocks the loop hangs its test; that is a failure, not a wait
 
@@ -361,7 +361,7 @@ def test_no_descriptor_is_made_non_blocking(run: Run, ends: Ends) -> None:
 
 CLAIMING = """
 import os, subprocess, sys
-from portbook.doors.streams import claim_standard_streams
+from portbook.doors.stdio import claim_standard_streams
 print("before")
 streams = claim_standard_streams()
 print("printed")

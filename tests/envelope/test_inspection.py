@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from portbook import Controls, Subject, enclose, inspect_envelope, wrap
 from portbook.canonical import NotJSON, digest, jcs_bytes, json_bytes
-from portbook.envelope.wrapping import signed_bytes
+from portbook.envelope.wrap import signed_bytes
 from portbook.errors import Refused
 from portbook.provenance.anchors import Evidence
 from portbook.wire.parsing import parse

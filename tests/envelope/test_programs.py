@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.envelope.enclosing import Failure
+from portbook.envelope.enclose import Failure
 from portbook.envelope.problems import Problem
 from portbook.envelope.programs import Form, Ran, outcome_of
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from portbook import SchemaRegistry, failure, unwrap, wrap
 from portbook.canonical import json_bytes
-from portbook.envelope.wrapping import NotAnEnvelope, ToolFailed, is_envelope
+from portbook.envelope.wrap import NotAnEnvelope, ToolFailed, is_envelope
 
 SCHEMA = SchemaRegistry().load("mcp.envelope.v0.1")
 

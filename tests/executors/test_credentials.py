@@ -14,11 +14,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from portbook.apis.gateway import Gateway, ManagedIdentity, Secret
 from portbook.executors.credentials import Credentials
-from portbook.executors.http_client import HttpClient
 from portbook.executors.managed_identity import IdentityTokens
-from portbook.executors.secret_values import NoCredential, SecretValue
-from portbook.tools.gateway import Gateway, ManagedIdentity, Secret
+from portbook.executors.secrets import NoCredential, SecretValue
+from portbook.net.http_client import HttpClient
 from upstreams import HANG, Upstream, answer
 
 BASE = "https://api.example.com"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from portbook.destinations import Destination, Destinations, parse_destination
-from portbook.executors.dialling import Dialler, Unreachable, Untrusted
-from portbook.executors.http_connection import Connection
-from portbook.executors.resolving import NotPermitted
+from portbook.net.destinations import Destination, Destinations, parse_destination
+from portbook.net.dial import Dialler, Unreachable, Untrusted
+from portbook.net.http_connection import HttpConnection
+from portbook.net.resolve import NotPermitted
 from upstreams import HANG, Certificates, Conversation, Upstream, answer, forwarder
 
 API = Destination("https", "api.example.com", 443)
@@ -37,17 +37,17 @@ class Dialled:
         self.addresses: list[tuple[str, int]] = []
         self.names: list[str] = []
 
-    async def __call__(self, ip: str, port: int, tls: ssl.SSLContext | None, name: str) -> Connection:
+    async def __call__(self, ip: str, port: int, tls: ssl.SSLContext | None, name: str) -> HttpConnection:
         self.addresses.append((ip, port))
         self.names.append(name)
         if ip not in self.open:
             raise ConnectionRefusedError
-        return Connection()
+        return HttpConnection()
 
 
 def connect(
     dialler: Dialler, destination: Destination = API, listed: Destinations | None = None
-) -> Connection:
+) -> HttpConnection:
     listed = listed or Destinations([destination.authority])
     return asyncio.run(dialler.connect(destination, listed))
 

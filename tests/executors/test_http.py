@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 
-from portbook.clock import Identity
-from portbook.destinations import Destinations
+from portbook.apis.gateway import Gateway, Secret
 from portbook.errors import Failed, Reason, Refused
-from portbook.executors.dialling import Dialler
 from portbook.executors.http import HttpExecutor
-from portbook.executors.http_client import HttpClient
-from portbook.model import JSON, JSONObject, Run
+from portbook.model import JSON, Identity, JSONObject, Run
+from portbook.net.destinations import Destinations
+from portbook.net.dial import Dialler
+from portbook.net.http_client import HttpClient
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.gateway import Gateway, Secret
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 from upstreams import HANG, Answer, Certificates, Conversation, Upstream, answer

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from portbook.destinations import Destinations, parse_destination
-from portbook.executors.dialling import Dialler, Unreachable, dial_system
-from portbook.executors.http_client import HttpClient, Request, Sendings
-from portbook.executors.http_connection import Broken, Connection, TooLarge
-from portbook.executors.resolving import NotPermitted
+from portbook.net.destinations import Destinations, parse_destination
+from portbook.net.dial import Dialler, Unreachable, dial_system
+from portbook.net.http_client import HttpClient, HttpRequest, Sendings
+from portbook.net.http_connection import Broken, HttpConnection, TooLarge
+from portbook.net.resolve import NotPermitted
 from upstreams import HANG, Certificates, Conversation, Upstream, answer
 
 
@@ -28,9 +28,9 @@ def run(main: Callable[[HttpClient], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(scene())
 
 
-def request(upstream: Upstream, **changed: Any) -> Request:
+def request(upstream: Upstream, **changed: Any) -> HttpRequest:
     given = {"method": "GET", "target": "/", "headers": b"", **changed}
-    return Request(parse_destination(upstream.url), **given)
+    return HttpRequest(parse_destination(upstream.url), **given)
 
 
 def listed(upstream: Upstream) -> Destinations:
@@ -97,7 +97,7 @@ def test_a_connection_that_was_not_clean_is_not_used_again(said: bytes) -> None:
 def test_a_connection_through_a_proxy_is_used_again(said: bytes) -> None:
     async def main(client: HttpClient) -> None:
         async with Upstream(said, answer()) as proxy:
-            asked = Request(
+            asked = HttpRequest(
                 parse_destination("http://api.example.com:8080"),
                 "GET",
                 "/",
@@ -322,7 +322,7 @@ def test_connections_are_dialled_at_the_address_that_was_resolved_and_kept(
     """The name moves to another address: a kept connection goes on to the one that was checked."""
     dialled: list[str] = []
 
-    async def dial(ip: str, port: int, tls: ssl.SSLContext | None, name: str) -> Connection:
+    async def dial(ip: str, port: int, tls: ssl.SSLContext | None, name: str) -> HttpConnection:
         dialled.append(ip)
         return await dial_system(ip, port, tls, name)
 
@@ -337,7 +337,7 @@ def test_connections_are_dialled_at_the_address_that_was_resolved_and_kept(
             client = HttpClient(Dialler(Moving(), dial))
             url = f"https://api.example.com:{first.port}"
             allowed = Destinations([f"api.example.com:{first.port}"], ["127.0.0.0/8"])
-            asked = Request(parse_destination(url), "GET", "/", b"", ca_file=certificates.ca_file)
+            asked = HttpRequest(parse_destination(url), "GET", "/", b"", ca_file=certificates.ca_file)
             for _ in range(3):
                 assert (await client.send(asked, allowed)).body == b"1"
             assert first.asked[0].headers["host"] == f"api.example.com:{first.port}"

@@ -6,15 +6,17 @@ import asyncio
 
 import pytest
 
-from portbook.executors.http_connection import MAX_HEAD_BYTES, Broken, Connection, Response, TooLarge
+from portbook.net.http_connection import MAX_HEAD_BYTES, Broken, HttpConnection, Response, TooLarge
 from upstreams import HANG, Answer, Conversation, Upstream, answer
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 MAX_BODY = 100
 
 
-async def connect(upstream: Upstream) -> Connection:
-    _, connection = await asyncio.get_running_loop().create_connection(Connection, "127.0.0.1", upstream.port)
+async def connect(upstream: Upstream) -> HttpConnection:
+    _, connection = await asyncio.get_running_loop().create_connection(
+        HttpConnection, "127.0.0.1", upstream.port
+    )
     return connection
 
 

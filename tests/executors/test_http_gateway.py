@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from gateways import APIM, gateway_of, seen_by
-from portbook.clock import Identity, RandomIds
-from portbook.destinations import Destinations
+from portbook.apis.http_table import read_http
+from portbook.clock import RandomIds
 from portbook.errors import Failed, Reason, Refused
 from portbook.executors.http import HttpExecutor
-from portbook.model import JSON, JSONObject, Run
+from portbook.model import JSON, Identity, JSONObject, Run
+from portbook.net.destinations import Destinations
 from portbook.tools.catalog import Catalog
-from portbook.tools.http_tools import read_http
 
 EXTRA = """
 [http.orders.tools.{name}]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from portbook.executors.http_connection import Response
-from portbook.executors.posting import post
-from portbook.executors.resolving import SystemResolver
+from portbook.net.http_connection import Response
+from portbook.net.post import post
+from portbook.net.resolve import SystemResolver
 from upstreams import HANG, Answer, Upstream, answer
 
 HEADERS = {"content-type": "application/json", "authorization": "Basic eA=="}

@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from portbook.clock import Identity
 from portbook.errors import Failed, Reason, Refused
 from portbook.executors.python import PythonExecutor
-from portbook.executors.workers import ToolExit
-from portbook.model import JSONObject, Run
+from portbook.executors.threads import ToolExit
+from portbook.model import Identity, JSONObject, Run
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import Effect, ToolSpec
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from portbook.errors import Failed, Reason, Refused
-from portbook.executors import workers as workers_module
-from portbook.executors.workers import ToolExit, Workers
+from portbook.executors import threads as workers_module
+from portbook.executors.threads import Threads, ToolExit
 
 LONG = 30.0  # never waited for: where a test would, it has failed
 SHORT = 0.02
@@ -76,7 +76,7 @@ def current_thread(_: Any) -> threading.Thread:
 
 def test_a_function_runs_in_a_daemon_thread_and_its_result_comes_back() -> None:
     async def main() -> None:
-        pool = Workers(1)
+        pool = Threads(1)
         arguments = {"a": [1]}
         assert await pool.run(same, arguments, LONG) is arguments
         thread = await pool.run(current_thread, {}, LONG)
@@ -117,7 +117,7 @@ def test_whatever_a_function_raises_is_an_exception_of_its_call_alone(
         raise raised
 
     async def main() -> None:
-        pool = Workers(1)
+        pool = Threads(1)
         thread = await pool.run(current_thread, {}, LONG)
         with pytest.raises(seen) as caught:
             await pool.run(function, {}, LONG)
@@ -136,7 +136,7 @@ def test_a_function_sees_the_context_of_its_caller_and_does_not_change_it() -> N
         return seen
 
     async def main() -> None:
-        pool = Workers(1)
+        pool = Threads(1)
         for value in ("one", "two"):
             variable.set(value)
             assert await pool.run(function, {}, LONG) == value
@@ -150,7 +150,7 @@ def test_a_waiting_thread_keeps_nothing_of_the_last_call_alive() -> None:
         pass
 
     async def main() -> None:
-        pool = Workers(1)
+        pool = Threads(1)
         thing = Thing()
         trace = weakref.ref(thing)
         assert await pool.run(same, thing, LONG) is thing
@@ -166,7 +166,7 @@ def test_a_waiting_thread_keeps_nothing_of_the_last_call_alive() -> None:
 
 def test_calls_one_after_the_other_share_one_thread() -> None:
     async def main() -> None:
-        pool = Workers(8)
+        pool = Threads(8)
         threads = {await pool.run(current_thread, {}, LONG) for _ in range(20)}
         assert len(threads) == 1
 
@@ -181,7 +181,7 @@ def test_calls_at_the_same_time_run_at_the_same_time_up_to_the_size_of_the_pool(
         return threading.current_thread()
 
     async def main() -> None:
-        pool = Workers(3)
+        pool = Threads(3)
         threads = await asyncio.gather(*(pool.run(meet, {}, LONG) for _ in range(3)))
         assert len(set(threads)) == 3
         again = await asyncio.gather(*(pool.run(current_thread, {}, LONG) for _ in range(50)))
@@ -194,7 +194,7 @@ def test_a_full_pool_takes_what_waits_in_the_order_it_came(hang: Callable[[], Ha
     order: list[int] = []
 
     async def main() -> None:
-        pool = Workers(1)
+        pool = Threads(1)
         first = hang()
         calls = [asyncio.create_task(pool.run(first, -1, LONG))]
         await first.has_started()
@@ -213,7 +213,7 @@ def test_the_deadline_holds_while_the_function_hangs_and_the_pool_still_serves(
     hang: Callable[[], Hanging],
 ) -> None:
     async def main() -> None:
-        pool = Workers(1)
+        pool = Threads(1)
         for _ in range(5):
             hanging = hang()
             with pytest.raises(Failed) as caught:
@@ -230,7 +230,7 @@ def test_a_thread_that_was_left_behind_ends_with_its_function_and_runs_nothing_e
     hang: Callable[[], Hanging],
 ) -> None:
     async def main() -> None:
-        pool = Workers(1)
+        pool = Threads(1)
         hanging = hang()
         with pytest.raises(Failed):
             await pool.run(hanging, {}, SHORT)
@@ -251,7 +251,7 @@ def test_a_result_or_an_exception_that_comes_too_late_is_dropped_in_silence(
 
     async def main() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
-        pool = Workers(2)
+        pool = Threads(2)
         fine, failing = hang(), hang()
 
         def fail(_: Any) -> None:
@@ -276,7 +276,7 @@ def test_a_function_that_outlives_its_event_loop_ends_in_silence(hang: Callable[
 
     async def main() -> None:
         with pytest.raises(Failed):
-            await Workers(1).run(hanging, {}, SHORT)
+            await Threads(1).run(hanging, {}, SHORT)
 
     asyncio.run(main())
     hanging.release.set()
@@ -289,7 +289,7 @@ def test_a_call_that_never_started_is_refused_as_busy_and_never_runs(hang: Calla
     ran: list[Any] = []
 
     async def main() -> None:
-        pool = Workers(1)
+        pool = Threads(1)
         hanging = hang()
         first = asyncio.create_task(pool.run(hanging, "first", LONG))
         await hanging.has_started()
@@ -308,7 +308,7 @@ def test_a_call_that_waits_behind_a_hung_one_runs_once_that_is_left_behind(
     hang: Callable[[], Hanging],
 ) -> None:
     async def main() -> None:
-        pool = Workers(1)
+        pool = Threads(1)
         hanging = hang()
         hung = asyncio.create_task(pool.run(hanging, {}, SHORT))
         waiting = [asyncio.create_task(pool.run(same, at, LONG)) for at in range(3)]
@@ -335,7 +335,7 @@ def test_too_many_threads_left_behind_make_the_pool_busy_until_one_returns(
     ran: list[Any] = []
 
     async def main() -> None:
-        pool = Workers(1)
+        pool = Threads(1)
         hung = [hang(), hang()]
         for hanging in hung:
             with pytest.raises(Failed):
@@ -354,7 +354,7 @@ def test_too_many_threads_left_behind_make_the_pool_busy_until_one_returns(
 @pytest.mark.usefixtures("only_two_left_behind")
 def test_threads_that_are_left_serve_on_when_no_more_may_be_started(hang: Callable[[], Hanging]) -> None:
     async def main() -> None:
-        pool = Workers(3)
+        pool = Threads(3)
         hung = [hang(), hang()]
         calls = [asyncio.create_task(pool.run(hanging, {}, SHORT)) for hanging in hung]
         third = hang()
@@ -376,7 +376,7 @@ def test_a_call_that_waits_while_no_thread_may_be_started_runs_when_one_returns(
     hang: Callable[[], Hanging],
 ) -> None:
     async def main() -> None:
-        pool = Workers(2)
+        pool = Threads(2)
         hung = [hang(), hang()]
         calls = [asyncio.create_task(pool.run(hanging, {}, SHORT)) for hanging in hung]
         waiting = asyncio.create_task(pool.run(same, "patient", LONG))
@@ -396,7 +396,7 @@ def test_a_cancelled_call_leaves_its_thread_behind_and_the_pool_serves_on(
     hang: Callable[[], Hanging],
 ) -> None:
     async def main() -> None:
-        pool = Workers(1)
+        pool = Threads(1)
         hanging = hang()
         call = asyncio.create_task(pool.run(hanging, {}, LONG))
         await hanging.has_started()
@@ -416,7 +416,7 @@ def test_a_call_that_is_cancelled_while_it_waits_never_runs(hang: Callable[[], H
     ran: list[Any] = []
 
     async def main() -> None:
-        pool = Workers(1)
+        pool = Threads(1)
         hanging = hang()
         first = asyncio.create_task(pool.run(hanging, {}, LONG))
         await hanging.has_started()
@@ -436,7 +436,7 @@ def test_a_call_that_is_cancelled_while_it_waits_never_runs(hang: Callable[[], H
 
 def test_after_every_kind_of_ending_the_books_are_balanced(hang: Callable[[], Hanging]) -> None:
     async def main() -> None:
-        pool = Workers(2)
+        pool = Threads(2)
         hung = [hang() for _ in range(6)]
         calls = [asyncio.create_task(pool.run(hanging, {}, SHORT)) for hanging in hung]
         calls += [asyncio.create_task(pool.run(same, at, LONG)) for at in range(6)]

@@ -9,13 +9,13 @@ import pytest
 
 from portbook.errors import Reason
 from portbook.model import JSONObject
-from portbook.policy import Action, Decision, Limits, Policy, Subject, decide, read_policy
+from portbook.policy import Action, Decision, Limits, Policy, PolicyInput, decide, read_policy
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect
 
 OPERATION = HttpOperation("orders", "http://127.0.0.1:9000", "GET", "/orders/{id}")
 ELSEWHERE = replace(OPERATION, base_url="https://evil.example")
-CALL = Subject("refund", Effect.WRITE, "ada", {"cents": 500}, {}, 13)
+CALL = PolicyInput("refund", Effect.WRITE, "ada", {"cents": 500}, {}, 13)
 
 
 def rule(name: str, action: str, **conditions: Any) -> dict[str, Any]:
@@ -116,7 +116,7 @@ ALLOW_ALL = rule("yes", "allow")
     ],
 )  # fmt: skip
 def test_what_policy_says_of_a_call(
-    rules: tuple[Any, ...], limits: dict[str, Any], subject: Subject, expected: tuple[Any, ...]
+    rules: tuple[Any, ...], limits: dict[str, Any], subject: PolicyInput, expected: tuple[Any, ...]
 ) -> None:
     assert said(decide(policy(*rules, **limits), subject)) == expected
 
@@ -162,7 +162,7 @@ def test_no_rule_lifts_a_limit() -> None:
     ],
 )
 def test_a_rule_is_about_the_calls_that_all_of_its_lists_match(
-    conditions: dict[str, Any], subject: Subject, *, expected: bool
+    conditions: dict[str, Any], subject: PolicyInput, *, expected: bool
 ) -> None:
     decision = decide(policy(rule("no", "deny", **conditions)), subject)
     assert (decision.action is Action.DENY) is expected

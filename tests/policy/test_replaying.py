@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.audit import Trail, execution_view
-from portbook.clock import Identity
-from portbook.model import Arrival, Call, Caller, Context, Done, JSONObject
-from portbook.policy import BadPolicy, Limits, Policy, Subject, read_policy
-from portbook.policy.replaying import Replayed, replay, subject_of
+from portbook.audit.records import Trail, execution_view
+from portbook.model import Arrival, Call, Caller, CallerContext, Done, Identity, JSONObject
+from portbook.policy import BadPolicy, Limits, Policy, PolicyInput, read_policy
+from portbook.policy.replay import Replayed, replay, subject_of
 from portbook.tools.catalog import Catalog
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
@@ -43,14 +42,14 @@ def case(name: str, *values: object) -> Any:
     return pytest.param(*values, id=name)
 
 
-def subject(**changes: Any) -> Subject:
+def subject(**changes: Any) -> PolicyInput:
     found = subject_of({**RECORD, **changes})
     assert found is not None
     return found
 
 
 def test_a_record_tells_all_of_a_call_that_policy_looks_at() -> None:
-    assert subject() == Subject("refund", Effect.WRITE, "ada", {}, {}, 13, 2, "s-1")
+    assert subject() == PolicyInput("refund", Effect.WRITE, "ada", {}, {}, 13, 2, "s-1")
     assert subject(arguments={"cents": 5}).arguments == {"cents": 5}
     assert subject(session_id=None, caller=None)[2:] == ("", {}, {}, 13, 2, None, None, "tool")
 
@@ -73,7 +72,7 @@ def test_what_the_pipeline_records_of_a_call_is_read_back_as_that_call() -> None
         "orders.add",
         {"id": 1},
         8,
-        Context(attempt=3, session="s"),
+        CallerContext(attempt=3, session="s"),
         None,
         {},
     )
@@ -103,7 +102,7 @@ def test_a_record_of_what_policy_never_decided_on_is_of_no_call(changes: dict[st
 
 def test_a_record_with_odd_members_is_read_as_far_as_it_goes() -> None:
     odd = subject(arguments=[1], attempt="x", input_bytes="y", session_id=5, endpoint=5, method="GET")
-    assert odd == Subject("refund", Effect.WRITE, "ada", {}, {}, 0)
+    assert odd == PolicyInput("refund", Effect.WRITE, "ada", {}, {}, 0)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from official_samples import STORE, broken, definitions, sample
 
-from portbook.protocol.conform import RESULT, SchemaValidator
+from portbook.protocol.conformance import RESULT, SchemaValidator
 from portbook.protocol.methods import METHODS, method_of
 from portbook.schema.engine import SchemaViolation
 from portbook.schema.store import REVISIONS

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portbook.redaction import Redactor
-from portbook.redaction.gate import LONG_RUN, RUN, Gate
+from portbook.redaction.prefilter import LONG_RUN, RUN, Prefilter
 
 
 @pytest.mark.parametrize(
@@ -22,11 +22,11 @@ from portbook.redaction.gate import LONG_RUN, RUN, Gate
     ],
 )
 def test_case_digits_and_separators_do_not_matter(trigger: str, data: bytes, is_open: bool) -> None:
-    assert Gate.of([trigger]).opens(data) is is_open
+    assert Prefilter.of([trigger]).opens(data) is is_open
 
 
 def test_one_of_many_triggers_is_enough() -> None:
-    gate = Gate.of(["apikey", "access-key", "pass", "password", "+x", "=y"])
+    gate = Prefilter.of(["apikey", "access-key", "pass", "password", "+x", "=y"])
     assert [gate.opens(data) for data in (b"access_key", b"passport", b"+x", b"=y", b"key + = ")] == [
         True,
         True,
@@ -37,7 +37,7 @@ def test_one_of_many_triggers_is_enough() -> None:
 
 
 def test_a_pattern_is_a_trigger_too() -> None:
-    gate = Gate.of(["x"], patterns=["%[0a-f]{2}"])
+    gate = Prefilter.of(["x"], patterns=["%[0a-f]{2}"])
     assert [gate.opens(data) for data in (b"%3D", b"%-3d", b"100%", b"%zz", b"X")] == [
         True,
         True,
@@ -48,12 +48,12 @@ def test_a_pattern_is_a_trigger_too() -> None:
 
 
 def test_a_trigger_of_runs_counts_only_in_a_run() -> None:
-    gate = Gate.of([], in_runs=["eyj"], opens_for_runs=True)
+    gate = Prefilter.of([], in_runs=["eyj"], opens_for_runs=True)
     assert gate.opens(b"eyJ" + b"a" * (RUN - 3))
     assert not gate.opens(b"eyJ" + b"a" * (RUN - 4))
     assert not gate.opens(b"a" * (LONG_RUN - 1))
     assert gate.opens(b"A/9+_-" * (LONG_RUN // 6 + 1))
-    assert not Gate.of([], in_runs=["eyj"]).opens(b"eyJ" + b"a" * 50)
+    assert not Prefilter.of([], in_runs=["eyj"]).opens(b"eyJ" + b"a" * 50)
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_ordinary_values_are_spared(body: bytes) -> None:
 def test_a_trigger_of_any_characters_is_found_wherever_it_stands(
     trigger: str, before: str, after: str
 ) -> None:
-    assert Gate.of([trigger, "x"]).opens((before + trigger + after).encode())
+    assert Prefilter.of([trigger, "x"]).opens((before + trigger + after).encode())
 
 
 def test_there_may_be_any_number_of_triggers_of_any_length() -> None:
-    gate = Gate.of([f"{number}{chr(97 + number % 26)}{'xyz' * 700}q" for number in range(1000)])
+    gate = Prefilter.of([f"{number}{chr(97 + number % 26)}{'xyz' * 700}q" for number in range(1000)])
     assert gate.opens(b"a 7h" + b"xyz" * 700 + b"q")
     assert not gate.opens(b"a 7hxyz")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.schema.bundling import bundle
+from portbook.schema.bundle import bundle
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
 

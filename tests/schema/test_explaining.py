@@ -11,7 +11,7 @@ from test_engine import SCHEMAS, VALUES
 
 from portbook.canonical import json_bytes
 from portbook.schema.cache import validator_for
-from portbook.schema.explaining import explanation_of
+from portbook.schema.cost import explanation_of
 from portbook.schema.references import DIALECT
 
 # Not an assertion about speed: what takes exponential time never comes back, and would hang the suite.

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness import environment
-from portbook.callers import AllowedKey
+from portbook.access.callers import AllowedKey
 from portbook.settings import CONFIG_NAME, SETTINGS, BadSettings, Setting, Settings, load_settings
 
 DIGEST = hashlib.sha256(b"a key").hexdigest()

@@ -21,11 +21,11 @@ from pathlib import Path
 
 from worlds import for_order, settled
 
-from portbook.approvals import State, Undecidable
+from portbook.access.approval_ticket import State, Undecidable
 from portbook.clock import SystemClock
 from portbook.errors import Reason, Refused
+from portbook.stores.approvals import ApprovalStore
 from portbook.stores.sqlite import Store
-from portbook.stores.tickets import Approvals
 
 CHILDREN = 3
 HANDS = 4
@@ -43,16 +43,16 @@ class Child:
         self._asked = 0
 
     async def hammer(self) -> None:
-        approvals = Approvals(Store(self._path), SystemClock())
+        approvals = ApprovalStore(Store(self._path), SystemClock())
         await asyncio.gather(*(self._work(approvals) for _ in range(HANDS)))
 
-    async def _work(self, approvals: Approvals) -> None:
+    async def _work(self, approvals: ApprovalStore) -> None:
         steps = [self._ask, self._approve, self._redeem, self._redeem]
         while True:
             with contextlib.suppress(Refused, Undecidable):  # another was quicker
                 await self._random.choice(steps)(approvals)
 
-    async def _ask(self, approvals: Approvals) -> None:
+    async def _ask(self, approvals: ApprovalStore) -> None:
         self._asked += 1
         try:
             approval_id = await approvals.admit(for_order(self._seed * 100_000 + self._asked))
@@ -62,13 +62,13 @@ class Child:
         else:  # approved before it had an answer
             await self._run(approvals, approval_id)
 
-    async def _approve(self, approvals: Approvals) -> None:
+    async def _approve(self, approvals: ApprovalStore) -> None:
         if found := approvals.tickets(State.PENDING, limit=4):
             approval_id = self._random.choice(found).id
             await approvals.decide(approval_id, "approve", by="hammer")
             self._say("approved", approval_id)
 
-    async def _redeem(self, approvals: Approvals) -> None:
+    async def _redeem(self, approvals: ApprovalStore) -> None:
         found = approvals.tickets(State.APPROVED, limit=4)
         if not found:
             await asyncio.sleep(0)
@@ -80,7 +80,7 @@ class Child:
         await approvals.admit(for_order(number), ticket.id)
         await self._run(approvals, ticket.id)
 
-    async def _run(self, approvals: Approvals, approval_id: str) -> None:
+    async def _run(self, approvals: ApprovalStore, approval_id: str) -> None:
         self._say("ran", approval_id)
         approvals.finish(approval_id, is_done=True)
         await settled(approvals)

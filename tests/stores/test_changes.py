@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from portbook.stores.changes import Changes
-from portbook.stores.problems import StoreError
+from portbook.stores.errors import StoreError
 from portbook.stores.sqlite import Version
+from portbook.stores.watch import StoreWatch
 
 LONG_S = 60.0
 
@@ -40,13 +40,13 @@ class Versions:
         await event.wait()
 
 
-def run(scenario: Callable[[Changes, Versions], Coroutine[Any, Any, None]]) -> None:
+def run(scenario: Callable[[StoreWatch, Versions], Coroutine[Any, Any, None]]) -> None:
     versions = Versions()
-    asyncio.run(scenario(Changes(versions, poll_s=0.001), versions))
+    asyncio.run(scenario(StoreWatch(versions, poll_s=0.001), versions))
 
 
 def test_who_waits_is_woken_by_a_change_and_not_before() -> None:
-    async def scenario(changes: Changes, versions: Versions) -> None:
+    async def scenario(changes: StoreWatch, versions: Versions) -> None:
         waiter = asyncio.create_task(changes.since((1, 1), LONG_S))
         await versions.after(3)
         assert not waiter.done()
@@ -57,7 +57,7 @@ def test_who_waits_is_woken_by_a_change_and_not_before() -> None:
 
 
 def test_who_comes_after_the_change_does_not_wait_for_the_next() -> None:
-    async def scenario(changes: Changes, versions: Versions) -> None:
+    async def scenario(changes: StoreWatch, versions: Versions) -> None:
         versions.current = (2, 1)
         await changes.since((1, 1), LONG_S)
 
@@ -65,14 +65,14 @@ def test_who_comes_after_the_change_does_not_wait_for_the_next() -> None:
 
 
 def test_a_wait_ends_with_its_time() -> None:
-    async def scenario(changes: Changes, versions: Versions) -> None:
+    async def scenario(changes: StoreWatch, versions: Versions) -> None:
         await changes.since(versions.current, 0.001)
 
     run(scenario)
 
 
 def test_what_cannot_be_told_wakes_too() -> None:
-    async def scenario(changes: Changes, versions: Versions) -> None:
+    async def scenario(changes: StoreWatch, versions: Versions) -> None:
         versions.is_broken = True
         await changes.since((1, 1), LONG_S)
 
@@ -80,7 +80,7 @@ def test_what_cannot_be_told_wakes_too() -> None:
 
 
 def test_one_question_serves_all_who_wait() -> None:
-    async def scenario(changes: Changes, versions: Versions) -> None:
+    async def scenario(changes: StoreWatch, versions: Versions) -> None:
         waiters = [asyncio.create_task(changes.since((1, 1), LONG_S)) for _ in range(100)]
         await versions.after(1)
         versions.current = (1, 2)
@@ -91,7 +91,7 @@ def test_one_question_serves_all_who_wait() -> None:
 
 
 def test_only_those_are_woken_for_whom_it_is_a_change() -> None:
-    async def scenario(changes: Changes, versions: Versions) -> None:
+    async def scenario(changes: StoreWatch, versions: Versions) -> None:
         early = asyncio.create_task(changes.since((1, 1), LONG_S))
         late = asyncio.create_task(changes.since((1, 2), LONG_S))
         await asyncio.sleep(0)
@@ -107,7 +107,7 @@ def test_only_those_are_woken_for_whom_it_is_a_change() -> None:
 
 @pytest.mark.parametrize("end", ["changed", "cancelled", "time over"])
 def test_nobody_asks_when_nobody_waits(end: str) -> None:
-    async def scenario(changes: Changes, versions: Versions) -> None:
+    async def scenario(changes: StoreWatch, versions: Versions) -> None:
         waiter = asyncio.create_task(changes.since((1, 1), 0.001 if end == "time over" else LONG_S))
         await asyncio.sleep(0)
         assert changes._timer is not None

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from worlds import START, FixedClock
 
-from portbook.callers import ANONYMOUS, AllowedKey, Callers
+from portbook.access.callers import ANONYMOUS, AllowedKey, Callers
 from portbook.errors import Refused
 from portbook.model import Caller
 from portbook.stores.connections import Connection
-from portbook.stores.keys import BadKey, KeptKey, Keys
+from portbook.stores.keys import BadKeyRequest, KeptKey, Keys
 from portbook.stores.sqlite import Store
 
 
@@ -138,7 +138,7 @@ def test_an_id_is_looked_for_before_a_name(keys: Keys) -> None:
 def test_a_key_that_would_mean_nothing_is_not_made(
     name: str, tools: list[str], sentence: str, keys: Keys, tmp_path: Path
 ) -> None:
-    with pytest.raises(BadKey, match=sentence) as caught:
+    with pytest.raises(BadKeyRequest, match=sentence) as caught:
         asyncio.run(keys.create(name, tools))
     assert "\x1b" not in str(caught.value)
     assert [*tmp_path.iterdir()] == []

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from portbook.stores.errors import StoreError
 from portbook.stores.owners import Owner, folder_of
-from portbook.stores.problems import StoreError
 
 _HOLDER = """
 import sys

@@ -17,7 +17,7 @@ import apsw
 import pytest
 
 from portbook.stores.connections import Connection
-from portbook.stores.problems import StoreError
+from portbook.stores.errors import StoreError
 from portbook.stores.sqlite import Store
 
 MEMORY = Path(":memory:")
@@ -95,11 +95,11 @@ from pathlib import Path
 from portbook.clock import SystemClock
 from portbook.stores.keys import Keys
 from portbook.stores.sqlite import Store
-from portbook.stores.tickets import Approvals
+from portbook.stores.approvals import ApprovalStore
 
 store = Store(Path({str(tmp_path)!r}) / "portbook.db")
 assert Keys(store, SystemClock()).allowed() == ()
-assert Approvals(store, SystemClock()).tickets() == []
+assert ApprovalStore(store, SystemClock()).tickets() == []
 store.close()
 assert "apsw" not in sys.modules
 """

@@ -10,10 +10,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from portbook.approvals import State
+from portbook.access.approval_ticket import State
 from portbook.clock import SystemClock
+from portbook.stores.approvals import ApprovalStore
 from portbook.stores.sqlite import Store
-from portbook.stores.tickets import Approvals
 
 KILLS = 200
 
@@ -39,7 +39,9 @@ def aftermath(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
 
 def states(path: Path) -> dict[str, State]:
     store = Store(path)
-    found = {ticket.id: ticket.state for ticket in Approvals(store, SystemClock()).tickets(limit=sys.maxsize)}
+    found = {
+        ticket.id: ticket.state for ticket in ApprovalStore(store, SystemClock()).tickets(limit=sys.maxsize)
+    }
     store.close()
     return found
 

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
 from worlds import ASK, START, FixedClock, approved, asked, for_order, refusal_of, settled
 
-from portbook.approvals import TRANSITIONS, State, Undecidable, later
+from portbook.access.approval_ticket import TRANSITIONS, State, Undecidable
+from portbook.clock import later
 from portbook.errors import Reason, Refused
-from portbook.stores import tickets
+from portbook.stores import approvals as tickets
+from portbook.stores.approvals import ApprovalStore
 from portbook.stores.connections import Connection
-from portbook.stores.problems import StoreError
+from portbook.stores.errors import StoreError
 from portbook.stores.sqlite import Store
-from portbook.stores.tickets import Approvals
 
 LONG_MS = 60_000
 
@@ -34,11 +35,11 @@ class World:
         self.path = path
         self.clock = FixedClock()
         self.warnings: list[str] = []
-        self._opened: list[tuple[Approvals, Store]] = []
+        self._opened: list[tuple[ApprovalStore, Store]] = []
 
-    def approvals(self, **options: Any) -> Approvals:
+    def approvals(self, **options: Any) -> ApprovalStore:
         store = Store(self.path)
-        made = Approvals(store, self.clock, warn=self.warnings.append, poll_s=0.001, **options)
+        made = ApprovalStore(store, self.clock, warn=self.warnings.append, poll_s=0.001, **options)
         self._opened.append((made, store))
         return made
 
@@ -56,13 +57,13 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.fixture(params=["file", "memory"])
-def approvals(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Approvals]:
+def approvals(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ApprovalStore]:
     world = World(tmp_path / "portbook.db" if request.param == "file" else Path(":memory:"))
     yield world.approvals()
     world.close()
 
 
-def state_of(approvals: Approvals, approval_id: str) -> State | None:
+def state_of(approvals: ApprovalStore, approval_id: str) -> State | None:
     ticket = approvals.ticket(approval_id)
     return ticket and ticket.state
 
@@ -75,7 +76,7 @@ def why(refusal: Refused) -> object:
 
 
 @pytest.mark.covers("002.approval.ticket")
-def test_a_call_that_was_not_approved_becomes_a_ticket(approvals: Approvals) -> None:
+def test_a_call_that_was_not_approved_becomes_a_ticket(approvals: ApprovalStore) -> None:
     async def scenario() -> None:
         refusal = await refusal_of(approvals, ASK)
         [ticket] = approvals.tickets()
@@ -104,12 +105,12 @@ def test_the_real_arguments_are_kept_nowhere(world: World, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("shown", [{"n": 2**70}, {"a": {"b": [None, 1.5, "é\u202e\x00"]}}, [], "gone", None])
-def test_what_people_are_shown_comes_back_as_it_was(approvals: Approvals, shown: Any) -> None:
+def test_what_people_are_shown_comes_back_as_it_was(approvals: ApprovalStore, shown: Any) -> None:
     asyncio.run(asked(approvals, replace(ASK, shown=shown)))
     assert approvals.tickets()[0].shown == shown
 
 
-def test_asking_again_for_the_same_is_one_ticket(approvals: Approvals) -> None:
+def test_asking_again_for_the_same_is_one_ticket(approvals: ApprovalStore) -> None:
     async def scenario() -> None:
         first = await asked(approvals)
         assert await asked(approvals) == first
@@ -131,14 +132,14 @@ def test_asking_again_for_the_same_is_one_ticket(approvals: Approvals) -> None:
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_asking_for_anything_else_is_another_ticket(approvals: Approvals, change: dict[str, Any]) -> None:
+def test_asking_for_anything_else_is_another_ticket(approvals: ApprovalStore, change: dict[str, Any]) -> None:
     async def scenario() -> None:
         assert await asked(approvals) != await asked(approvals, replace(ASK, **change))
 
     asyncio.run(scenario())
 
 
-def test_what_was_denied_is_asked_for_anew_without_its_id(approvals: Approvals) -> None:
+def test_what_was_denied_is_asked_for_anew_without_its_id(approvals: ApprovalStore) -> None:
     async def scenario() -> None:
         first = await asked(approvals)
         await approvals.decide(first, "deny", by="eve")
@@ -147,7 +148,9 @@ def test_what_was_denied_is_asked_for_anew_without_its_id(approvals: Approvals) 
     asyncio.run(scenario())
 
 
-def test_what_was_approved_is_redeemed_by_the_same_call_without_its_id_and_once(approvals: Approvals) -> None:
+def test_what_was_approved_is_redeemed_by_the_same_call_without_its_id_and_once(
+    approvals: ApprovalStore,
+) -> None:
     async def scenario() -> None:
         first = await asked(approvals)
         await approvals.decide(first, "approve", by="eve")
@@ -241,7 +244,7 @@ def test_old_tickets_go_and_undecided_ones_go_sooner(world: World) -> None:
 
 
 @pytest.mark.covers("002.approval.redeem")
-def test_an_approved_call_runs_once(approvals: Approvals) -> None:
+def test_an_approved_call_runs_once(approvals: ApprovalStore) -> None:
     async def scenario() -> None:
         approval_id = await approved(approvals)
         assert await approvals.admit(ASK, approval_id) == approval_id
@@ -255,7 +258,7 @@ def test_an_approved_call_runs_once(approvals: Approvals) -> None:
     asyncio.run(scenario())
 
 
-def test_a_call_that_failed_has_used_its_approval(approvals: Approvals) -> None:
+def test_a_call_that_failed_has_used_its_approval(approvals: ApprovalStore) -> None:
     async def scenario() -> None:
         approval_id = await approved(approvals)
         await approvals.admit(ASK, approval_id)
@@ -267,7 +270,7 @@ def test_a_call_that_failed_has_used_its_approval(approvals: Approvals) -> None:
     asyncio.run(scenario())
 
 
-def test_a_call_that_never_ran_gives_its_approval_back(approvals: Approvals) -> None:
+def test_a_call_that_never_ran_gives_its_approval_back(approvals: ApprovalStore) -> None:
     async def scenario() -> None:
         approval_id = await approved(approvals)
         await approvals.admit(ASK, approval_id)
@@ -293,7 +296,7 @@ def test_a_call_that_never_ran_gives_its_approval_back(approvals: Approvals) -> 
     ],
 )
 def test_a_refused_redemption_does_not_use_the_approval(
-    approvals: Approvals, change: dict[str, Any], expected: str
+    approvals: ApprovalStore, change: dict[str, Any], expected: str
 ) -> None:
     async def scenario() -> None:
         approval_id = await approved(approvals)
@@ -305,7 +308,7 @@ def test_a_refused_redemption_does_not_use_the_approval(
 
 
 @pytest.mark.parametrize("presented", ["no-such-ticket", "", "'; DROP TABLE ticket", "\x00", "x" * 5000])
-def test_an_id_that_nobody_gave_is_unknown(approvals: Approvals, presented: str) -> None:
+def test_an_id_that_nobody_gave_is_unknown(approvals: ApprovalStore, presented: str) -> None:
     async def scenario() -> None:
         refusal = await refusal_of(approvals, ASK, presented)
         assert refusal.reason is Reason.APPROVAL_REFUSED
@@ -409,7 +412,7 @@ def test_a_call_that_waits_goes_on_when_another_process_decides(
     asyncio.run(scenario())
 
 
-def test_a_call_that_waited_in_vain_is_told_what_it_waited_for(approvals: Approvals) -> None:
+def test_a_call_that_waited_in_vain_is_told_what_it_waited_for(approvals: ApprovalStore) -> None:
     async def scenario() -> None:
         with pytest.raises(Refused) as caught:
             await approvals.admit(ASK, None, 1)
@@ -419,7 +422,7 @@ def test_a_call_that_waited_in_vain_is_told_what_it_waited_for(approvals: Approv
     asyncio.run(scenario())
 
 
-def test_of_two_that_wait_for_one_approval_one_is_let_in(approvals: Approvals) -> None:
+def test_of_two_that_wait_for_one_approval_one_is_let_in(approvals: ApprovalStore) -> None:
     async def scenario() -> None:
         approval_id = await asked(approvals)
         waiters = [asyncio.create_task(approvals.admit(ASK, None, LONG_MS)) for _ in range(2)]
@@ -448,7 +451,7 @@ def test_nobody_waits_longer_than_the_ticket_lives(world: World) -> None:
     asyncio.run(scenario())
 
 
-def test_a_wait_that_is_cancelled_leaves_the_ticket_to_be_decided(approvals: Approvals) -> None:
+def test_a_wait_that_is_cancelled_leaves_the_ticket_to_be_decided(approvals: ApprovalStore) -> None:
     async def scenario() -> None:
         approval_id = await asked(approvals)
         waiter = asyncio.create_task(approvals.admit(ASK, approval_id, LONG_MS))
@@ -520,7 +523,7 @@ def test_a_decision_says_who_when_and_why(world: World) -> None:
     asyncio.run(scenario())
 
 
-def test_an_approval_can_be_taken_back_until_it_is_used(approvals: Approvals) -> None:
+def test_an_approval_can_be_taken_back_until_it_is_used(approvals: ApprovalStore) -> None:
     async def scenario() -> None:
         approval_id = await approved(approvals)
         await approvals.decide(approval_id, "deny", by="eve")
@@ -681,7 +684,7 @@ def test_who_only_looks_and_decides_leaves_no_lock(world: World) -> None:
     assert not world.path.with_name("portbook.db-owners").exists()
 
 
-def test_ids_cannot_be_guessed_and_are_never_given_twice(approvals: Approvals) -> None:
+def test_ids_cannot_be_guessed_and_are_never_given_twice(approvals: ApprovalStore) -> None:
     async def scenario() -> None:
         ids = {await asked(approvals, for_order(number)) for number in range(200)}
         assert len(ids) == 200

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from portbook.stores.connections import Connection
-from portbook.stores.problems import StoreError
+from portbook.stores.errors import StoreError
 from portbook.stores.sqlite import Store
 
 Job = Callable[[Connection], Any]

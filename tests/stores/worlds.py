@@ -6,9 +6,10 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from portbook.approvals import Ask, later
+from portbook.access.approval_ticket import Ask
+from portbook.clock import later
 from portbook.errors import Refused
-from portbook.stores.tickets import Approvals
+from portbook.stores.approvals import ApprovalStore
 
 START = "2026-01-02T03:04:05.678Z"
 
@@ -47,7 +48,7 @@ def for_order(number: int, **changes: Any) -> Ask:
     return replace(ASK, **{"arguments": arguments, "shown": arguments, **changes})
 
 
-async def refusal_of(approvals: Approvals, ask: Ask, approval_id: str | None = None) -> Refused:
+async def refusal_of(approvals: ApprovalStore, ask: Ask, approval_id: str | None = None) -> Refused:
     """What an attempt is refused with; it is an error if it is not."""
     try:
         await approvals.admit(ask, approval_id)
@@ -56,18 +57,18 @@ async def refusal_of(approvals: Approvals, ask: Ask, approval_id: str | None = N
     raise AssertionError("it was let in")
 
 
-async def asked(approvals: Approvals, ask: Ask = ASK) -> str:
+async def asked(approvals: ApprovalStore, ask: Ask = ASK) -> str:
     """The id of the ticket that asking makes."""
     return str((await refusal_of(approvals, ask)).details["approval_id"])
 
 
-async def approved(approvals: Approvals, ask: Ask = ASK) -> str:
+async def approved(approvals: ApprovalStore, ask: Ask = ASK) -> str:
     """The id of a ticket that an operator has approved."""
     approval_id = await asked(approvals, ask)
     await approvals.decide(approval_id, "approve", by="eve")
     return approval_id
 
 
-async def settled(approvals: Approvals) -> None:
+async def settled(approvals: ApprovalStore) -> None:
     """Return once everything that was submitted is written: jobs are written in their order."""
     await asyncio.wrap_future(approvals._store.submit(lambda _: None))

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, cast
 import pytest
 
 from mcp_client import EVERYTHING, Client, Exchange, run, serving
-from portbook.talking.listening import Listening
-from portbook.talking.notices import Notice, Notices
-from portbook.talking.outlets import Outlet
+from portbook.mcp.changes import ChangeFeed, ChangeNotice
+from portbook.mcp.outlet import Outlet
+from portbook.mcp.subscriptions import Subscription
 from portbook.tools.toolset import Changed
 
 TAG = "io.modelcontextprotocol/subscriptionId"
@@ -82,7 +82,7 @@ def test_whoever_leaves_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_a_key_hears_of_its_own_resources_alone(tmp_path: Path) -> None:
-    from portbook.callers import digest_of_key
+    from portbook.access.callers import digest_of_key
 
     config = tmp_path / "portbook.toml"
     config.write_text(
@@ -107,19 +107,19 @@ def test_a_stream_that_cannot_begin_leaves_nobody_behind() -> None:
         revision = identifier = call = property(lambda self: self)
         token = b"1"
         content: ClassVar[Any] = {"params": {"notifications": {"toolsListChanged": True}}}
-        told: ClassVar[list[Notice]] = []
+        told: ClassVar[list[ChangeNotice]] = []
 
         def notification(self, *_: object) -> bytes:
             raise ValueError("not today")
 
         def hears(self, uri: object = None) -> bool:
-            self.told.append(cast("Notice", uri))
+            self.told.append(cast("ChangeNotice", uri))
             return False
 
     async def main() -> None:
-        notices, deaf = Notices(), cast("Any", Deaf())
+        notices, deaf = ChangeFeed(), cast("Any", Deaf())
         outlet = Outlet(lambda *_, **__: None)
-        listening = Listening(deaf, deaf, outlet, notices, cast("Any", None), deaf)
+        listening = Subscription(deaf, deaf, outlet, notices, cast("Any", None), deaf)
         with pytest.raises(ValueError, match="not today"):
             await listening.hold((), "somebody")
         notices.publish(Changed("tool"))

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-import portbook.conversation
+import portbook.mcp.connection
 from conversing import EVERY_REVISION, handshake, params
 from mcp_client import run
-from portbook.assembly import Assembled, assemble
-from portbook.callers import digest_of_key
-from portbook.dialects.official_outgoing import META_SUBSCRIPTION, Outgoing
+from portbook.access.callers import digest_of_key
+from portbook.app.assemble import App, assemble
+from portbook.audit.jsonl import MemorySink
 from portbook.errors import Reason, Refused
+from portbook.mcp.changes import ChangeFeed, ChangeNotice
+from portbook.mcp.notifications import META_SUBSCRIPTION, Notifications
 from portbook.model import Arrival
 from portbook.protocol.revisions import REVISIONS
 from portbook.settings import load_settings
-from portbook.sinks import MemorySink
-from portbook.talking.notices import Notice, Notices
 from portbook.tools.toolset import Changed
 
 TOOLSET = """
@@ -62,7 +62,7 @@ class Line:
         self.folder = folder
         (folder / "notes.py").write_text(TOOLSET)
         self.sink = MemorySink()
-        self.served: Assembled = assemble(self._settings(config), is_exposed=False, sink=self.sink)
+        self.served: App = assemble(self._settings(config), is_exposed=False, sink=self.sink)
         self.toolset = self.served.toolsets[0]
         self.told: list[Any] = []
         arrival = Arrival("test", "test", key="a key")
@@ -221,7 +221,7 @@ def test_a_key_that_is_revoked_at_that_very_moment_is_refused_like_any_other(
 ) -> None:
     async def main() -> None:
         line = Line(tmp_path, KEY)
-        callers = line.served.boundary._pipeline.governance.callers  # pyright: ignore[reportPrivateUsage]
+        callers = line.served.boundary._pipeline.rules.callers  # pyright: ignore[reportPrivateUsage]
 
         def identify(self: object, key: str | None) -> None:
             raise Refused(Reason.UNAUTHORIZED)
@@ -240,7 +240,7 @@ def test_a_caller_is_looked_up_once_to_begin_a_stream(
 
     async def main() -> None:
         line = Line(tmp_path, KEY)
-        callers = line.served.boundary._pipeline.governance.callers  # pyright: ignore[reportPrivateUsage]
+        callers = line.served.boundary._pipeline.rules.callers  # pyright: ignore[reportPrivateUsage]
         once, looked = type(callers).identify, 0
 
         def identify(self: Any, key: str | None) -> Any:
@@ -316,7 +316,7 @@ def test_a_connection_holds_a_limited_number_of_streams(tmp_path: Path) -> None:
 def test_a_stream_counts_among_what_is_under_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    monkeypatch.setattr(portbook.conversation, "_MAX_UNDER_WAY", 2)
+    monkeypatch.setattr(portbook.mcp.connection, "_MAX_UNDER_WAY", 2)
     given = {"name": "x", "uri": "notes://all", "notifications": {}}
 
     async def main() -> None:
@@ -346,15 +346,15 @@ class Counting:
         return ()
 
 
-def outgoing() -> tuple[Outgoing, Counting]:
+def outgoing() -> tuple[Notifications, Counting]:
     validator = Counting()
-    return Outgoing(validator, "enforce", lambda _: None), validator  # type: ignore[arg-type]
+    return Notifications(validator, "enforce", lambda _: None), validator  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("changed", [Changed("tool"), Changed("resource", "a://b")])
 def test_a_notice_is_checked_once_in_each_revision_however_many_hear_of_it(changed: Changed) -> None:
     out, validator = outgoing()
-    notice = Notice(changed)
+    notice = ChangeNotice(changed)
     newest = REVISIONS["2026-07-28"]
     for _ in range(100):
         for revision in EVERY_REVISION:
@@ -372,17 +372,17 @@ def test_a_notice_is_checked_once_in_each_revision_however_many_hear_of_it(chang
 
 def test_a_notice_that_goes_to_subscriptions_alone_is_checked_too() -> None:
     out, validator = outgoing()
-    notice = Notice(Changed("tool"))
+    notice = ChangeNotice(Changed("tool"))
     for tag in range(10):
         notice.message(out, REVISIONS["2026-07-28"], tag)
     assert validator.seen == [("notifications/tools/list_changed", "2026-07-28")]
 
 
 def test_whoever_listens_twice_is_told_twice_and_stops_once() -> None:
-    notices = Notices()
+    notices = ChangeFeed()
     heard: list[Changed] = []
 
-    def hear(notice: Notice) -> None:
+    def hear(notice: ChangeNotice) -> None:
         heard.append(notice.changed)
 
     stop, stop_other = notices.listen(hear), notices.listen(hear)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_client import EVERYTHING, Client, capable, run, serving
-from portbook.talking.tasks import Task
+from portbook.mcp.task_board import Task
 
 TASKS = "io.modelcontextprotocol/tasks"
 KNOWS = capable(elicitation={}, extensions={TASKS: {}})
@@ -279,7 +279,7 @@ def test_tasks_of_the_extension_are_out_of_reach_for_the_revision_that_had_other
 def test_a_task_that_nobody_answers_ends_when_its_time_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("portbook.talking.tasks._TTL_MS", 50)
+    monkeypatch.setattr("portbook.mcp.task_board._TTL_MS", 50)
 
     async def main() -> None:
         async with serving(tmp_path, EVERYTHING) as client:

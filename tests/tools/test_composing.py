@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from portbook.apis.request_composer import Composed, Composer
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.tools.composing import Composed, Composer
-from portbook.tools.operation import HttpOperation, Parameter, Place, Style
+from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, Style
 
 BASE = "https://api.example.com/base/"
 
@@ -29,7 +29,7 @@ def refused(method: str, path: str, arguments: JSONObject, **options: Any) -> tu
     return tuple(finding.pointer for finding in caught.value.findings)
 
 
-def placed(place: Place, name: str = "x", style: Style = Style.REPEAT) -> dict[str, Any]:
+def placed(place: ParameterPlace, name: str = "x", style: Style = Style.REPEAT) -> dict[str, Any]:
     return {"parameters": (Parameter("x", place, name, style),)}
 
 
@@ -121,7 +121,7 @@ def test_a_path_is_joined_to_that_of_its_base_url(base: str, path: str, target: 
 
 
 def test_a_path_parameter_may_have_another_name_than_its_argument() -> None:
-    composed = compose("GET", "/orders/{order-id}", {"x": "A"}, **placed(Place.PATH, "order-id"))
+    composed = compose("GET", "/orders/{order-id}", {"x": "A"}, **placed(ParameterPlace.PATH, "order-id"))
     assert composed.target == "/base/orders/A"
 
 
@@ -150,7 +150,7 @@ QUERIES: list[tuple[str, JSON, Style, str]] = [
 
 @pytest.mark.parametrize(("what", "value", "style", "query"), QUERIES, ids=[row[0] for row in QUERIES])
 def test_a_query_argument_is_written_in_its_style(what: str, value: JSON, style: Style, query: str) -> None:
-    target = compose("GET", "/", {"x": value}, **placed(Place.QUERY, style=style)).target
+    target = compose("GET", "/", {"x": value}, **placed(ParameterPlace.QUERY, style=style)).target
     assert target == (f"/base/?{query}" if query else "/base/")
 
 
@@ -188,13 +188,13 @@ def test_no_argument_stands_beside_what_the_operator_fixed(name: str) -> None:
     pointer = f"/{name}"
     assert refused("GET", FIXED, {name: "evil"}) == (pointer,)
     assert refused("GET", FIXED, {name: ["evil"]}) == (pointer,)
-    assert refused("POST", FIXED, {"x": "evil"}, **placed(Place.QUERY, name)) == ("/x",)
-    spread = placed(Place.QUERY, style=Style.SPREAD)
+    assert refused("POST", FIXED, {"x": "evil"}, **placed(ParameterPlace.QUERY, name)) == ("/x",)
+    spread = placed(ParameterPlace.QUERY, style=Style.SPREAD)
     assert refused("GET", FIXED, {"x": {"a": 1, name: "evil"}}, **spread) == (f"/x{pointer}",)
 
 
 def test_a_deep_member_does_not_stand_beside_what_the_operator_fixed() -> None:
-    deep = {"parameters": (Parameter("x", Place.QUERY, "filter", Style.DEEP),)}
+    deep = {"parameters": (Parameter("x", ParameterPlace.QUERY, "filter", Style.DEEP),)}
     assert refused("GET", FIXED, {"x": {"owner": "ada", "state": "closed"}}, **deep) == ("/x/state",)
     target = compose("GET", FIXED, {"x": {"owner": "ada"}}, **deep).target
     assert target.endswith("&flag&filter%5Bowner%5D=ada")
@@ -213,10 +213,10 @@ def test_what_is_not_in_the_query_is_not_compared_with_it() -> None:
 
 def test_no_argument_stands_in_for_another_one() -> None:
     """The schema says what `top` may be, and nothing of `$top`."""
-    top = Parameter("top", Place.QUERY, "$top")
-    spread = Parameter("x", Place.QUERY, "x", Style.SPREAD)
-    deep = Parameter("d", Place.QUERY, "d", Style.DEEP)
-    inner = Parameter("d_a", Place.QUERY, "d[a]")
+    top = Parameter("top", ParameterPlace.QUERY, "$top")
+    spread = Parameter("x", ParameterPlace.QUERY, "x", Style.SPREAD)
+    deep = Parameter("d", ParameterPlace.QUERY, "d", Style.DEEP)
+    inner = Parameter("d_a", ParameterPlace.QUERY, "d[a]")
     given = {"parameters": (top, spread, deep, inner)}
     assert compose("GET", "/", {"top": 1, "x": {"y": 1}, "d": {"b": 1}}, **given).target == (
         "/base/?%24top=1&y=1&d%5Bb%5D=1"
@@ -226,11 +226,14 @@ def test_no_argument_stands_in_for_another_one() -> None:
     assert refused("GET", "/", {"x": {"$top": 2}}, **given) == ("/x/$top",)
     assert refused("GET", "/", {"d": {"a": 2}}, **given) == ("/d/a",)
     assert compose("GET", "/", {"x": {"x": 2}}, **given).target == "/base/?x=2"
-    assert refused("POST", "/", {"y": 2}, **placed(Place.BODY, "y")) == ("/y",)
+    assert refused("POST", "/", {"y": 2}, **placed(ParameterPlace.BODY, "y")) == ("/y",)
 
 
 def test_two_parameters_may_be_declared_to_have_one_name() -> None:
-    given = (Parameter("low", Place.QUERY, "price"), Parameter("high", Place.QUERY, "Price"))
+    given = (
+        Parameter("low", ParameterPlace.QUERY, "price"),
+        Parameter("high", ParameterPlace.QUERY, "Price"),
+    )
     assert compose("GET", "/", {"low": 1, "high": 2}, parameters=given).target == "/base/?price=1&Price=2"
 
 
@@ -256,7 +259,7 @@ def test_other_verbs_carry_arguments_as_a_json_body(method: str) -> None:
         ({"body": "order"}, {"order": [1, 2]}, b"[1,2]"),
         ({"body": "order"}, {"order": None}, b"null"),
         ({"body": "order"}, {}, b""),
-        (placed(Place.BODY, "otherName"), {"x": 1, "y": 2}, b'{"otherName":1,"y":2}'),
+        (placed(ParameterPlace.BODY, "otherName"), {"x": 1, "y": 2}, b'{"otherName":1,"y":2}'),
     ],
 )
 def test_a_body_is_what_the_operation_says(
@@ -286,7 +289,7 @@ HEADERS: list[tuple[str, JSON, Style, list[tuple[str, str]]]] = [
 def test_a_header_argument_is_written_in_its_header(
     what: str, value: JSON, style: Style, written: list[tuple[str, str]]
 ) -> None:
-    composed = compose("GET", "/", {"x": value}, **placed(Place.HEADER, "X-Tenant", style))
+    composed = compose("GET", "/", {"x": value}, **placed(ParameterPlace.HEADER, "X-Tenant", style))
     assert (composed.target, list(composed.headers)) == ("/base/", written)
 
 
@@ -294,7 +297,7 @@ def test_a_header_argument_is_written_in_its_header(
     "value", ["a\r\nX-Admin: 1", "a\nb", "a\rb", "a\x00b", "é", "a\x7f", ["a", "b\n"], "\u2028", "\x85"]
 )
 def test_a_header_argument_cannot_end_its_line(value: JSON) -> None:
-    assert refused("GET", "/", {"x": value}, **placed(Place.HEADER, "X-Tenant")) == ("/x",)
+    assert refused("GET", "/", {"x": value}, **placed(ParameterPlace.HEADER, "X-Tenant")) == ("/x",)
 
 
 # --- before anything is asked of anybody

@@ -10,10 +10,9 @@ import pytest
 from pydantic import BaseModel
 
 from portbook import Context, Form, Toolset
-from portbook.clock import Identity
 from portbook.errors import Failed, Reason
 from portbook.executors.python import PythonExecutor
-from portbook.model import Run
+from portbook.model import Identity, Run
 from portbook.tools.catalog import Catalog, Tool
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from portbook.apis.gateway import Gateway, ManagedIdentity, Secret
+from portbook.apis.http_table import HttpTools, read_http
 from portbook.errors import Reason
 from portbook.tools.catalog import Catalog
-from portbook.tools.gateway import Gateway, ManagedIdentity, Secret
-from portbook.tools.http_tools import HttpTools, read_http
-from portbook.tools.operation import HttpOperation, Parameter, Place
+from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace
 from portbook.tools.spec import Effect, ToolSpec
 
 HERE = Path("/settings")
@@ -146,8 +146,8 @@ def test_arguments_are_placed_by_name() -> None:
         )
     )
     assert found.parameters == (
-        Parameter("dry_run", Place.QUERY, "dry_run"),
-        Parameter("tenant", Place.HEADER, "X-Tenant"),
+        Parameter("dry_run", ParameterPlace.QUERY, "dry_run"),
+        Parameter("tenant", ParameterPlace.HEADER, "X-Tenant"),
     )
     assert (found.body, found.retries, found.max_response_bytes, found.response) == (
         "order",

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from portbook.tools.loading import load_toolsets
 from portbook.tools.spec import BadTool
+from portbook.tools.toolset_loader import load_toolsets
 
 TOOLSET = """
 from portbook import Toolset
@@ -153,7 +153,7 @@ def test_files_of_one_name_in_two_folders_keep_their_own_types(tmp_path: Path) -
 
 IN_A_FRESH_PROCESS = """
 import sys
-from portbook.tools.loading import load_toolsets
+from portbook.tools.toolset_loader import load_toolsets
 (toolset,) = load_toolsets(sys.argv[1])
 print(len(toolset.specs()), toolset.label)
 """

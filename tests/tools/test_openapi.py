@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from portbook.apis.openapi import ImportedOperation, Skipped, read_openapi
+from portbook.apis.openapi_documents import BadOpenAPI, Documents
+from portbook.apis.request_composer import Composer
 from portbook.schema.cache import validator_for
-from portbook.tools.composing import Composer
-from portbook.tools.openapi import ImportedOperation, Skipped, read_openapi
-from portbook.tools.openapi_documents import BadOpenAPI, Documents
-from portbook.tools.operation import HttpOperation, Parameter, Place, Style
+from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, Style
 
 STRING: dict[str, Any] = {"type": "string"}
 
@@ -165,9 +165,9 @@ def test_every_kind_of_parameter_goes_to_its_place(write: Any) -> None:
     )
     operation = only(write(given))
     assert operation.parameters == (
-        Parameter("order-id", Place.PATH, "order-id", Style.COMMA),
-        Parameter("top", Place.QUERY, "$top", Style.SPREAD),
-        Parameter("X-Tenant", Place.HEADER, "X-Tenant", Style.COMMA),
+        Parameter("order-id", ParameterPlace.PATH, "order-id", Style.COMMA),
+        Parameter("top", ParameterPlace.QUERY, "$top", Style.SPREAD),
+        Parameter("X-Tenant", ParameterPlace.HEADER, "X-Tenant", Style.COMMA),
     )
     assert operation.input_schema == {
         "type": "object",

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from portbook.canonical import fingerprint
-from portbook.destinations import Destination
+from portbook.net.destinations import Destination
 from portbook.tools.operation import (
     HttpOperation,
     Parameter,
-    Place,
+    ParameterPlace,
     Style,
     is_media_type,
     problem_of_path,
@@ -60,8 +60,8 @@ def test_the_verb_says_whether_there_is_a_body_unless_the_operation_does(
         {"base_url": "https://api.example.com/v2/"},
         {"method": "POST"},
         {"path": "/orders"},
-        {"parameters": (Parameter("id", Place.QUERY, "id"),)},
-        {"parameters": (Parameter("id", Place.QUERY, "id", Style.COMMA),)},
+        {"parameters": (Parameter("id", ParameterPlace.QUERY, "id"),)},
+        {"parameters": (Parameter("id", ParameterPlace.QUERY, "id", Style.COMMA),)},
         {"body": "order"},
         {"has_body": True},
         {"request": "application/merge-patch+json"},
@@ -70,7 +70,7 @@ def test_the_verb_says_whether_there_is_a_body_unless_the_operation_does(
 )
 def test_what_changes_a_request_changes_the_digest(changed: dict[str, object]) -> None:
     """An approval is bound to it."""
-    before = replace(OPERATION, parameters=(Parameter("id", Place.HEADER, "id"),))
+    before = replace(OPERATION, parameters=(Parameter("id", ParameterPlace.HEADER, "id"),))
     assert fingerprint(replace(before, **changed).as_data()) != fingerprint(before.as_data())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from portbook.tools.query_names import TakenNames
+from portbook.apis.query_names import TakenNames
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 
 from mcp_client import run, serving
 from portbook import Toolset
-from portbook.tools.loading import load_toolsets
 from portbook.tools.spec import BadTool
+from portbook.tools.toolset_loader import load_toolsets
 
 ICON = {"src": "https://example.com/x.png", "mimeType": "image/png", "sizes": ["48x48"], "theme": "dark"}
 

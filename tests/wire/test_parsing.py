@@ -16,11 +16,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harness import invoke
-from portbook.assembly import Assembled, assemble
+from portbook.app.assemble import App, assemble
+from portbook.audit.jsonl import MemorySink
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import Answer, Arrival
 from portbook.settings import load_settings
-from portbook.sinks import MemorySink
 from portbook.wire.framing import MAX_FRAME_BYTES, OVERSIZE, Frame, LineSplitter
 from portbook.wire.parsing import _WORDS, MAX_DEPTH, parse
 
@@ -384,7 +384,7 @@ def echo(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assembled]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     folder = tmp_path_factory.mktemp("boundary")
     (folder / "echo_for_hostile_frames.py").write_text(TOOLS)
     flags = {"docs.enabled": False, "python.toolsets": [str(folder / "echo_for_hostile_frames.py")]}
@@ -393,11 +393,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assembled]:
     asyncio.run(assembled.close())
 
 
-def answer(served: Assembled, frame: Frame) -> Answer:
+def answer(served: App, frame: Frame) -> Answer:
     return asyncio.run(served.boundary.answer(frame, Arrival("stdio", "stdio")))
 
 
-def assert_it_still_serves(served: Assembled) -> None:
+def assert_it_still_serves(served: App) -> None:
     good = answer(served, invoke("echo", {"text": "still here"}, id="next"))
     assert good.body == b'{"jsonrpc":"2.0","id":"next","result":"still here"}'
 
@@ -409,7 +409,7 @@ def test_the_corpus_has_rows_for_the_tests_below() -> None:
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["name"]) for row in NOT_JSON_ROWS])
 def test_a_frame_that_is_not_json_is_a_parse_error_without_id_and_the_next_call_is_served(
-    served: Assembled, row: dict[str, Any]
+    served: App, row: dict[str, Any]
 ) -> None:
     reply = answer(served, frame_of(row))
     assert reply.body is not None
@@ -423,7 +423,7 @@ def test_a_frame_that_is_not_json_is_a_parse_error_without_id_and_the_next_call_
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["name"]) for row in TOO_LONG_ROWS])
 def test_a_frame_over_the_limit_is_told_so_once_and_the_next_call_is_served(
-    served: Assembled, row: dict[str, Any]
+    served: App, row: dict[str, Any]
 ) -> None:
     splitter = LineSplitter()
     stream = frame_of(row) + b"\n" + invoke("echo", {"text": "after"}, id=2) + b"\n"
@@ -445,7 +445,7 @@ def test_a_frame_over_the_limit_is_told_so_once_and_the_next_call_is_served(
     assert good.body == b'{"jsonrpc":"2.0","id":2,"result":"after"}'
 
 
-def test_every_frame_of_the_corpus_has_one_verdict_and_leaves_a_record(served: Assembled) -> None:
+def test_every_frame_of_the_corpus_has_one_verdict_and_leaves_a_record(served: App) -> None:
     sink = served.sink
     assert isinstance(sink, MemorySink)
     for row in ROWS:

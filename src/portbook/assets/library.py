@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Final
 
 from portbook.assets.documents import objects_in, shown_path
-from portbook.assets.naming import ALIASES, component_of, named_schema, schema_name, version_of
+from portbook.assets.names import ALIASES, component_of, named_schema, schema_name, version_of
 from portbook.assets.schema_files import LeftOut, SchemaFolder
 from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator
 
-__all__ = ["EMPTY", "Example", "Library", "Schema", "find_folders", "load_library"]
+__all__ = ["EMPTY", "Example", "Library", "LibrarySchema", "find_folders", "load_library"]
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class LibrarySchema:
     """One schema: as it is in its file, and compiled with all that it refers to."""
 
     name: str
@@ -50,19 +50,19 @@ class Example:
 class Library:
     """What was read. Both listings are in their final order."""
 
-    schemas: tuple[Schema, ...] = ()
+    schemas: tuple[LibrarySchema, ...] = ()
     examples: tuple[Example, ...] = ()
     warnings: tuple[str, ...] = ()
     folder: SchemaFolder | None = None
     """Where the schemas are from."""
-    _schemas: dict[str, Schema] = field(default_factory=dict[str, Schema])
+    _schemas: dict[str, LibrarySchema] = field(default_factory=dict[str, LibrarySchema])
     _examples: dict[str, Example] = field(default_factory=dict[str, Example])
 
-    def schema(self, name: str) -> Schema | None:
+    def schema(self, name: str) -> LibrarySchema | None:
         """Return the schema to check by under this name, or alias, or path of a file; None for none."""
         return self._schemas.get(ALIASES.get(name, name))
 
-    def named(self, name: str) -> Schema | None:
+    def named(self, name: str) -> LibrarySchema | None:
         """Return the schema that is listed under this name, or is in the file at this path; None for none.
 
         An alias stands for another schema only where none has that name.
@@ -131,9 +131,9 @@ def load_library(schemas: Path | None, examples: Path | None) -> Library:
     return library if examples is None else _with_examples(library, examples)
 
 
-def _compile(folder: SchemaFolder) -> list[tuple[str, Schema]]:
+def _compile(folder: SchemaFolder) -> list[tuple[str, LibrarySchema]]:
     """Return the schemas of a folder by their paths below it."""
-    compiled: list[tuple[str, Schema]] = []
+    compiled: list[tuple[str, LibrarySchema]] = []
     for path, document in folder.documents.items():
         try:
             validator = folder.bundle(path).compile()
@@ -141,7 +141,9 @@ def _compile(folder: SchemaFolder) -> list[tuple[str, Schema]]:
             finding = error.findings[0]
             folder.leave_out(path, f"{finding.pointer or '(root)'}: {finding.message}")
             continue
-        schema = Schema(schema_name(path), version_of(document), folder.shown(path), document, validator)
+        schema = LibrarySchema(
+            schema_name(path), version_of(document), folder.shown(path), document, validator
+        )
         compiled.append((path, schema))
     return compiled
 

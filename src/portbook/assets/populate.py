@@ -14,17 +14,17 @@ from typing import Final, Protocol
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from portbook.assets.library import Library
-from portbook.assets.naming import ASSET
+from portbook.assets.names import ASSET
 from portbook.assets.validate import check, failed
 from portbook.canonical import json_bytes
-from portbook.destinations import BadDestination, parse_url
 from portbook.errors import Finding, Refused
 from portbook.model import JSON, JSONObject
+from portbook.net.destinations import BadDestination, parse_url
 from portbook.version import __version__
 from portbook.wire.framing import MAX_FRAME_BYTES
 from portbook.wire.parsing import parse
 
-__all__ = ["DISABLED", "Backend", "BadBackend", "Post", "Reply", "backend_at", "populate"]
+__all__ = ["DISABLED", "Backend", "BackendReply", "BadBackend", "Post", "backend_at", "populate"]
 
 # The asset specification's deadline.
 _TIMEOUT_S: Final = 5.0
@@ -45,7 +45,7 @@ class BadBackend(ValueError):
     """An address that no backend can have; the message says why."""
 
 
-class Reply(Protocol):
+class BackendReply(Protocol):
     """What came back."""
 
     @property
@@ -64,7 +64,7 @@ class Post(Protocol):
 
     def __call__(
         self, url: str, body: bytes, headers: Mapping[str, str], timeout_s: float
-    ) -> Awaitable[Reply]:
+    ) -> Awaitable[BackendReply]:
         """Send `body` to `url`, once; return what came back.
 
         Raises `OSError` where nothing did that is HTTP, or not within `timeout_s`, all steps together.

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from portbook.assets.bundling import Bundle, Bundler
+from portbook.assets.bundles import Bundler, SchemaBundle
 from portbook.assets.documents import objects_in, parsed_object, shown_path
 from portbook.assets.files import CannotRead, json_files, read_below, read_named
-from portbook.assets.naming import schema_name
+from portbook.assets.names import schema_name
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 from portbook.schema.engine import Validator
@@ -66,14 +66,14 @@ class SchemaFolder:
         """Return the path, as it is listed, of a file below this folder by its resolved path."""
         return self.shown(place.relative_to(self._top).as_posix())
 
-    def bundle(self, path: str) -> Bundle:
+    def bundle(self, path: str) -> SchemaBundle:
         """Return the schema at a path below the folder, with all that it refers to."""
         uri = self._uri(path)
         if uri in self._bundler.taken:
             self.warn(path, "another schema has the same $id; references to it lead there")
         return self._bundler.bundle(uri)
 
-    def bundle_of(self, place: Path, document: JSONObject) -> Bundle:
+    def bundle_of(self, place: Path, document: JSONObject) -> SchemaBundle:
         """Return what was read from a file of this folder, with all that it refers to."""
         return self._bundler.bundle(place.as_uri(), document)
 
@@ -102,7 +102,7 @@ class SchemaFiles:
         self._is_deep = is_deep
         self._beside: dict[Path, list[tuple[str, JSONObject]]] = {}
 
-    def read(self, path: str, limit: int) -> tuple[JSONObject, Bundle, Validator]:
+    def read(self, path: str, limit: int) -> tuple[JSONObject, SchemaBundle, Validator]:
         """Return the schema in a file that somebody named: as it is, with what it refers to, and compiled.
 
         Raises `CannotRead` where it is no JSON object, `BadSchema` where it is no schema.
@@ -111,7 +111,7 @@ class SchemaFiles:
         bundle = self.bundle(path, document)
         return document, bundle, bundle.compile()
 
-    def bundle(self, path: str, document: JSONObject) -> Bundle:
+    def bundle(self, path: str, document: JSONObject) -> SchemaBundle:
         """Return the schema `document` of the file at `path`, with all that it refers to inside of it."""
         place = Path(path).resolve()
         if self._library is not None and self._library.has(place):

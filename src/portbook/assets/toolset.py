@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
 from portbook.assets.contracts import INPUTS, OUTPUTS
-from portbook.assets.diff import diff_assets
+from portbook.assets.json_patch import diff_assets
 from portbook.assets.library import Library
 from portbook.assets.populate import DISABLED, Backend, populate
 from portbook.assets.validate import is_allowed, validate_asset, validate_many

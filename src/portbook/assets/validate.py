@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from portbook.assets.library import Library, Schema
-from portbook.assets.naming import ALIASES, SCHEMA_REFERENCE
+from portbook.assets.library import Library, LibrarySchema
+from portbook.assets.names import ALIASES, SCHEMA_REFERENCE
 from portbook.canonical import json_bytes
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
@@ -70,7 +70,7 @@ def check(library: Library, asset: JSON, name: str) -> tuple[Finding, ...]:
     return () if schema.validator.allows(asset) else explain(schema, asset)
 
 
-def explain(schema: Schema, asset: JSON, effort: int = _EFFORT) -> tuple[Finding, ...]:
+def explain(schema: LibrarySchema, asset: JSON, effort: int = _EFFORT) -> tuple[Finding, ...]:
     """Return why `schema` does not allow an asset; the first reason alone where paths would take too much."""
     if _takes_more(asset, _MAX_PATHS):
         return schema.validator.first_finding_of_own(asset)

@@ -18,25 +18,25 @@ from typing import Any, Final
 
 import click
 
-from portbook.assembly import Assembled, assemble, open_journal
+from portbook.app.assemble import App, assemble, open_journal
+from portbook.app.tools_from_settings import asset_library
 from portbook.assets.documents import parsed
 from portbook.assets.files import CannotRead, read_file
 from portbook.assets.validate import failed, validate_asset, without_reference
+from portbook.audit.journal import Journal
+from portbook.audit.jsonl import NoSink
 from portbook.canonical import json_bytes
 from portbook.cli.main import run
 from portbook.cli.options import START_ERRORS, config_option, say, settings_from, stop_with
-from portbook.cli.readiness import ReadyFile
+from portbook.cli.ready_file import ReadyFile
 from portbook.cli.serve import Door, serve_until_done, stop_on_signals
 from portbook.clock import SystemClock
-from portbook.collecting import asset_library
-from portbook.doors.listening import ListeningDoor, UnixSocket, listen_tcp
 from portbook.doors.ndjson import NdjsonDoor
-from portbook.doors.streams import Reader, Writer, claim_standard_streams
+from portbook.doors.sockets import ListeningDoor, UnixSocket, listen_tcp
+from portbook.doors.stdio import Reader, Writer, claim_standard_streams
 from portbook.errors import Finding
-from portbook.journal import Journal
 from portbook.model import Arrival, JSONObject
 from portbook.settings import BadSettings, Settings
-from portbook.sinks import NoSink
 from portbook.stores.connections import MEMORY
 from portbook.version import __version__
 
@@ -68,12 +68,12 @@ def command(*, asset: str | None, log_dir: Path | None, config: Path | None) -> 
         if asset is not None:
             raise click.exceptions.Exit(_validate(settings, Path(asset)))
         opening = _DOORS[_endpoint(os.environ)](os.environ)
-        assembled = _assemble(settings, opening, keeps_records=log_dir is not None)
+        app = _assemble(settings, opening, keeps_records=log_dir is not None)
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    for warning in assembled.warnings:
+    for warning in app.warnings:
         _warn(warning)
-    asyncio.run(_serve(assembled, opening))
+    asyncio.run(_serve(app, opening))
 
 
 def main() -> None:
@@ -122,7 +122,7 @@ class _Opening:
 
     mode: str
     """What the ready line says of it."""
-    open: Callable[[Assembled], Door]
+    open: Callable[[App], Door]
     close: Callable[[], None] = lambda: None
     is_exposed: bool = False
     """Whether others than this machine can reach it."""
@@ -140,9 +140,7 @@ def _stdio(environ: Mapping[str, str]) -> _Opening:
     arrival = Arrival("stdio", "stdio", os.environ.pop("PORTBOOK_KEY", None))
     return _Opening(
         "mode=stdio",
-        lambda assembled: NdjsonDoor(
-            assembled.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival
-        ),
+        lambda app: NdjsonDoor(app.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival),
     )
 
 
@@ -177,12 +175,12 @@ def _value(environ: Mapping[str, str], name: str, default: str) -> str:
     return environ.get(name, "").strip() or default
 
 
-def _listening(listener: Any, transport: str) -> Callable[[Assembled], Door]:
+def _listening(listener: Any, transport: str) -> Callable[[App], Door]:
     arrival = Arrival(transport, transport)
 
-    def open_door(assembled: Assembled) -> Door:
+    def open_door(app: App) -> Door:
         return ListeningDoor(
-            listener, lambda reader, writer: NdjsonDoor(assembled.boundary, reader, writer, arrival)
+            listener, lambda reader, writer: NdjsonDoor(app.boundary, reader, writer, arrival)
         )
 
     return open_door
@@ -191,7 +189,7 @@ def _listening(listener: Any, transport: str) -> Callable[[Assembled], Door]:
 # -- serving
 
 
-def _assemble(settings: Settings, opening: _Opening, *, keeps_records: bool) -> Assembled:
+def _assemble(settings: Settings, opening: _Opening, *, keeps_records: bool) -> App:
     try:
         _require_consent(settings, opening)
         sink = _records(settings) if keeps_records else NoSink()
@@ -217,8 +215,8 @@ def _records(settings: Settings) -> Journal | NoSink:
         return NoSink()
 
 
-async def _serve(assembled: Assembled, opening: _Opening) -> None:
-    door = opening.open(assembled)
+async def _serve(app: App, opening: _Opening) -> None:
+    door = opening.open(app)
     named = os.environ.get("MCP_READY_FILE", _READY_FILE).strip()
     try:
         ready = ReadyFile(Path(named) if named else None, SystemClock().now(), _warn)
@@ -228,11 +226,11 @@ async def _serve(assembled: Assembled, opening: _Opening) -> None:
             try:
                 await serve_until_done(door, [door])
             finally:
-                await assembled.close()
+                await app.close()
     finally:
         opening.close()
         click.echo(f"mcp:shutdown {opening.mode}", err=True)
-    if assembled.executor.has_strays:
+    if app.executor.has_strays:
         os._exit(0)  # all is answered and recorded; the loop would wait for what refuses to end
 
 

@@ -13,16 +13,16 @@ from typing import Any, TextIO
 
 import click
 
-from portbook.approvals import State, Ticket, Undecidable, as_json
-from portbook.cli.decisions import note_decision
+from portbook.access.approval_ticket import State, Ticket, Undecidable, as_json
+from portbook.app.rules_from_settings import OPERATOR_KEY, redactor_of
+from portbook.cli.decision_record import note_decision
 from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
-from portbook.governing import OPERATOR_KEY, redactor_of
 from portbook.settings import Settings
-from portbook.stores.problems import StoreError
+from portbook.stores.approvals import ApprovalStore
+from portbook.stores.errors import StoreError
 from portbook.stores.sqlite import Store
-from portbook.stores.tickets import Approvals
 
 __all__ = ["command"]
 
@@ -117,12 +117,12 @@ def _known_secrets() -> list[str]:
 
 
 @contextmanager
-def _approvals(config: Path | None) -> Generator[Approvals]:
+def _approvals(config: Path | None) -> Generator[ApprovalStore]:
     """Yield the approvals of the store that the settings name; what is wrong with it ends the command."""
     try:
         store = Store(_settings(config).store_path)
         try:
-            yield Approvals(store, SystemClock())
+            yield ApprovalStore(store, SystemClock())
         finally:
             store.close()
     except (*START_ERRORS, StoreError) as error:

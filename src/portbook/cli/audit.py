@@ -9,15 +9,9 @@ from typing import Any, Final, TextIO
 
 import click
 
-from portbook.cli import audit_export, audit_verify
-from portbook.cli.audit_export import status_of
-from portbook.cli.audit_forms import in_a_line, in_lines, print_data
-from portbook.cli.audit_options import audit_options, opened_log, records_of
-from portbook.cli.options import claim_stdout, say
-from portbook.escaping import escaped
-from portbook.journal import EXECUTION_STREAM, INTENT_STREAM
-from portbook.model import JSONObject
-from portbook.records import (
+from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM
+from portbook.audit.jsonl import ENVELOPE_STREAM
+from portbook.audit.log_files import (
     Follower,
     Located,
     files_in,
@@ -28,7 +22,13 @@ from portbook.records import (
     stream_folder,
     without_outcome,
 )
-from portbook.sinks import ENVELOPE_STREAM
+from portbook.cli import audit_export, audit_verify
+from portbook.cli.audit_export import status_of
+from portbook.cli.audit_formats import in_a_line, in_lines, print_data
+from portbook.cli.audit_options import audit_options, opened_log, records_of
+from portbook.cli.options import claim_stdout, say
+from portbook.escaping import escaped
+from portbook.model import JSONObject
 
 __all__ = ["command"]
 

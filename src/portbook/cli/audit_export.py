@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from portbook.cli.audit_forms import CsvWriter, print_json
+from portbook.audit.journal import EXECUTION_STREAM
+from portbook.cli.audit_formats import CsvWriter, print_json
 from portbook.cli.audit_options import audit_options, opened_log, records_of
 from portbook.cli.options import claim_stdout
-from portbook.journal import EXECUTION_STREAM
+from portbook.globs import matches
 from portbook.model import JSONObject
-from portbook.patterns import matches
 from portbook.tools.spec import TOOL_PREFIX
 
 __all__ = ["status_of", "verb"]

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
+from portbook.audit.log_files import Located, records_in, stream_folder
 from portbook.cli.options import START_ERRORS, config_option, say, settings_from, stop_with
 from portbook.escaping import escaped
-from portbook.records import Located, records_in, stream_folder
 from portbook.settings import Settings
 
 __all__ = ["audit_options", "opened_log", "records_of"]

@@ -8,13 +8,20 @@ from typing import Any, Final
 
 import click
 
-from portbook.chain import Head, Verdict, verify
-from portbook.cli.audit_forms import in_a_line, print_data
+from portbook.audit.chain import ChainVerdict, Head, verify
+from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM
+from portbook.audit.log_files import (
+    Located,
+    files_in,
+    is_written_to,
+    lines_of,
+    stream_folder,
+    without_outcome,
+)
+from portbook.cli.audit_formats import in_a_line, print_data
 from portbook.cli.audit_options import audit_options, opened_log
 from portbook.cli.options import claim_stdout
 from portbook.escaping import escaped
-from portbook.journal import EXECUTION_STREAM, INTENT_STREAM
-from portbook.records import Located, files_in, is_written_to, lines_of, stream_folder, without_outcome
 
 __all__ = ["verb"]
 
@@ -71,7 +78,7 @@ def _noted(text: str) -> tuple[str, Head]:
     return stream, head
 
 
-def _verified(folder: Path, keep: int, heads: list[Head]) -> Verdict:
+def _verified(folder: Path, keep: int, heads: list[Head]) -> ChainVerdict:
     return verify({path.name: _opener(path) for path in files_in(folder)}, keep, heads)
 
 
@@ -86,7 +93,7 @@ def _unknown(log_dir: Path) -> list[Located]:
     return [located for located in found if not is_written_to(intents / located.file)][:_MAX_NAMED]
 
 
-def _as_data(stream: str, verdict: Verdict) -> dict[str, Any]:
+def _as_data(stream: str, verdict: ChainVerdict) -> dict[str, Any]:
     broken = verdict.broken
     return {
         "stream": stream,
@@ -109,7 +116,7 @@ def _as_data(stream: str, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _in_words(stream: str, verdict: Verdict) -> str:
+def _in_words(stream: str, verdict: ChainVerdict) -> str:
     if broken := verdict.broken:
         number = "a line" if broken.seq is None else f"record {broken.seq}"
         where = f"{escaped(broken.file)}:{broken.line}"

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from portbook.assembly import Assembled, assemble
+from portbook.app.assemble import App, assemble
 from portbook.cli.arguments import read_arguments
 from portbook.cli.options import (
     START_ERRORS,
@@ -77,36 +77,34 @@ def command(
             toolsets=(*settings.toolsets, *toolsets),
             tracebacks=debug or settings.tracebacks,
         )
-        assembled = assemble(settings, is_exposed=False)
+        app = assemble(settings, is_exposed=False)
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    for warning in assembled.warnings:
+    for warning in app.warnings:
         say(f"warning: {warning}")
-    given = read_arguments(assembled.catalog.find(slug_of(tool)), arguments, document)
+    given = read_arguments(app.catalog.find(slug_of(tool)), arguments, document)
     meta: JSONObject = {}
     if approval is not None:
         meta["portbook/approval_id"] = approval
     if wait_ms:
         meta["portbook/wait_ms"] = wait_ms
     arrival = Arrival("cli", "call", os.environ.pop("PORTBOOK_KEY", None))
-    outcome = asyncio.run(_invoke(assembled, tool, given, arrival, meta))
+    outcome = asyncio.run(_invoke(app, tool, given, arrival, meta))
     if isinstance(outcome, Done):
         click.echo(_pretty(outcome) if out.isatty() and not as_json else outcome.body.decode(), out)
         return
     if as_json:
         click.echo(json.dumps(_as_data(outcome), separators=(",", ":")), out)
     else:
-        _explain(outcome, _similar(assembled, tool))
+        _explain(outcome, _similar(app, tool))
     raise click.exceptions.Exit(outcome.row.exit)
 
 
-async def _invoke(
-    assembled: Assembled, tool: str, given: JSONObject, arrival: Arrival, meta: JSONObject
-) -> Outcome:
+async def _invoke(app: App, tool: str, given: JSONObject, arrival: Arrival, meta: JSONObject) -> Outcome:
     try:
-        return (await assembled.boundary.invoke(tool, given, arrival, meta)).outcome
+        return (await app.boundary.invoke(tool, given, arrival, meta)).outcome
     finally:
-        await assembled.close()
+        await app.close()
 
 
 def _pretty(done: Done) -> str:
@@ -125,8 +123,8 @@ def _as_data(ending: Ending) -> dict[str, Any]:
     }
 
 
-def _similar(assembled: Assembled, tool: str) -> str | None:
-    names = [known.spec.name for known in assembled.catalog]
+def _similar(app: App, tool: str) -> str | None:
+    names = [known.spec.name for known in app.catalog]
     return next(iter(difflib.get_close_matches(slug_of(tool), names, n=1)), None)
 
 

@@ -11,15 +11,15 @@ from typing import Any, Final, TextIO
 
 import click
 
-from portbook.assets.checking import MAX_BYTES
-from portbook.assets.compatibility import Comparison, Verdict, compare, compare_folders
-from portbook.assets.diff import diff
+from portbook.assets.check_file import MAX_BYTES
+from portbook.assets.compat.verdict import Comparison, Compatibility, compare, compare_folders
 from portbook.assets.documents import parsed
 from portbook.assets.files import STDIN, CannotRead, read_named
+from portbook.assets.json_patch import diff
 from portbook.assets.library import find_folders
 from portbook.assets.schema_files import SchemaFiles, SchemaFolder
 from portbook.canonical import json_bytes
-from portbook.cli.endings import NO_VERDICT, verdict_or_none
+from portbook.cli.exit_codes import NO_VERDICT, verdict_or_none
 from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
 from portbook.cli.reports import shown, width_of
 from portbook.escaping import escaped_json
@@ -29,12 +29,12 @@ from portbook.schema.engine import BadSchema, Validator
 __all__ = ["command"]
 
 _STATUS: Final = {
-    Verdict.COMPATIBLE: 0,
-    Verdict.ADDED: 0,
-    Verdict.BREAKS: 1,
-    Verdict.REMOVED: 1,
-    Verdict.UNKNOWN: 3,
-    Verdict.UNUSABLE: NO_VERDICT,
+    Compatibility.COMPATIBLE: 0,
+    Compatibility.ADDED: 0,
+    Compatibility.BREAKS: 1,
+    Compatibility.REMOVED: 1,
+    Compatibility.UNKNOWN: 3,
+    Compatibility.UNUSABLE: NO_VERDICT,
 }
 
 # Of the statuses of several schemas, the first of these that one of them has.
@@ -42,12 +42,12 @@ _WORST: Final = (NO_VERDICT, 1, 3, 0)
 
 # A verdict in words: its colour, and what it means.
 _MEANING: Final = {
-    Verdict.COMPATIBLE: ("green", "everything that was valid still is"),
-    Verdict.BREAKS: ("red", "this was valid, and no longer is:"),
-    Verdict.UNKNOWN: ("yellow", "neither a break nor a proof was found"),
-    Verdict.ADDED: ("green", "there was no schema of that name"),
-    Verdict.REMOVED: ("red", "there is no schema of that name any more"),
-    Verdict.UNUSABLE: ("red", "nothing can be said of it"),
+    Compatibility.COMPATIBLE: ("green", "everything that was valid still is"),
+    Compatibility.BREAKS: ("red", "this was valid, and no longer is:"),
+    Compatibility.UNKNOWN: ("yellow", "neither a break nor a proof was found"),
+    Compatibility.ADDED: ("green", "there was no schema of that name"),
+    Compatibility.REMOVED: ("red", "there is no schema of that name any more"),
+    Compatibility.UNUSABLE: ("red", "nothing can be said of it"),
 }
 
 # Lines of a value that are shown on either side; a whole document would hide where it is different.
@@ -163,12 +163,12 @@ def _json_text(value: Any) -> str:
 
 def _told(comparison: Comparison) -> dict[str, Any]:
     told: dict[str, Any] = {"verdict": comparison.verdict.value}
-    if comparison.verdict is Verdict.BREAKS:
+    if comparison.verdict is Compatibility.BREAKS:
         errors = [{"path": finding.pointer, "msg": finding.message} for finding in comparison.findings]
         told |= {"instance": comparison.instance, "errors": errors}
-    elif comparison.verdict is Verdict.UNKNOWN:
+    elif comparison.verdict is Compatibility.UNKNOWN:
         told["undecided"] = [] if comparison.undecided is None else [{"path": comparison.undecided}]
-    elif comparison.verdict is Verdict.UNUSABLE:
+    elif comparison.verdict is Compatibility.UNUSABLE:
         told["problem"] = comparison.problem
     return told
 
@@ -180,7 +180,7 @@ def _in_words(comparison: Comparison, prefix: str = "") -> Iterator[str]:
         yield f"{shown(comparison.undecided) or '(root)'}: not proved to allow all that was valid"
     if comparison.problem:
         yield shown(comparison.problem)
-    if comparison.verdict is Verdict.BREAKS:
+    if comparison.verdict is Compatibility.BREAKS:
         yield from (f"  {line}" for line in _lines(comparison.instance))
         yield from (
             f"{shown(finding.pointer) or '(root)'}: {shown(finding.message)}"

@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from portbook.callers import ANONYMOUS
+from portbook.access.callers import ANONYMOUS
+from portbook.app.rules_from_settings import base_urls_of, policy_of
+from portbook.app.tools_from_settings import collect_tools
 from portbook.canonical import json_bytes
 from portbook.cli.arguments import read_arguments
 from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
-from portbook.collecting import collect_tools
-from portbook.governing import base_urls_of, policy_of
-from portbook.policy import Decision, Subject, decide
+from portbook.policy import Decision, PolicyInput, decide
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import identifier_of, named_by
 from portbook.wire.jsonrpc import violations_of
@@ -69,7 +69,7 @@ def command(
         raise click.exceptions.Exit(4)
     found, taken = named
     given = {**taken, **read_arguments(found, arguments, document)}
-    subject = Subject.of(
+    subject = PolicyInput.of(
         found.spec, given, len(json_bytes(given)), caller=caller, attempt=attempt, session=session
     )
     decision = decide(policy, subject)

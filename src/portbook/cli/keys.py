@@ -12,11 +12,11 @@ from typing import TextIO
 
 import click
 
-from portbook.cli import signing
+from portbook.cli import signing_keys as signing
 from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
 from portbook.clock import SystemClock
-from portbook.stores.keys import BadKey, KeptKey, Keys
-from portbook.stores.problems import StoreError
+from portbook.stores.errors import StoreError
+from portbook.stores.keys import BadKeyRequest, KeptKey, Keys
 from portbook.stores.sqlite import Store
 
 __all__ = ["command"]
@@ -51,7 +51,7 @@ def create(name: str, *, tools: tuple[str, ...], is_json: bool, config: Path | N
     with _keys(config) as keys:
         try:
             made = asyncio.run(keys.create(name, tools))
-        except BadKey as error:
+        except BadKeyRequest as error:
             raise click.UsageError(str(error)) from None
     if is_json:
         click.echo(json.dumps({**asdict(made.kept), "key": made.text}, separators=(",", ":")), out)

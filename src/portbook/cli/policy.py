@@ -11,17 +11,17 @@ from typing import Any, Final, cast
 
 import click
 
-from portbook.callers import ANONYMOUS
+from portbook.access.callers import ANONYMOUS
+from portbook.app.rules_from_settings import base_urls_of, policy_of
+from portbook.app.tools_from_settings import collect_tools
+from portbook.audit.journal import EXECUTION_STREAM
+from portbook.audit.log_files import records_in, stream_folder
 from portbook.canonical import NotJSON, json_bytes
 from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
-from portbook.collecting import collect_tools
 from portbook.escaping import escaped
-from portbook.governing import base_urls_of, policy_of
-from portbook.journal import EXECUTION_STREAM
 from portbook.model import JSONObject
-from portbook.policy import Action, Policy, Subject, decide
-from portbook.policy.replaying import Replayed, replay, subject_of
-from portbook.records import records_in, stream_folder
+from portbook.policy import Action, Policy, PolicyInput, decide
+from portbook.policy.replay import Replayed, replay, subject_of
 from portbook.settings import BadSettings
 from portbook.tools.catalog import Catalog
 
@@ -115,7 +115,7 @@ def _verdict(policy: Policy, catalog: Catalog, case: dict[str, Any], place: str)
         size = len(json_bytes(arguments))
     except NotJSON:
         raise BadSettings(f"{place}: args must be a table that JSON can hold") from None
-    subject = Subject.of(
+    subject = PolicyInput.of(
         tool.spec,
         arguments,
         size,

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import click
 
-from portbook.assets.checking import Problem, Report
+from portbook.assets.check_file import FileProblem, Report
 from portbook.canonical import json_bytes
 from portbook.escaping import escaped, escaped_json
 from portbook.version import __version__
@@ -52,13 +52,13 @@ def _text(reports: Iterable[Report]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _place(report: Report, problem: Problem) -> str:
+def _place(report: Report, problem: FileProblem) -> str:
     span = problem.span
     path = shown(report.path)
     return path if span is None else f"{path}:{span.line}:{span.column}"
 
 
-def _said(problem: Problem) -> str:
+def _said(problem: FileProblem) -> str:
     where = f"{shown(problem.pointer)}: " if problem.pointer else ""
     return where + shown(problem.message)
 
@@ -126,7 +126,7 @@ def _sarif(reports: Iterable[Report]) -> str:
     return _json_line(whole)
 
 
-def _sarif_result(report: Report, problem: Problem) -> dict[str, Any]:
+def _sarif_result(report: Report, problem: FileProblem) -> dict[str, Any]:
     location: dict[str, Any] = {"artifactLocation": {"uri": _uri(report.path)}}
     if problem.span is not None:
         location["region"] = {"startLine": problem.span.line, "startColumn": problem.span.column}

@@ -10,14 +10,14 @@ from typing import Any, TextIO, cast
 
 import click
 
-from portbook.assembly import FETCH_S, official_schemas
+from portbook.app.assemble import FETCH_S, official_schemas
 from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
-from portbook.fetching import CannotFetch, fetch, without_secrets
 from portbook.model import JSON, JSONObject
+from portbook.net.fetch import CannotFetch, fetch, without_secrets
 from portbook.protocol.methods import METHODS, Method, method_of
+from portbook.schema.messages import escape_pointer
 from portbook.schema.override import MAX_BYTES, BadOverride, check_override
 from portbook.schema.store import NEWEST, OVERLAYS, REVISIONS, BrokenSchema, SchemaStore, closure, key_of
-from portbook.schema.wording import escape_pointer
 
 __all__ = ["command"]
 

@@ -17,10 +17,10 @@ from typing import Any, Protocol
 
 import click
 
-from portbook.assembly import Assembled, assemble
+from portbook.app.assemble import App, assemble
 from portbook.cli.options import START_ERRORS, common_options, debug_option, say, settings_from, stop_with
 from portbook.doors.ndjson import NdjsonDoor
-from portbook.doors.streams import Reader, StandardStreams, Writer, claim_standard_streams
+from portbook.doors.stdio import Reader, StandardStreams, Writer, claim_standard_streams
 from portbook.model import Arrival
 from portbook.settings import CONFIG_NAME, BadSettings, Settings
 from portbook.tools.catalog import Catalog
@@ -91,17 +91,17 @@ def command(
         )
         listener = _listen(settings) if http else None
         is_exposed = listener is not None and not _is_loopback(settings.host)
-        assembled = assemble(settings, is_exposed=is_exposed, warn=lambda text: say(f"warning: {text}"))
+        app = assemble(settings, is_exposed=is_exposed, warn=lambda text: say(f"warning: {text}"))
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    for warning in assembled.warnings:
+    for warning in app.warnings:
         say(f"warning: {warning}")
-    main = _serve(assembled, streams, listener, load=load)
+    main = _serve(app, streams, listener, load=load)
     _run(main, with_http=http)
 
 
 async def _serve(
-    assembled: Assembled,
+    app: App,
     streams: StandardStreams | None,
     listener: socket.socket | None,
     *,
@@ -109,21 +109,19 @@ async def _serve(
 ) -> None:
     doors: list[Door] = []
     if listener is not None:
-        doors.append(_http_door(assembled, listener))
+        doors.append(_http_door(app, listener))
     if streams is not None:
         arrival = Arrival("stdio", "stdio", os.environ.pop("PORTBOOK_KEY", None))
-        doors.append(
-            NdjsonDoor(assembled.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival)
-        )
-    stop_on_signals(doors, before=assembled.approvals.stop_waiting)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, assembled, load)
+        doors.append(NdjsonDoor(app.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival))
+    stop_on_signals(doors, before=app.approvals.stop_waiting)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, app, load)
     if listener is not None:
-        say(_invitation(assembled, listener))
+        say(_invitation(app, listener))
     try:
         await asyncio.gather(*(serve_until_done(door, doors) for door in doors))
     finally:
-        await assembled.close()
-    if assembled.executor.has_strays:
+        await app.close()
+    if app.executor.has_strays:
         os._exit(0)  # all is answered and recorded; the loop would wait for what refuses to end
 
 
@@ -137,13 +135,13 @@ async def serve_until_done(door: Door, doors: list[Door]) -> None:
             other.stop()
 
 
-def _reload(assembled: Assembled, load: Callable[[], Settings]) -> None:
+def _reload(app: App, load: Callable[[], Settings]) -> None:
     """Put the rules of the settings file as it is now into force, or keep the old ones where it is broken."""
     try:
         settings = load()
         if settings.config is None or not settings.is_given:
             raise BadSettings(f"{settings.config or CONFIG_NAME}: holds no settings")
-        assembled.govern(settings)
+        app.govern(settings)
     except (*START_ERRORS, OSError) as error:
         say(f"error: {error}")
         say("the rules stay what they were")
@@ -151,21 +149,21 @@ def _reload(assembled: Assembled, load: Callable[[], Settings]) -> None:
         say("policy, keys and redaction are those of the settings file now; tools change with a restart")
 
 
-def _http_door(assembled: Assembled, listener: socket.socket) -> Door:
+def _http_door(app: App, listener: socket.socket) -> Door:
     # uvicorn takes 100 ms to import: only where there is an HTTP door.
-    from portbook.doors.http_server import HttpServer
-    from portbook.doors.routes import routes_of
+    from portbook.doors.http.routes import routes_of
+    from portbook.doors.http.server import HttpServer
 
-    app = routes_of(assembled, warn=lambda text: say(f"warning: {text}"))
-    return HttpServer(app, listener, on_stop=assembled.notices.close)
+    application = routes_of(app, warn=lambda text: say(f"warning: {text}"))
+    return HttpServer(application, listener, on_stop=app.notices.close)
 
 
-def _invitation(assembled: Assembled, listener: socket.socket) -> str:
+def _invitation(app: App, listener: socket.socket) -> str:
     bound, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(str(bound), str(bound))  # noqa: S104 - an address to open, not to bind
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     served = ", ".join(
-        f"1 {kind}" if count == 1 else f"{count} {kind}s" for kind, count in _counts(assembled.catalog)
+        f"1 {kind}" if count == 1 else f"{count} {kind}s" for kind, count in _counts(app.catalog)
     )
     return f"serving {served}; open {url}/ or connect an MCP client to {url}/mcp; Ctrl-C stops"
 
@@ -178,7 +176,7 @@ def _counts(catalog: Catalog) -> list[tuple[str, int]]:
 
 
 def _listen(settings: Settings) -> socket.socket:
-    from portbook.doors.http_server import bind
+    from portbook.doors.http.server import bind
 
     try:
         return bind(settings.host, settings.port)
@@ -192,7 +190,7 @@ def _listen(settings: Settings) -> socket.socket:
 
 
 def _is_loopback(host: str) -> bool:
-    from portbook.doors.http_server import is_loopback
+    from portbook.doors.http.server import is_loopback
 
     return is_loopback(host)
 

@@ -10,8 +10,8 @@ from typing import Final, TextIO
 
 import click
 
+from portbook.app.tools_from_settings import collect_tools
 from portbook.cli.options import START_ERRORS, claim_stdout, config_option, settings_from, stop_with
-from portbook.collecting import collect_tools
 from portbook.model import Kind
 from portbook.tools.catalog import Catalog, Tool
 

@@ -16,12 +16,12 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-from portbook.assets.checking import MAX_BYTES, Checker, File, Report
+from portbook.assets.check_file import MAX_BYTES, Checker, File, Report
 from portbook.assets.files import STDIN, CannotRead, walk
-from portbook.assets.library import Library, Schema, find_folders, load_library
-from portbook.assets.naming import schema_name, version_of
+from portbook.assets.library import Library, LibrarySchema, find_folders, load_library
+from portbook.assets.names import schema_name, version_of
 from portbook.assets.schema_files import SchemaFiles
-from portbook.cli.endings import NO_VERDICT, verdict_or_none
+from portbook.cli.exit_codes import NO_VERDICT, verdict_or_none
 from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
 from portbook.cli.reports import FORMATS, shown, summary
 from portbook.schema.engine import BadSchema
@@ -105,7 +105,7 @@ class _Work:
         return Checker(library, None if self.schema is None else _chosen(library, self.schema))
 
 
-def _chosen(library: Library, named: str) -> Schema:
+def _chosen(library: Library, named: str) -> LibrarySchema:
     schema = library.schema(named)
     if schema is not None:
         return schema
@@ -125,7 +125,7 @@ def _chosen(library: Library, named: str) -> Schema:
         finding = error.findings[0]
         where = shown(finding.pointer) or "(root)"
         raise click.UsageError(f"--schema: {shown(named)}: {where}: {shown(finding.message)}") from None
-    return Schema(schema_name(path.name), version_of(document), named, document, validator)
+    return LibrarySchema(schema_name(path.name), version_of(document), named, document, validator)
 
 
 def _check(work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> int:

@@ -17,16 +17,16 @@ from typing import BinaryIO, Final, TextIO, cast
 
 import click
 
+from portbook.app.rules_from_settings import load_signing_key
 from portbook.canonical import NotJSON, json_bytes
 from portbook.cli.options import claim_stdout, stop_with
 from portbook.clock import SystemClock
 from portbook.envelope.controls import Controls, Mode
-from portbook.envelope.enclosing import enclose
+from portbook.envelope.enclose import enclose
 from portbook.envelope.problems import EXECUTION_FAILED, Problem
 from portbook.envelope.programs import Form, Ran, outcome_of
-from portbook.envelope.wrapping import is_envelope
+from portbook.envelope.wrap import is_envelope
 from portbook.errors import Refused
-from portbook.governing import load_signing_key
 from portbook.provenance.artifacts import JSON_TYPE, TEXT_TYPE, Artifact, artifact_of
 from portbook.provenance.record import Occasion, Subject
 from portbook.provenance.signing import BadKey

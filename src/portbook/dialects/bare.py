@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from portbook.canonical import json_bytes
-from portbook.dialects.meta import NO_CONTROLS, controls_of
+from portbook.dialects.request_meta import NO_CONTROLS, controls_of
 from portbook.errors import Ending, Finding, Reason, Refused
-from portbook.model import JSON, Arrival, Call, Context, Done, JSONObject, Outcome, trace_of
+from portbook.model import JSON, Arrival, Call, CallerContext, Done, JSONObject, Outcome, trace_of
 from portbook.wire.jsonrpc import Id, refusal_frame, refuse_structure, result_frame
 
 __all__ = ["Bare"]
@@ -50,7 +50,7 @@ class Bare:
             tool=name if name in self._tools else None,
             arguments=arguments,
             input_bytes=len(json_bytes(arguments)) if isinstance(message.get("params"), dict) else 0,
-            context=Context(
+            context=CallerContext(
                 step_id=1 if controls.step is None else controls.step,
                 attempt=controls.attempt or 1,
                 session=controls.session,

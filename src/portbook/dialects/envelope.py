@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from portbook.canonical import json_bytes
-from portbook.dialects.meta import NO_CONTROLS, Controls, controls_of
+from portbook.dialects.request_meta import NO_CONTROLS, RequestMeta, controls_of
 from portbook.envelope.controls import take_meta
 from portbook.envelope.request import read_request
 from portbook.errors import CanonicalError, Finding, Reason, Refused, Stage
-from portbook.model import JSON, Arrival, Call, Context, Done, JSONObject, Outcome, Wish, trace_of
+from portbook.model import (
+    JSON,
+    Arrival,
+    Call,
+    CallerContext,
+    Done,
+    EnvelopeRequest,
+    JSONObject,
+    Outcome,
+    trace_of,
+)
 from portbook.schema.engine import Validator
 from portbook.tools.spec import TOOL_PREFIX, is_slug
 from portbook.wire.jsonrpc import Id, error_frame, refuse_structure, result_frame, violations
@@ -19,7 +29,7 @@ __all__ = ["METHOD", "REQUEST_METHOD", "Envelope"]
 METHOD: Final = "mcp.tool.invoke"
 # Its params are an `mcp.request.v0.1`, and its result is an envelope.
 REQUEST_METHOD: Final = "mcp.request"
-_NO_CONTEXT: Final = Context()
+_NO_CONTEXT: Final = CallerContext()
 
 
 class Envelope:
@@ -67,7 +77,7 @@ class Envelope:
             flaw,
             approval=controls.approval,
             wait_ms=controls.wait_ms,
-            wish=None if meta is None else Wish(meta),
+            wish=None if meta is None else EnvelopeRequest(meta),
         )
 
     def _read_request(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Call:
@@ -97,7 +107,7 @@ class Envelope:
             flaw,
             approval=controls.approval,
             wait_ms=controls.wait_ms,
-            wish=Wish(
+            wish=EnvelopeRequest(
                 meta,
                 _object(params.get("preferences")),
                 tuple(cast("list[JSON]", params.get("artifacts", []))) if request is not None else (),
@@ -153,12 +163,12 @@ def _bad_envelope(pointer: str, message: str) -> Refused:
     return Refused(Reason.BAD_ENVELOPE, (Finding(pointer, message, "envelope", ""),))
 
 
-def _context(given: JSON, controls: Controls) -> Context:
+def _context(given: JSON, controls: RequestMeta) -> CallerContext:
     """Return what the caller says of itself; a broken envelope's record has what of it is usable."""
     if given is None and controls is NO_CONTROLS:
         return _NO_CONTEXT
     context = given if isinstance(given, dict) else {}
-    return Context(
+    return CallerContext(
         agent_id=_label(context.get("agentId")),
         task_id=_label(context.get("taskId")),
         step_id=_step(context.get("stepId", controls.step)),

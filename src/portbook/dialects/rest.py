@@ -9,9 +9,20 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
 from portbook.canonical import json_bytes
-from portbook.clock import Identity
 from portbook.errors import Ending, Finding, Reason, Refused
-from portbook.model import JSON, Arrival, Call, Caller, Context, Done, JSONObject, Outcome, Wish, trace_of
+from portbook.model import (
+    JSON,
+    Arrival,
+    Call,
+    Caller,
+    CallerContext,
+    Done,
+    EnvelopeRequest,
+    Identity,
+    JSONObject,
+    Outcome,
+    trace_of,
+)
 from portbook.policy import Policy
 from portbook.schema.engine import Validator
 from portbook.tools.catalog import Tool
@@ -39,7 +50,7 @@ class Rest:
             tool=None,
             arguments={},
             input_bytes=0,
-            context=Context(),
+            context=CallerContext(),
             trace=trace_of(arrival.traceparent),
             content={"method": method, "params": {}},
             handler=handler,
@@ -79,13 +90,13 @@ class Rest:
             tool=_slug(given.get("tool_id")),
             arguments=arguments if isinstance(arguments, dict) else {},
             input_bytes=len(json_bytes(arguments)) if "args" in given else 0,
-            context=Context() if flaw else _context(given),
+            context=CallerContext() if flaw else _context(given),
             trace=_trace(given, arrival) if flaw is None else trace_of(arrival.traceparent),
             content={"method": METHOD, "params": given},
             flaw=flaw,
             approval=None if flaw else cast("str | None", given.get("approval_id")),
             wait_ms=0 if flaw else int(cast("float", given.get("wait_ms", 0))),
-            wish=Wish(given.get("_meta")),
+            wish=EnvelopeRequest(given.get("_meta")),
         )
 
     def write(
@@ -159,8 +170,8 @@ def _slug(tool: JSON) -> str | None:
     return name if is_slug(name) else None
 
 
-def _context(given: JSONObject) -> Context:
-    return Context(
+def _context(given: JSONObject) -> CallerContext:
+    return CallerContext(
         step_id=int(cast("float", given.get("agent_step", 1))),
         attempt=int(cast("float", given.get("attempt", 1))),
         session=cast("str", given["session_id"]),

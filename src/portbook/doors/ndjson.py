@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Final
 
 from portbook.boundary import Boundary
-from portbook.conversation import Key, Order, Work
-from portbook.doors.stepping import Remainder
-from portbook.doors.streams import Reader, Writer
+from portbook.doors.eager import Remainder
+from portbook.doors.stdio import Reader, Writer
+from portbook.mcp.connection import Key, Order, Work
 from portbook.model import Answer, Arrival
 from portbook.wire.framing import Frame, LineSplitter
 

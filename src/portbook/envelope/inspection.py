@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from portbook.canonical import NotJSON, jcs_bytes
-from portbook.envelope.wrapping import ENVELOPE, is_envelope, signed_bytes
+from portbook.envelope.wrap import ENVELOPE, is_envelope, signed_bytes
 from portbook.errors import Finding, Refused
 from portbook.model import JSON
 from portbook.provenance.anchors import parse_anchor, resolves
@@ -30,7 +30,7 @@ from portbook.provenance.methods import PROMISES, flaw_of
 from portbook.provenance.record import ARGUMENTS, RESULT
 from portbook.provenance.signing import ALGORITHM, BadKey, PublicKey
 from portbook.schema.engine import Validator
-from portbook.schema.wording import shorten
+from portbook.schema.messages import shorten
 from portbook.tools.registry import SchemaRegistry
 from portbook.wire.parsing import parse
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 from typing import Final, Literal, NamedTuple
 
-from portbook.envelope.enclosing import Failure
+from portbook.envelope.enclose import Failure
 from portbook.envelope.problems import Problem, exit_problem, own_problems
-from portbook.envelope.wrapping import is_envelope
+from portbook.envelope.wrap import is_envelope
 from portbook.errors import Refused
 from portbook.model import JSON
 from portbook.wire.parsing import parse

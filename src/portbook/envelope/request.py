@@ -16,12 +16,12 @@ from portbook.provenance.artifacts import Artifact, referred_artifact
 from portbook.schema.engine import Validator
 from portbook.tools.spec import slug_of
 
-__all__ = ["REQUEST", "Request", "is_request", "read_request"]
+__all__ = ["REQUEST", "RequestEnvelope", "is_request", "read_request"]
 
 REQUEST: Final = "mcp.request.v0.1"
 
 
-class Request(NamedTuple):
+class RequestEnvelope(NamedTuple):
     """A request, read."""
 
     tool: str
@@ -40,7 +40,9 @@ def is_request(value: object) -> bool:
     return isinstance(value, dict) and cast("JSONObject", value).get("schema_version") == REQUEST
 
 
-def read_request(value: JSON, schema: Validator, *, default: Default = "wrap", at: str = "") -> Request:
+def read_request(
+    value: JSON, schema: Validator, *, default: Default = "wrap", at: str = ""
+) -> RequestEnvelope:
     """Return the request that `value` is, by the `schema` of `mcp.request.v0.1`; it stands `at` a pointer.
 
     Raises `Refused` with the findings where it breaks that schema, or its params are no arguments.
@@ -61,7 +63,7 @@ def read_request(value: JSON, schema: Validator, *, default: Default = "wrap", a
         deterministic=preferences.get("deterministic", True),
         max_output_bytes=None if limit is None else int(limit),  # 1e3 is an integer to JSON Schema
     )
-    return Request(
+    return RequestEnvelope(
         slug_of(request["tool"]["name"]),
         request["tool"].get("version"),
         arguments,

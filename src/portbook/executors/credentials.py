@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from portbook.executors.http_client import HttpClient
+from portbook.apis.gateway import Gateway, Secret
 from portbook.executors.managed_identity import IdentityTokens
-from portbook.executors.secret_values import NoCredential, SecretValue
-from portbook.tools.gateway import Gateway, Secret
+from portbook.executors.secrets import NoCredential, SecretValue
+from portbook.net.http_client import HttpClient
 
 __all__ = ["Credentials"]
 

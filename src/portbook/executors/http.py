@@ -15,19 +15,19 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from portbook.destinations import BadDestination, Destination, Destinations, parse_url
+from portbook.apis.gateway import Gateway
+from portbook.apis.request_composer import Composed, Composer
 from portbook.errors import Ending, Failed, Reason, Refused
-from portbook.executors.answering import REDIRECTS, failure_of, result_of, retry_after_s, upstream_failed
 from portbook.executors.credentials import Credentials
-from portbook.executors.dialling import Unreachable, Untrusted
-from portbook.executors.http_client import HttpClient, Request, Sendings
-from portbook.executors.http_connection import Broken, Response, TooLarge
-from portbook.executors.resolving import NotPermitted
-from portbook.executors.secret_values import NoCredential
+from portbook.executors.http_response import REDIRECTS, failure_of, result_of, retry_after_s, upstream_failed
+from portbook.executors.secrets import NoCredential
 from portbook.model import JSON, JSONObject, Run
+from portbook.net.destinations import BadDestination, Destination, Destinations, parse_url
+from portbook.net.dial import Unreachable, Untrusted
+from portbook.net.http_client import HttpClient, HttpRequest, Sendings
+from portbook.net.http_connection import Broken, Response, TooLarge
+from portbook.net.resolve import NotPermitted
 from portbook.tools.catalog import Tool
-from portbook.tools.composing import Composed, Composer
-from portbook.tools.gateway import Gateway
 from portbook.tools.operation import HttpOperation
 from portbook.version import __version__
 
@@ -159,9 +159,9 @@ class HttpExecutor:
 
     def _request(
         self, operation: HttpOperation, destination: Destination, composed: Composed, lines: bytes
-    ) -> Request:
+    ) -> HttpRequest:
         gateway = self._gateways[operation.gateway]
-        return Request(
+        return HttpRequest(
             destination,
             operation.method,
             composed.target,
@@ -182,7 +182,7 @@ class HttpExecutor:
         return retries if self._max_attempts is None else min(retries, self._max_attempts - 1)
 
     async def _attempts(
-        self, operation: HttpOperation, request: Request, sendings: Sendings, deadline: float
+        self, operation: HttpOperation, request: HttpRequest, sendings: Sendings, deadline: float
     ) -> JSON:
         """Send `request` until there is a result, as long as `sendings` are left."""
         pause_s = _BACKOFF_S
@@ -212,7 +212,7 @@ class HttpExecutor:
             await asyncio.sleep(wait_s)
             pause_s *= 2
 
-    async def _follow(self, request: Request, sendings: Sendings) -> Response:
+    async def _follow(self, request: HttpRequest, sendings: Sendings) -> Response:
         """Return the response to `request`; a GET follows redirects that stay where they are.
 
         Raises `Failed` for one that leads elsewhere, and for too many.

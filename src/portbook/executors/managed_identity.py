@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
-from portbook.destinations import BadDestination, Destinations, ParsedURL, parse_url
+from portbook.apis.gateway import ManagedIdentity
 from portbook.errors import Refused
-from portbook.executors.dialling import Unreachable, Untrusted
-from portbook.executors.http_client import HttpClient, Request
-from portbook.executors.http_connection import Broken, TooLarge
-from portbook.executors.resolving import NotPermitted
-from portbook.executors.secret_values import NoCredential
-from portbook.tools.gateway import ManagedIdentity
+from portbook.executors.secrets import NoCredential
+from portbook.net.destinations import BadDestination, Destinations, ParsedURL, parse_url
+from portbook.net.dial import Unreachable, Untrusted
+from portbook.net.http_client import HttpClient, HttpRequest
+from portbook.net.http_connection import Broken, TooLarge
+from portbook.net.resolve import NotPermitted
 from portbook.wire.parsing import parse
 
 __all__ = ["IdentityTokens"]
@@ -127,7 +127,7 @@ class IdentityTokens:
         asked = {"api-version": version, "resource": self._identity.resource}
         if self._identity.client_id is not None:
             asked["client_id"] = self._identity.client_id
-        request = Request(
+        request = HttpRequest(
             url.destination,
             "GET",
             f"{url.path or '/'}?{urlencode(asked)}",

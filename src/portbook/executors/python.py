@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from portbook.executors.tasks import Tasks
-from portbook.executors.workers import ToolExit, Workers
+from portbook.executors.coroutines import Coroutines
+from portbook.executors.threads import Threads, ToolExit
 from portbook.model import JSONObject, Run
 from portbook.tools.catalog import Tool
 from portbook.tools.context import running
@@ -18,8 +18,8 @@ class PythonExecutor:
     """Executes tools that are Python functions."""
 
     def __init__(self, *, workers: int) -> None:
-        self._workers = Workers(workers)
-        self._tasks = Tasks()
+        self._workers = Threads(workers)
+        self._tasks = Coroutines()
 
     @property
     def has_strays(self) -> bool:

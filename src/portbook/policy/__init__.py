@@ -6,8 +6,18 @@ does; `reading` makes a policy of what an operator wrote.
 
 from __future__ import annotations
 
-from portbook.policy.deciding import Decision, Policy, Subject, decide
-from portbook.policy.reading import BadPolicy, Limits, read_policy
+from portbook.policy.decision import Decision, Policy, PolicyInput, decide
+from portbook.policy.reader import BadPolicy, Limits, read_policy
 from portbook.policy.rule import Action, Rule
 
-__all__ = ["Action", "BadPolicy", "Decision", "Limits", "Policy", "Rule", "Subject", "decide", "read_policy"]
+__all__ = [
+    "Action",
+    "BadPolicy",
+    "Decision",
+    "Limits",
+    "Policy",
+    "PolicyInput",
+    "Rule",
+    "decide",
+    "read_policy",
+]

@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from portbook.canonical import canonical_bytes
+from portbook.globs import covers, matches
 from portbook.model import JSONObject
-from portbook.patterns import covers, matches
 from portbook.policy.condition import Condition
 
 __all__ = ["Action", "Rule", "hidden_by"]

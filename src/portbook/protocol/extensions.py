@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, cast
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.protocol.choosing import META_REVISION
+from portbook.protocol.negotiation import META_REVISION
 from portbook.schema.cache import validator_for
 
 __all__ = [

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from math import log2
 from typing import Final, NamedTuple, TypeAlias
 
-from portbook.redaction.gate import LONG_RUN, fold
 from portbook.redaction.marks import NOT_MARKED
+from portbook.redaction.prefilter import LONG_RUN, fold
 
 __all__ = ["PATTERNS", "RUN_TRIGGERS", "TRIGGERS", "Span", "is_card_number", "spans_of_shapes"]
 

@@ -15,14 +15,14 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from portbook.canonical import json_bytes
 from portbook.errors import Refused
 from portbook.model import JSON
-from portbook.redaction import detectors, pairs
-from portbook.redaction.gate import Gate
-from portbook.redaction.known import ESCAPE_PATTERNS, ESCAPE_TRIGGERS, Known, has_views, views
+from portbook.redaction import detectors, key_value_text
+from portbook.redaction.known_values import ESCAPE_PATTERNS, ESCAPE_TRIGGERS, KnownValues, has_views, views
 from portbook.redaction.marks import MARK, hash_mark, is_mark
-from portbook.redaction.names import NAMES, Names, folded
-from portbook.redaction.places import Places, below, places_of, problem_of, trigger_of
+from portbook.redaction.pointers import Places, below, places_of, problem_of, trigger_of
+from portbook.redaction.prefilter import Prefilter
+from portbook.redaction.secret_names import NAMES, SecretNames, folded
 from portbook.schema.engine import BadSchema, Validator, compile_schema
-from portbook.schema.wording import shorten
+from portbook.schema.messages import shorten
 from portbook.wire.parsing import parse
 
 __all__ = ["BadRedaction", "Mode", "Redactor"]
@@ -100,11 +100,11 @@ class Redactor:
         self._mode: Mode = mode
         self._detects = detectors
         self._hash_key = hash_key
-        self._names = Names(self._keys)
+        self._names = SecretNames(self._keys)
         self._start = _start(self._pointers)
         self._rules = tuple(map(_rule, self._patterns))
-        self._known = Known(secrets)
-        self._pairs = pairs.Pairs(self._names)
+        self._known = KnownValues(secrets)
+        self._pairs = key_value_text.KeyValueText(self._names)
         self._gate = self._make_gate()
         self._text_gate = self._make_text_gate()
         self._clean: set[str] = set()
@@ -290,13 +290,13 @@ class Redactor:
         blank = next((blank for kind, blank in _BLANKS if isinstance(value, kind)), MARK)
         return value if value == blank else copy.copy(blank)
 
-    def _make_gate(self) -> Gate:
+    def _make_gate(self) -> Prefilter:
         names = (*map(folded, NAMES), *self._names.added, *map(trigger_of, self._pointers))
         triggers = [json_bytes(name)[1:-1].decode() for name in names]
         triggers += (*self._known.triggers, *ESCAPE_TRIGGERS)
         if self._detects:
-            triggers += (*detectors.TRIGGERS, *pairs.TRIGGERS)
-        return Gate.of(
+            triggers += (*detectors.TRIGGERS, *key_value_text.TRIGGERS)
+        return Prefilter.of(
             triggers,
             patterns=(*ESCAPE_PATTERNS, *(detectors.PATTERNS if self._detects else ())),
             in_runs=detectors.RUN_TRIGGERS if self._detects else (),
@@ -305,11 +305,11 @@ class Redactor:
             is_open=bool(self._rules),  # what a pattern finds has nothing that could be searched for
         )
 
-    def _make_text_gate(self) -> Gate:
+    def _make_text_gate(self) -> Prefilter:
         """Return the gate of what is searched for in a text that has no escapes and no members."""
         if not self._detects:
-            return Gate.of(self._known.triggers)
-        return Gate.of(
+            return Prefilter.of(self._known.triggers)
+        return Prefilter.of(
             (*self._known.triggers, *detectors.TRIGGERS),
             patterns=(*detectors.PATTERNS, *self._pairs.patterns),
             in_runs=detectors.RUN_TRIGGERS,

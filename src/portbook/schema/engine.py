@@ -16,10 +16,10 @@ import jsonschema_rs
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
-from portbook.schema.explaining import explanation_of
-from portbook.schema.locating import may_be_elsewhere, places_of
+from portbook.schema.cost import explanation_of
+from portbook.schema.locate import may_be_elsewhere, places_of
+from portbook.schema.messages import escape_pointer, tell, whole_pointer
 from portbook.schema.references import DIALECT, DRAFT_07, check_dialect, examine
-from portbook.schema.wording import escape_pointer, tell, whole_pointer
 
 __all__ = ["BadSchema", "SchemaViolation", "Validator", "compile_official", "compile_schema"]
 

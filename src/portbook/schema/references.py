@@ -20,7 +20,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from portbook.errors import Finding
 from portbook.escaping import escaped
-from portbook.schema.wording import escape_pointer
+from portbook.schema.messages import escape_pointer
 
 __all__ = [
     "DIALECT",
@@ -28,8 +28,8 @@ __all__ = [
     "MAX_EVALUATIONS",
     "MAX_NESTING",
     "Document",
-    "Node",
     "Path",
+    "SchemaNode",
     "check_dialect",
     "examine",
 ]
@@ -82,7 +82,7 @@ Path = tuple[str | int, ...]
 
 
 @dataclass(slots=True)
-class Node:
+class SchemaNode:
     """One subschema: where it stands and what it leads to."""
 
     path: Path
@@ -130,14 +130,14 @@ class Document:
     def __init__(self, schema: Any, dialect: str = DIALECT) -> None:
         self.root = schema
         self.dialect = dialect
-        self.nodes: dict[Path, Node] = {}
+        self.nodes: dict[Path, SchemaNode] = {}
         self.resources: dict[str, Path] = {"": ()}
         self.anchors: dict[tuple[str, str], Path] = {}
-        self._add(Node((), schema, ""))
+        self._add(SchemaNode((), schema, ""))
 
-    def _add(self, first: Node) -> list[Node]:
+    def _add(self, first: SchemaNode) -> list[SchemaNode]:
         """Take in a subschema and all below it; return those that are new."""
-        added: list[Node] = []
+        added: list[SchemaNode] = []
         pending = [first]
         while pending:
             node = pending.pop()
@@ -150,7 +150,7 @@ class Document:
                 pending.extend(self._children(node))
         return added
 
-    def _register(self, node: Node) -> None:
+    def _register(self, node: SchemaNode) -> None:
         identifier = node.schema.get("$id")
         if isinstance(identifier, str) and identifier.startswith("#") and self.dialect == DRAFT_07:
             self.anchors[node.base, identifier[1:]] = node.path
@@ -166,7 +166,7 @@ class Document:
             if isinstance(reference, str):
                 node.refs.append((keyword, reference))
 
-    def _children(self, node: Node) -> Iterator[Node]:
+    def _children(self, node: SchemaNode) -> Iterator[SchemaNode]:
         for name, value in node.schema.items():
             keyword = self._read_as(name, value)
             if keyword in _SAME_ONE or keyword in _PART_ONE:
@@ -183,7 +183,7 @@ class Document:
             elif keyword not in _UNUSED_MAP:
                 node.parts.extend(paths)
             for path, item in found:
-                yield Node(path, item, node.base)
+                yield SchemaNode(path, item, node.base)
 
     def _read_as(self, keyword: str, value: Any) -> str:
         """Return the keyword of 2020-12 whose subschemas are looked at as those of `keyword` are."""
@@ -225,7 +225,7 @@ class Document:
                 if url not in self.resources and url not in _META:
                     yield (*node.path, keyword), address
 
-    def _target(self, address: str) -> Node | None:
+    def _target(self, address: str) -> SchemaNode | None:
         url, fragment = urldefrag(address)
         start = self.resources.get(url)
         if start is None:
@@ -251,7 +251,7 @@ class Document:
             else:
                 return None
             path = (*path, step)
-        return self.nodes.get(path) or Node(path, schema, home.base)
+        return self.nodes.get(path) or SchemaNode(path, schema, home.base)
 
     def weigh(self) -> list[Finding]:
         """Count the evaluations that one look at the root causes, and their depth; tell what is too much."""

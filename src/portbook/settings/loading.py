@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from portbook.callers import ANONYMOUS, OPERATOR, AllowedKey
-from portbook.patterns import problem_of
+from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey
+from portbook.globs import problem_of
 from portbook.settings.table import SETTINGS, Setting
 
 if TYPE_CHECKING:

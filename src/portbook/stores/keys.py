@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from portbook.callers import ANONYMOUS, OPERATOR, AllowedKey, digest_of_key
+from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey, digest_of_key
 from portbook.clock import Clock
-from portbook.patterns import problem_of
+from portbook.globs import problem_of
 from portbook.stores.connections import Connection
 from portbook.stores.sqlite import Store, Version
 
-__all__ = ["BadKey", "KeptKey", "Keys", "NewKey"]
+__all__ = ["BadKeyRequest", "KeptKey", "Keys", "NewKey"]
 
 # Tells people, and those who search for secrets that got out, what it is.
 _PREFIX: Final = "pbk_"
@@ -27,7 +27,7 @@ _ID_BYTES: Final = 4
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}", re.ASCII)
 
 
-class BadKey(ValueError):
+class BadKeyRequest(ValueError):
     """A key that cannot be made so; the message says why, and what to do."""
 
 
@@ -91,14 +91,14 @@ class Keys:
     async def create(self, name: str, tools: Sequence[str] = ("*",)) -> NewKey:
         """Make a key for the caller `name` that opens the tools that one of the patterns matches.
 
-        Raises `BadKey` for a name or a pattern that cannot be one, `StoreError` where it cannot be kept.
+        Raises `BadKeyRequest` for an invalid name or pattern, `StoreError` where it cannot be stored.
         """
         _require_name(name)
         for pattern in tools:
             if (problem := problem_of(pattern)) is not None:
-                raise BadKey(f"the pattern {pattern[:40]!r} matches no tool: {problem}")
+                raise BadKeyRequest(f"the pattern {pattern[:40]!r} matches no tool: {problem}")
         if not tools:
-            raise BadKey("a key without tools opens nothing; name some, or '*' for all")
+            raise BadKeyRequest("a key without tools opens nothing; name some, or '*' for all")
         text = _PREFIX + urlsafe_b64encode(self._draw(_SECRET_BYTES)).decode().rstrip("=")
         kept = KeptKey(self._draw(_ID_BYTES).hex(), name, tuple(tools), self._clock.now())
         digest = digest_of_key(text)
@@ -119,12 +119,12 @@ class Keys:
 
 def _require_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise BadKey(
+        raise BadKeyRequest(
             f"the name {name[:40]!r} cannot be used: take 1 to 64 letters, digits and any of '._@+-', "
             "a letter or a digit first"
         )
     if name in (ANONYMOUS.name, OPERATOR.name):
-        raise BadKey(f"{name} is what records call somebody else; take another")
+        raise BadKeyRequest(f"{name} is what records call somebody else; take another")
 
 
 def _configured(connection: Connection) -> tuple[AllowedKey, ...] | None:

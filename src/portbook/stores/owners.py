@@ -13,7 +13,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from portbook.stores.problems import StoreError
+from portbook.stores.errors import StoreError
 
 __all__ = ["Owner", "folder_of"]
 

@@ -10,9 +10,8 @@ import hashlib
 import json
 from typing import Final, NamedTuple
 
-from portbook.approvals import later
 from portbook.canonical import json_bytes
-from portbook.clock import Clock
+from portbook.clock import Clock, later
 from portbook.model import JSONObject
 from portbook.stores.connections import Connection
 from portbook.stores.sqlite import Store, Version

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from portbook.stores.connections import MEMORY, Connection
-from portbook.stores.problems import StoreError, told
-from portbook.stores.writer import Writer
+from portbook.stores.errors import StoreError, told
+from portbook.stores.writer import StoreWriter
 
 __all__ = ["Store", "Version"]
 
@@ -45,7 +45,7 @@ class Store:
         self._draw = draw
         self._key = b""
         self._connections: list[Connection] = []
-        self._writer: Writer | None = None
+        self._writer: StoreWriter | None = None
         self._is_closed = False
         self._inode: int | None = None
         """Which file it is that was opened."""
@@ -156,14 +156,14 @@ class Store:
         self._require_same()
         return self._connections[0]
 
-    def _open_writer(self, reader: Connection) -> Writer:
+    def _open_writer(self, reader: Connection) -> StoreWriter:
         if self.is_memory:  # has one connection for all
-            return Writer(reader, self._reading, self.path)
+            return StoreWriter(reader, self._reading, self.path)
         self._connections.append(self._connect())
-        return Writer(self._connections[-1], contextlib.nullcontext(), self.path)
+        return StoreWriter(self._connections[-1], contextlib.nullcontext(), self.path)
 
     def _connect(self) -> Connection:
-        from portbook.stores.tables import connect  # which loads the database library
+        from portbook.stores.ddl import connect  # which loads the database library
 
         try:
             return connect(self.path, self._draw)

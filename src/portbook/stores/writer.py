@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from portbook.stores.connections import Connection
-from portbook.stores.problems import StoreError, problem_of, told
+from portbook.stores.errors import StoreError, problem_of, told
 
-__all__ = ["Writer"]
+__all__ = ["StoreWriter"]
 
 T = TypeVar("T")
 
@@ -29,12 +29,12 @@ _MAX_BATCH: Final = 256
 _Ending = tuple[Any, Exception | None]
 
 
-class _Job(NamedTuple):
+class _WriteJob(NamedTuple):
     work: Callable[[Connection], Any]
     future: Future[Any]
 
 
-class Writer:
+class StoreWriter:
     """Runs jobs on a connection, in the order in which they came, some of them in one transaction."""
 
     def __init__(self, connection: Connection, guard: AbstractContextManager[Any], path: Path) -> None:
@@ -42,7 +42,7 @@ class Writer:
         self._connection = connection
         self._guard = guard
         self._path = path
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_WriteJob | None] = queue.SimpleQueue()
         self._commits = 0
         self._thread = threading.Thread(target=self._work, name="portbook-store", daemon=True)
         self._thread.start()
@@ -58,7 +58,7 @@ class Writer:
         Raises nothing itself; the future raises `StoreError` where nothing could be written.
         """
         future: Future[T] = Future()
-        self._jobs.put(_Job(work, future))
+        self._jobs.put(_WriteJob(work, future))
         return future
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class Writer:
                 self._write(batch)
             del taken, batch  # a waiting thread must not keep the last jobs' values alive
 
-    def _write(self, batch: list[_Job]) -> None:
+    def _write(self, batch: list[_WriteJob]) -> None:
         try:
             endings = self._commit(batch)
         except Exception as error:  # noqa: BLE001 - handed to those who wait; the thread has to live on
@@ -90,7 +90,7 @@ class Writer:
             else:
                 job.future.set_exception(error)
 
-    def _commit(self, batch: list[_Job]) -> list[_Ending]:
+    def _commit(self, batch: list[_WriteJob]) -> list[_Ending]:
         connection = self._connection
         with self._guard, told(self._path):
             try:
@@ -103,7 +103,7 @@ class Writer:
             self._commits += 1
             return endings
 
-    def _attempt(self, job: _Job) -> _Ending:
+    def _attempt(self, job: _WriteJob) -> _Ending:
         """Run one job; return its result or its error.
 
         Raises that error where the database gave up the whole transaction for it, others' work included.

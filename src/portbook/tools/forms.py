@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from portbook.model import JSON, JSONObject
-from portbook.tools.functions import schema_and_maker
+from portbook.tools.type_schemas import schema_and_maker
 
 __all__ = ["form_of"]
 

@@ -8,49 +8,24 @@ from __future__ import annotations
 
 import inspect
 import typing
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
 import pydantic
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import PydanticSerializationError, SchemaError, core_schema, to_jsonable_python
+from pydantic_core import SchemaError, to_jsonable_python
 
-from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSONObject
-from portbook.schema.references import DIALECT
-from portbook.schema.wording import escape_pointer
+from portbook.schema.messages import escape_pointer
 from portbook.tools.content import Content, blocks_of
 from portbook.tools.context import Context, leaves_questions
 from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec
+from portbook.tools.type_schemas import TypeSchemas, line_of, schema_of
 
-__all__ = ["bind_arguments", "jsonable", "place_of", "runner", "schema_and_maker", "spec_from_function"]
+__all__ = ["bind_arguments", "jsonable", "place_of", "runner", "spec_from_function"]
 
 _KEYWORD_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-
-
-class _Schemas(GenerateJsonSchema):
-    """Schemas without titles made up from names, and with patterns that match in linear time."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
-
-    def encode_default(self, dft: Any) -> Any:
-        made = super().encode_default(dft)
-        try:
-            json_bytes(made)
-        except NotJSON as error:  # NaN, for one; this is how pydantic itself says it
-            raise PydanticSerializationError(str(error)) from None
-        return made
-
-    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
-        made = super().decimal_schema(schema)
-        for form in made.get("anyOf", [made]):
-            if "pattern" in form:  # pydantic's own needs lookahead
-                form["pattern"] = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$"
-        return made
 
 
 def spec_from_function(
@@ -87,7 +62,7 @@ def spec_from_function(
     except BadTool:
         raise
     except (pydantic.PydanticUserError, SchemaError, NameError, TypeError, ValueError) as error:
-        raise BadTool(f"{place_of(function)}: its type hints make no schema: {_line_of(error)}") from None
+        raise BadTool(f"{place_of(function)}: its type hints make no schema: {line_of(error)}") from None
     return ToolSpec(
         name=name,
         description=description or inspect.getdoc(function) or "",
@@ -208,7 +183,7 @@ def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple
         fields[f"p{at}"] = (hints.get(parameter.name, Any), pydantic.Field(default, alias=parameter.name))
         names.append((parameter.name, f"p{at}"))
     model = pydantic.create_model("Arguments", __config__=pydantic.ConfigDict(extra="forbid"), **fields)
-    schema = _schema_of(lambda: model.model_json_schema(schema_generator=_Schemas, mode="validation"))
+    schema = schema_of(lambda: model.model_json_schema(schema_generator=TypeSchemas, mode="validation"))
     schema.pop("title", None)
     schema.setdefault("properties", {})
 
@@ -277,8 +252,8 @@ def _result(hints: dict[str, Any]) -> tuple[_Finish, JSONObject | bool]:
     def dump(value: Any) -> Any:
         return to_python(value, mode="json", by_alias=True, warnings=False)
 
-    return _guarded(_contentless(dump, is_open=_is_open(hint))), _schema_of(
-        lambda: adapter.json_schema(schema_generator=_Schemas, mode="serialization")
+    return _guarded(_contentless(dump, is_open=_is_open(hint))), schema_of(
+        lambda: adapter.json_schema(schema_generator=TypeSchemas, mode="serialization")
     )
 
 
@@ -304,19 +279,6 @@ def _undeclared(part: Content) -> Failed:
     )
 
 
-def schema_and_maker(hint: Any) -> tuple[JSONObject, Callable[[Any], Any]]:
-    """Return the schema of a type, and what makes one of JSON, raising `ValueError` where it cannot be one.
-
-    Raises `TypeError` where the type has no schema.
-    """
-    try:
-        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(hint)
-        schema = _schema_of(lambda: adapter.json_schema(schema_generator=_Schemas, mode="validation"))
-    except (pydantic.PydanticUserError, SchemaError) as error:
-        raise TypeError(_line_of(error)) from None
-    return schema, adapter.validate_python
-
-
 def jsonable(value: Any) -> Any:
     """Return `value` as JSON.
 
@@ -338,13 +300,6 @@ def _guarded(dump: _Finish) -> _Finish:
     return finish
 
 
-def _schema_of(make: Callable[[], dict[str, Any]]) -> JSONObject:
-    with warnings.catch_warnings():
-        # A default that JSON cannot hold is left out of the schema, and still applies.
-        warnings.simplefilter("ignore", pydantic.json_schema.PydanticJsonSchemaWarning)
-        return {"$schema": DIALECT, **make()}
-
-
 def _findings(error: pydantic.ValidationError) -> tuple[Finding, ...]:
     # pydantic's sentences may quote the value: only the kind of error is told.
     return tuple(
@@ -353,11 +308,6 @@ def _findings(error: pydantic.ValidationError) -> tuple[Finding, ...]:
             for problem in error.errors(include_url=False, include_context=False, include_input=False)
         )
     )
-
-
-def _line_of(error: Exception) -> str:
-    # pydantic says it first and then explains; its core first says where, and last what.
-    return str(error).splitlines()[-1 if isinstance(error, SchemaError) else 0]
 
 
 def place_of(function: Callable[..., Any]) -> str:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from portbook.destinations import BadDestination, Destination, parse_url
 from portbook.model import JSONObject
+from portbook.net.destinations import BadDestination, Destination, parse_url
 
 __all__ = [
     "BODY_METHODS",
     "METHODS",
     "HttpOperation",
     "Parameter",
-    "Place",
+    "ParameterPlace",
     "Style",
     "is_media_type",
     "problem_of_base_url",
@@ -36,7 +36,7 @@ _DOTS: Final = re.compile(r"(?i)(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?=[/\\;]|%2f|%5
 _MEDIA: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 
 
-class Place(StrEnum):
+class ParameterPlace(StrEnum):
     """Where an argument goes in the request."""
 
     PATH = "path"
@@ -67,7 +67,7 @@ class Parameter:
 
     argument: str
     """Its name among the tool's arguments."""
-    place: Place
+    place: ParameterPlace
     name: str
     """Its name in the request."""
     style: Style = Style.REPEAT

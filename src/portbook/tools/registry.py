@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from portbook.errors import Refused
 from portbook.model import JSONObject
-from portbook.schema.bundling import bundle
+from portbook.schema.bundle import bundle
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
-from portbook.schema.wording import escape_pointer
+from portbook.schema.messages import escape_pointer
 from portbook.tools.shipped import shipped_folder
 from portbook.tools.spec import slug_of
 from portbook.wire.parsing import parse

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Literal
@@ -16,6 +16,7 @@ __all__ = [
     "SKILL_SCHEME",
     "TOOL_PREFIX",
     "BadTool",
+    "Complete",
     "Effect",
     "NotFound",
     "Switch",
@@ -31,6 +32,9 @@ __all__ = [
 
 TOOL_PREFIX: Final = "mcp.tool:"
 SKILL_SCHEME: Final = "skill://"
+
+# Suggestions for one argument: a list to choose from, or a function of what was typed so far.
+Complete = Sequence[str] | Callable[[str], Sequence[str]]
 
 # The envelope contract's tool identifier without its prefix; MCP allows names of at most 128 characters.
 _SLUG = re.compile(r"[a-z0-9_.]{1,128}", re.ASCII)

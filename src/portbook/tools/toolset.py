@@ -23,16 +23,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, overload
 
 from portbook.model import JSONObject, Kind
-from portbook.tools.shown import hints_of, shown_of
-from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec, require_slug
+from portbook.tools.presentation import hints_of, shown_of
+from portbook.tools.spec import BadTool, Complete, Effect, Switch, TaskUse, ToolSpec, require_slug
 from portbook.tools.uri_templates import UriTemplate
 
-__all__ = ["Changed", "Complete", "Toolset"]
+__all__ = ["Changed", "Toolset"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-
-# Suggestions for one argument: a list to choose from, or a function of what was typed so far.
-Complete = Sequence[str] | Callable[[str], Sequence[str]]
 
 
 class Changed(NamedTuple):
@@ -313,7 +310,7 @@ class Toolset:
         """
         # pydantic, only where functions are served
         from portbook.tools.functions import spec_from_function
-        from portbook.tools.offers import specs_from_prompt, specs_from_resource
+        from portbook.tools.resources_and_prompts import specs_from_prompt, specs_from_resource
 
         specs = [
             spec_from_function(name, target, **options) for name, (target, options) in self._declared.items()

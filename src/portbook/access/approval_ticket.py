@@ -1,0 +1,257 @@
+"""A person's yes to one call: what is asked, what became of it, and whether it covers the call at hand.
+
+A ticket holds one call still until somebody decides. It is bound to all that the decision rests on (the
+tool and its definition, the arguments, the policy, the caller), expires, and is good for one execution.
+What it keeps of the arguments is a keyed digest to compare with, and a redacted copy for people to read.
+
+Times are ISO 8601 in UTC with milliseconds, as `clock.Clock.now` tells them: they compare as text.
+
+Pure: no I/O; the clock, the key and the ids are arguments. Where tickets are kept is no concern of this
+module; see `stores.tickets`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from portbook.canonical import canonical_bytes
+from portbook.errors import Reason, Refused
+from portbook.model import JSON, JSONObject
+
+__all__ = [
+    "DECISIONS",
+    "TRANSITIONS",
+    "Ask",
+    "State",
+    "Ticket",
+    "Undecidable",
+    "as_json",
+    "binding",
+    "decided",
+    "is_id",
+    "refuse",
+    "seen",
+]
+
+
+class State(StrEnum):
+    """What became of a ticket."""
+
+    PENDING = "pending"
+    """Nobody has decided."""
+    APPROVED = "approved"
+    DENIED = "denied"
+    RUNNING = "running"
+    """Redeemed: its call is under way."""
+    DONE = "done"
+    FAILED = "failed"
+    """Its call ran, or may have run, and did not end well."""
+    UNKNOWN = "unknown"
+    """Its call was under way when its process died; nobody can tell how far it came."""
+    EXPIRED = "expired"
+
+
+# What can follow on what. Nobody writes `expired` or `unknown`: time makes the one, a dead process the other.
+TRANSITIONS: Final[Mapping[State, frozenset[State]]] = {
+    State.PENDING: frozenset({State.APPROVED, State.DENIED, State.EXPIRED}),
+    State.APPROVED: frozenset({State.RUNNING, State.DENIED, State.EXPIRED}),
+    # Back to approved: the call was redeemed and then turned away before it ran.
+    State.RUNNING: frozenset({State.DONE, State.FAILED, State.UNKNOWN, State.APPROVED}),
+    State.DENIED: frozenset(),
+    State.DONE: frozenset(),
+    State.FAILED: frozenset(),
+    State.UNKNOWN: frozenset(),
+    State.EXPIRED: frozenset(),
+}
+
+# The words of operators, and what they make of a ticket.
+DECISIONS: Final[Mapping[str, State]] = {"approve": State.APPROVED, "deny": State.DENIED}
+
+# Says which form of binding a digest is of, so that another form can never be taken for this one.
+_BINDING_FORM: Final = "portbook.approval.1"
+
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A call that a person has to approve, with all that the approval rests on."""
+
+    tool: str
+    arguments: JSONObject
+    """As they would run. They are digested, and never kept."""
+    shown: JSON
+    """The arguments without secrets, for people to read."""
+    tool_digest: str
+    policy_digest: str
+    caller: str
+    session: str | None = None
+    rule: str = ""
+    """The rule that asks for approval."""
+    place: str = ""
+    """Where that rule stands: file and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """One call that was asked for, and what became of it."""
+
+    id: str
+    state: State
+    binding: str
+    tool: str
+    shown: JSON
+    tool_digest: str
+    policy_digest: str
+    caller: str
+    session: str | None
+    rule: str
+    place: str
+    asked_at: str
+    expires_at: str
+    decided_at: str | None = None
+    decided_by: str | None = None
+    reason: str | None = None
+    """Why it was decided so, in the operator's words."""
+    owner: str | None = None
+    """The process that redeemed it."""
+    started_at: str | None = None
+    ended_at: str | None = None
+
+
+class Undecidable(Exception):
+    """A ticket that cannot be decided so; `state` is what it is, or None where there is no such ticket."""
+
+    def __init__(self, state: State | None) -> None:
+        super().__init__("there is no such approval" if state is None else _TOO_LATE[state])
+        self.state = state
+
+
+_TOO_LATE: Final[Mapping[State, str]] = {
+    State.PENDING: "it is not decided yet",
+    State.APPROVED: "it is approved already",
+    State.DENIED: "it was denied; the caller has to ask anew",
+    State.RUNNING: "its call is running already",
+    State.DONE: "its call has run already",
+    State.FAILED: "its call has run already, and failed",
+    State.UNKNOWN: "its call was running when its process died; look at what it did, then let it ask anew",
+    State.EXPIRED: "it has expired; the caller has to ask anew",
+}
+
+
+def binding(key: bytes, ask: Ask) -> str:
+    """Return the keyed digest of all that an approval of `ask` rests on.
+
+    Keyed, so that nobody who reads it can find out arguments by trying likely ones.
+    """
+    bound = [_BINDING_FORM, ask.tool, ask.tool_digest, ask.policy_digest, ask.caller, ask.arguments]
+    return hmac.new(key, canonical_bytes(bound), hashlib.sha256).hexdigest()
+
+
+def is_id(text: str) -> bool:
+    """Return whether a ticket can have this id; what cannot be one is neither looked up nor repeated."""
+    return _ID.fullmatch(text) is not None
+
+
+def refuse(ticket: Ticket | None, ask: Ask, bound: str, now: str, presented: str = "") -> Refused | None:
+    """Return why `ticket` does not let `ask` run, or None where it does.
+
+    `bound` is the binding of `ask`, `presented` the id that its caller gave.
+
+    1. There is none, or it is another caller's: `unknown`. Of others' tickets nobody learns anything.
+    2. It was denied: `denied`.
+    3. It was redeemed before, whatever came of that: `used`.
+    4. Its time is over: `expired`.
+    5. It is for another tool, or the tool is defined otherwise by now: `tool`.
+    6. The policy is another by now: `policy`.
+    7. It is for other arguments: `arguments`.
+    8. Nobody has decided: approval is still required.
+
+    First what no other call could mend, then what does not fit, so that nobody waits for a decision that
+    would not help.
+    """
+    if ticket is None or ticket.caller != ask.caller:
+        return _refused("unknown", presented)
+    state = seen(ticket, now).state
+    why = _ENDED.get(state)
+    if why is None and (ticket.tool, ticket.tool_digest) != (ask.tool, ask.tool_digest):
+        why = "tool"
+    if why is None and ticket.policy_digest != ask.policy_digest:
+        why = "policy"
+    if why is None and not hmac.compare_digest(ticket.binding, bound):
+        why = "arguments"
+    if why is not None:
+        return _refused(why, ticket.id)
+    if state is State.PENDING:
+        return Refused(
+            Reason.APPROVAL_REQUIRED, details={"approval_id": ticket.id, "expires_at": ticket.expires_at}
+        )
+    return None
+
+
+_ENDED: Final[Mapping[State, str]] = {
+    State.DENIED: "denied",
+    State.RUNNING: "used",
+    State.DONE: "used",
+    State.FAILED: "used",
+    State.UNKNOWN: "used",
+    State.EXPIRED: "expired",
+}
+
+
+def _refused(why: str, approval_id: str) -> Refused:
+    named = {"approval_id": approval_id} if is_id(approval_id) else {}
+    reason = Reason.APPROVAL_DENIED if why == "denied" else Reason.APPROVAL_REFUSED
+    return Refused(reason, details={**named, "why": why})
+
+
+def seen(ticket: Ticket, now: str, *, is_owner_alive: bool = True) -> Ticket:
+    """Return `ticket` as it is at `now`: it may have expired, or lost the process that ran its call."""
+    if ticket.state in (State.PENDING, State.APPROVED) and now >= ticket.expires_at:
+        return replace(ticket, state=State.EXPIRED)
+    if ticket.state is State.RUNNING and not is_owner_alive:
+        return replace(ticket, state=State.UNKNOWN)
+    return ticket
+
+
+def decided(ticket: Ticket | None, decision: str, *, now: str, by: str, reason: str | None = None) -> Ticket:
+    """Return `ticket` with an operator's decision on it; an approval not yet used can still be denied.
+
+    Raises `Undecidable` where there is none or it is too late, `KeyError` for a word that is no decision.
+    """
+    state = DECISIONS[decision]
+    if ticket is None:
+        raise Undecidable(None)
+    current = seen(ticket, now).state
+    if current is State.RUNNING or state not in TRANSITIONS[current]:
+        raise Undecidable(current)
+    return replace(ticket, state=state, decided_at=now, decided_by=by, reason=reason)
+
+
+def as_json(ticket: Ticket) -> JSONObject:
+    """Return what operators are shown of `ticket`: everything but the digest of its arguments."""
+    return {
+        "approval_id": ticket.id,
+        "state": ticket.state.value,
+        "tool": ticket.tool,
+        "arguments": ticket.shown,
+        "caller": ticket.caller,
+        "session_id": ticket.session,
+        "rule": ticket.rule,
+        "place": ticket.place,
+        "asked_at": ticket.asked_at,
+        "expires_at": ticket.expires_at,
+        "decided_at": ticket.decided_at,
+        "decided_by": ticket.decided_by,
+        "reason": ticket.reason,
+        "started_at": ticket.started_at,
+        "ended_at": ticket.ended_at,
+        "tool_digest": ticket.tool_digest,
+        "policy_digest": ticket.policy_digest,
+    }

@@ -1,0 +1,175 @@
+"""`[http.NAME]` of the settings as a `Gateway`: its address, its credentials, its limits. Pure: no I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from portbook.apis.gateway import SUBSCRIPTION_HEADER, Gateway, ManagedIdentity, Secret
+from portbook.apis.table_reader import Table
+from portbook.net.destinations import BadDestination, parse_url
+
+__all__ = ["BASE_URL_VARIABLE", "GATEWAY_KEYS", "is_argument_header", "read_gateway"]
+
+BASE_URL_VARIABLE: Final = "APIM_BASE_URL"
+
+GATEWAY_KEYS: Final = (
+    "base_url",
+    "bearer",
+    "ca_file",
+    "headers",
+    "managed_identity",
+    "max_response_bytes",
+    "proxy",
+    "retries",
+    "subscription_key",
+    "subscription_key_header",
+)
+
+_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+_PRINTABLE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+# Headers that say where a message ends or whose it is: those are ours to write.
+_OURS: Final = frozenset(
+    {
+        "accept", "accept-encoding", "connection", "content-length", "content-type", "expect", "host",
+        "keep-alive", "proxy-authorization", "proxy-connection", "te", "traceparent", "trailer",
+        "transfer-encoding", "upgrade", "user-agent", "x-correlation-id", "x-request-id", "x-session-id",
+        "x-trace-id",
+    }
+)  # fmt: skip
+_CREDENTIALS: Final = frozenset({"authorization", "cookie", SUBSCRIPTION_HEADER.lower()})
+_RETRIES: Final = 10
+_RESPONSE_BYTES: Final = 67_108_864
+
+
+def read_gateway(name: str, table: Table, environ: Mapping[str, str], folder: Path) -> Gateway:
+    """Return the gateway that `table` declares; paths in it start in `folder`.
+
+    Raises what the table complains with where something in it cannot be used.
+    """
+    given: dict[str, Any] = {
+        "retries": table.whole("retries", 0, _RETRIES),
+        "max_response_bytes": table.whole("max_response_bytes", 1, _RESPONSE_BYTES),
+    }
+    ca_file = table.text("ca_file")
+    headers = _headers(table, folder)
+    bearer, identity = _secret(table, "bearer", folder), _identity(table)
+    if [bearer, identity, _named(headers, "authorization")].count(None) < 2:
+        raise table.wrong("bearer", "and managed_identity, or a header Authorization, exclude each other")
+    return Gateway(
+        name,
+        _base_url(table, environ),
+        headers=headers,
+        subscription_key=_secret(table, "subscription_key", folder),
+        subscription_key_header=_header_name(table, "subscription_key_header") or SUBSCRIPTION_HEADER,
+        bearer=bearer,
+        managed_identity=identity,
+        proxy=_proxy(table),
+        ca_file=None if ca_file is None else folder / ca_file,
+        **{key: value for key, value in given.items() if value is not None},
+    )
+
+
+def is_argument_header(name: str, gateway: Gateway) -> bool:
+    """Return whether an argument may go into this header: it is not ours, and no credential."""
+    taken = {header.lower() for header, _ in gateway.headers} | {gateway.subscription_key_header.lower()}
+    return _HEADER_NAME.fullmatch(name) is not None and name.lower() not in _OURS | _CREDENTIALS | taken
+
+
+def _base_url(table: Table, environ: Mapping[str, str]) -> str:
+    """Return the base URL as it was written; whether it may be called is for policy to say, call by call."""
+    value = table.value("base_url")
+    if isinstance(value, dict):
+        named = table.table("base_url")
+        named.only(("env",))
+        variable = named.text("env")
+        if variable is None:
+            raise named.wrong(None, 'must be a URL, or { env = "NAME" }')
+    elif isinstance(value, str):
+        return value
+    elif value is None:
+        variable = BASE_URL_VARIABLE
+    else:
+        raise table.wrong("base_url", 'must be a URL, or { env = "NAME" }')
+    if variable not in environ:
+        raise table.wrong("base_url", f"is not given, and the environment variable {variable} is not set")
+    return environ[variable]
+
+
+def _secret(table: Table, key: str, folder: Path) -> Secret | None:
+    if key not in table:
+        return None
+    wanted = 'must be { env = "NAME" } or { file = "path" }: a secret does not stand in this file'
+    if not isinstance(table.value(key), dict):
+        raise table.wrong(key, wanted)
+    source = table.table(key)
+    source.only(("env", "file"))
+    env, file = source.text("env"), source.text("file")
+    if (env is None) == (file is None):
+        raise table.wrong(key, wanted)
+    return Secret(env, None if file is None else folder / file)
+
+
+def _identity(table: Table) -> ManagedIdentity | None:
+    if "managed_identity" not in table:
+        return None
+    given = table.table("managed_identity")
+    given.only(("resource", "client_id", "library"))
+    resource = given.text("resource")
+    if resource is None:
+        raise given.wrong(None, "needs a resource, the one that its tokens are for")
+    return ManagedIdentity(resource, given.text("client_id"), given.switch("library") or False)
+
+
+def _headers(table: Table, folder: Path) -> tuple[tuple[str, str | Secret], ...]:
+    if "headers" not in table:
+        return ()
+    given = table.table("headers")
+    found: list[tuple[str, str | Secret]] = []
+    for name in given:
+        _require_header(given, name, name)
+        value: Any = given.value(name)
+        if not isinstance(value, str):
+            secret = _secret(given, name, folder)
+            assert secret is not None
+            found.append((name, secret))
+        elif _PRINTABLE.fullmatch(value):
+            found.append((name, value))
+        else:
+            raise given.wrong(name, "must be printable ASCII in one line")
+    return tuple(found)
+
+
+def _header_name(table: Table, key: str) -> str | None:
+    name = table.text(key)
+    if name is not None:
+        _require_header(table, key, name)
+    return name
+
+
+def _require_header(table: Table, key: str, name: str) -> None:
+    if not _HEADER_NAME.fullmatch(name):
+        raise table.wrong(key, "is not the name of a header")
+    if name.lower() in _OURS:
+        raise table.wrong(key, "is a header that Portbook writes itself")
+
+
+def _named(headers: tuple[tuple[str, str | Secret], ...], name: str) -> object:
+    return next((value for header, value in headers if header.lower() == name), None)
+
+
+def _proxy(table: Table) -> str | None:
+    proxy = table.text("proxy")
+    if proxy is None:
+        return None
+    try:
+        url = parse_url(proxy)
+    except BadDestination as error:
+        raise table.wrong("proxy", f"cannot be used: {error}") from None
+    if url.destination.scheme != "http" or url.path not in ("", "/") or url.query:
+        raise table.wrong(
+            "proxy", "must be http://host:port and nothing else; what goes through it is encrypted"
+        )
+    return proxy

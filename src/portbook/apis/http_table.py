@@ -1,0 +1,289 @@
+"""The `[http]` table of the settings as tools: declared one by one, or imported from an OpenAPI document.
+
+`[http.orders.tools.get_order]` is the tool `orders.get_order`. A table of a name that was imported changes
+what it names (an effect, a deadline) and leaves the rest as the document says; one with a path replaces it.
+
+A base URL that cannot be used is no error here: its tools are served and every call of them is denied, as
+for any destination that is not on the allowlist. It is told as a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from portbook.apis.gateway import Gateway
+from portbook.apis.gateway_table import GATEWAY_KEYS, is_argument_header, read_gateway
+from portbook.apis.openapi import ImportedOperation, Skipped, read_openapi
+from portbook.apis.openapi_documents import BadOpenAPI, Documents
+from portbook.apis.request_composer import Composer
+from portbook.apis.table_reader import Complain, Table
+from portbook.globs import matches
+from portbook.tools.operation import (
+    METHODS,
+    HttpOperation,
+    Parameter,
+    ParameterPlace,
+    is_media_type,
+    problem_of_base_url,
+    problem_of_path,
+    split_path,
+)
+from portbook.tools.spec import Effect, ToolSpec, is_slug
+
+__all__ = ["HttpTools", "read_http"]
+
+_IMPORT_KEYS: Final = ("openapi", "include", "exclude", "effects")
+_TOOL_KEYS: Final = (
+    "body",
+    "description",
+    "effect",
+    "header",
+    "idempotent",
+    "input",
+    "max_response_bytes",
+    "method",
+    "output",
+    "path",
+    "query",
+    "response",
+    "retries",
+    "timeout_ms",
+)
+# What a table may change of an imported tool without describing it anew.
+_ADJUSTABLE: Final = (
+    "description", "effect", "idempotent", "max_response_bytes", "output", "retries", "timeout_ms",
+)  # fmt: skip
+_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_MAX_TIMEOUT_MS: Final = 86_400_000
+_MAX_RETRIES: Final = 10
+_MAX_RESPONSE_BYTES: Final = 67_108_864
+
+
+class HttpTools(NamedTuple):
+    """What the `[http]` table declares."""
+
+    specs: list[ToolSpec]
+    gateways: list[Gateway]
+    warnings: list[str]
+
+
+def read_http(
+    tables: Mapping[str, Any], environ: Mapping[str, str], folder: Path, complain: Complain
+) -> HttpTools:
+    """Return what the `[http]` table declares; paths in it start in `folder`.
+
+    Raises what `complain` makes where something in it cannot be used.
+    """
+    found = HttpTools([], [], [])
+    for name, value in tables.items():
+        table = Table(value, ("http", name), complain)
+        if not is_slug(name) or "." in name:
+            raise table.wrong(None, "has a name that tools cannot start with; use a-z, 0-9 and '_'")
+        table.only((*GATEWAY_KEYS, *_IMPORT_KEYS, "timeout_ms", "tools"))
+        gateway = read_gateway(name, table, environ, folder)
+        problem = problem_of_base_url(gateway.base_url)
+        if problem is not None:
+            found.warnings.append(f"http.{name}.base_url: {problem}; calls of its tools are denied")
+        found.gateways.append(gateway)
+        found.specs.extend(_specs(table, gateway, folder, found.warnings))
+    return found
+
+
+def _specs(table: Table, gateway: Gateway, folder: Path, warnings: list[str]) -> list[ToolSpec]:
+    timeout_ms = table.whole("timeout_ms", 1, _MAX_TIMEOUT_MS)
+    specs = _imported(table, gateway, folder, warnings)
+    declared = table.table("tools") if "tools" in table else ()
+    for name in declared:
+        assert isinstance(declared, Table)
+        one = declared.table(name)
+        one.only(_TOOL_KEYS)
+        full = f"{gateway.name}.{name}"
+        if not is_slug(full):
+            raise one.wrong(None, "has a name that tools cannot have; use a-z, 0-9, '_' and '.'")
+        if full in specs and "path" not in one and "method" not in one:
+            specs[full] = _adjusted(one, specs[full])
+        else:
+            specs[full] = _declared(one, full, gateway)
+    return [_completed(spec, timeout_ms) for spec in specs.values()]
+
+
+def _completed(spec: ToolSpec, timeout_ms: int | None) -> ToolSpec:
+    """Return `spec` with the gateway's deadline where it has none, and with what it refuses."""
+    operation = spec.operation
+    assert operation is not None
+    # Where the base URL leads nowhere, every call is denied before anybody looks at its arguments.
+    refuse = None if operation.destination is None else Composer(operation).refuse
+    return replace(spec, timeout_ms=spec.timeout_ms or timeout_ms, refuse=refuse)
+
+
+# -- tools of a table
+
+
+def _declared(table: Table, name: str, gateway: Gateway) -> ToolSpec:
+    method = (table.text("method") or "").upper()
+    if method not in METHODS:
+        raise table.wrong("method", f"must be one of {', '.join(METHODS)}")
+    path = _path(table)
+    effect = Effect(table.choice("effect", Effect) or _usual_effect(method))
+    response = table.text("response") or "application/json"
+    if not is_media_type(response):
+        raise table.wrong("response", "must be a content type, such as application/json, in lower case")
+    operation = HttpOperation(
+        gateway.name,
+        gateway.base_url,
+        method,
+        path,
+        parameters=_parameters(table, gateway),
+        body=table.text("body"),
+        is_idempotent=_is_idempotent(table, method, effect),
+        retries=table.whole("retries", 0, _MAX_RETRIES),
+        max_response_bytes=table.whole("max_response_bytes", 1, _MAX_RESPONSE_BYTES),
+        response=response,
+    )
+    schema = table.schema("input")
+    if isinstance(schema, bool):
+        raise table.wrong("input", "must be a table: the JSON Schema of an object")
+    output = table.schema("output")
+    return ToolSpec(
+        name,
+        table.text("description") or f"{method} {path}",
+        _input_of(split_path(path)[1]) if schema is None else schema,
+        True if output is None else output,
+        effect,
+        operation=operation,
+        timeout_ms=table.whole("timeout_ms", 1, _MAX_TIMEOUT_MS),
+    )
+
+
+def _path(table: Table) -> str:
+    path = table.text("path") or ""
+    problem = problem_of_path(path)
+    if problem is not None:
+        raise table.wrong("path", problem)
+    return path
+
+
+def _input_of(names: list[str]) -> dict[str, Any]:
+    """Return the schema of a tool that does not name one: what its path needs, and nothing else."""
+    properties = {name: {"type": "string", "minLength": 1} for name in names}
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+
+def _parameters(table: Table, gateway: Gateway) -> tuple[Parameter, ...]:
+    found = [Parameter(name, ParameterPlace.QUERY, name) for name in table.texts("query") or ()]
+    headers = table.table("header") if "header" in table else None
+    for argument in headers or ():
+        assert headers is not None
+        header = headers.text(argument) or ""
+        if not is_argument_header(header, gateway):
+            raise headers.wrong(
+                argument, "must be the name of a header that is neither ours nor a credential"
+            )
+        found.append(Parameter(argument, ParameterPlace.HEADER, header))
+    return tuple(found)
+
+
+def _usual_effect(method: str) -> Effect:
+    if method in _READING:
+        return Effect.READ
+    return Effect.DESTRUCTIVE if method == "DELETE" else Effect.WRITE
+
+
+def _is_idempotent(table: Table, method: str, effect: Effect) -> bool:
+    """Return whether it may be sent again; only of reading that is taken for granted."""
+    given = table.switch("idempotent")
+    return method in _READING and effect is Effect.READ if given is None else given
+
+
+# -- tools of an OpenAPI document
+
+
+def _imported(table: Table, gateway: Gateway, folder: Path, warnings: list[str]) -> dict[str, ToolSpec]:
+    file = table.text("openapi")
+    if file is None:
+        for key in ("include", "exclude", "effects"):
+            if key in table:
+                raise table.wrong(key, "is about imported tools; name a document with openapi")
+        return {}
+    include, exclude = table.texts("include") or ("*",), table.texts("exclude") or ()
+    effects = _effects(table)
+    specs: dict[str, ToolSpec] = {}
+    try:
+        operations = read_openapi(
+            Documents(folder / file),
+            lambda name: matches(include, name) and not matches(exclude, name),
+            lambda header: is_argument_header(header, gateway),
+        )
+    except BadOpenAPI as error:
+        raise table.wrong("openapi", f"cannot be imported: {error}") from None
+    for operation in operations:
+        name = f"{gateway.name}.{operation.name}"
+        if isinstance(operation, Skipped):
+            warnings.append(f"{name} is not served: {operation.reason}")
+            continue
+        if not is_slug(name) or name in specs:
+            raise table.wrong("openapi", f"has two operations, or one too long, for the tool {name[:128]}")
+        specs[name] = _spec_of(operation, name, gateway, effects)
+    if not specs:
+        warnings.append(f"http.{gateway.name}.openapi: nothing in it is served; look at include and exclude")
+    return specs
+
+
+def _effects(table: Table) -> dict[str, Effect]:
+    if "effects" not in table:
+        return {}
+    given = table.table("effects")
+    return {pattern: Effect(given.choice(pattern, Effect) or Effect.WRITE) for pattern in given}
+
+
+def _spec_of(
+    operation: ImportedOperation, name: str, gateway: Gateway, effects: dict[str, Effect]
+) -> ToolSpec:
+    named = (effect for pattern, effect in effects.items() if matches((pattern,), operation.name))
+    effect = next(named, _usual_effect(operation.method))
+    return ToolSpec(
+        name,
+        operation.description,
+        operation.input_schema,
+        operation.output_schema,
+        effect,
+        operation=HttpOperation(
+            gateway.name,
+            gateway.base_url,
+            operation.method,
+            operation.path,
+            parameters=operation.parameters,
+            body=operation.body,
+            has_body=operation.has_body,
+            is_idempotent=operation.method in _READING and effect is Effect.READ,
+            request=operation.request,
+            response=operation.response,
+        ),
+    )
+
+
+def _adjusted(table: Table, spec: ToolSpec) -> ToolSpec:
+    table.only(_ADJUSTABLE)
+    operation = spec.operation
+    assert operation is not None
+    effect = Effect(table.choice("effect", Effect) or spec.effect)
+    idempotent = table.switch("idempotent")
+    if idempotent is None:
+        idempotent = operation.is_idempotent and effect is Effect.READ
+    output = table.schema("output")
+    return replace(
+        spec,
+        description=table.text("description") or spec.description,
+        output_schema=spec.output_schema if output is None else output,
+        effect=effect,
+        timeout_ms=table.whole("timeout_ms", 1, _MAX_TIMEOUT_MS),
+        operation=replace(
+            operation,
+            is_idempotent=idempotent,
+            retries=table.whole("retries", 0, _MAX_RETRIES),
+            max_response_bytes=table.whole("max_response_bytes", 1, _MAX_RESPONSE_BYTES),
+        ),
+    )

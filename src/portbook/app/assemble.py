@@ -1,0 +1,381 @@
+"""Settings to a running boundary: the one place that picks parts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from traceback import print_exception
+from typing import TYPE_CHECKING, Final, Protocol
+
+from portbook.app.rules_from_settings import doubts_of, load_signing_key, rules_of
+from portbook.app.tools_from_settings import Collected, collect_tools
+from portbook.assets.contracts import ASSET_TOOLS
+from portbook.audit.journal import Journal
+from portbook.boundary import Boundary
+from portbook.clock import Clock, ContentIds, Ids, RandomIds, SystemClock
+from portbook.dialects.bare import Bare
+from portbook.dialects.envelope import Envelope
+from portbook.dialects.rest import Rest
+from portbook.envelope.request import REQUEST
+from portbook.errors import Refused
+from portbook.executors.dispatch import Dispatch
+from portbook.executors.python import PythonExecutor
+from portbook.mcp.changes import ChangeFeed
+from portbook.mcp.dialect import McpDialect
+from portbook.mcp.handlers import About
+from portbook.mcp.request_state import SignedStates
+from portbook.mcp.task_board import TaskBoard
+from portbook.net.fetch import CannotFetch, fetch, without_secrets
+from portbook.net.host_and_origin import BadHost, Hosts
+from portbook.pipeline import Pipeline
+from portbook.protocol.conformance import SchemaValidator
+from portbook.provenance.signing import BadKey, Signer
+from portbook.schema.override import MAX_BYTES, BadOverride, check_override
+from portbook.schema.store import SchemaStore
+from portbook.settings import Settings
+from portbook.stages.ports import Sink
+from portbook.stages.rules import Rules
+from portbook.stores.approvals import ApprovalStore
+from portbook.stores.errors import StoreError
+from portbook.stores.keys import Keys
+from portbook.stores.sessions import SessionStore
+from portbook.stores.sqlite import Store
+from portbook.tools.catalog import Catalog
+from portbook.tools.registry import SchemaRegistry
+from portbook.tools.toolset import Toolset
+from portbook.version import __version__
+
+if TYPE_CHECKING:
+    from portbook.executors.http import HttpExecutor
+
+__all__ = ["FETCH_S", "App", "assemble", "official_schemas", "open_journal"]
+
+# An override is fetched before anything is served: long enough for a slow host, short enough to wait for.
+FETCH_S: Final = 10.0
+
+# A gateway that takes longer to answer the door than this is not there, as far as a health check goes.
+_PROBE_S: Final = 2.0
+_PROBE_KEPT_S: Final = 5.0
+
+
+class _ClosableSink(Sink, Protocol):
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """A boundary ready to answer, and what has to be closed after it."""
+
+    boundary: Boundary
+    catalog: Catalog
+    approvals: ApprovalStore
+    executor: Dispatch
+    warnings: tuple[str, ...]
+    is_exposed: bool
+    hosts: Hosts
+    _pipeline: Pipeline
+    sink: _ClosableSink
+    _store: Store
+    _keys: Keys
+    _validator: SchemaValidator
+    _gateways: tuple[str, ...]
+    notices: ChangeFeed
+    sessions: SessionStore
+    toolsets: tuple[Toolset, ...]
+    _tasks: TaskBoard
+    _clock: Clock
+    _probes: dict[str, tuple[float, Mapping[str, str] | None]] = field(
+        default_factory=dict[str, tuple[float, Mapping[str, str] | None]]
+    )
+
+    @property
+    def needs_key(self) -> bool:
+        """Return whether a call without a key is refused, as things are now."""
+        return self._pipeline.rules.callers.is_key_required
+
+    def govern(self, settings: Settings) -> None:
+        """Put the rules of other settings into force: policy, keys and redaction. Tools stay what they are.
+
+        Raises `BadSettings` for what cannot be meant; the rules are then what they were.
+        """
+        known = () if self.executor.http is None else self.executor.http.secrets()
+        rules = rules_of(
+            settings,
+            (tool.spec for tool in self.catalog),
+            os.environ,
+            is_exposed=self.is_exposed,
+            stored=self._keys.configured,
+            secrets=known,
+            hash_key=_hash_key(settings, self._store),
+            signer=_signer(settings),
+        )
+        _permit(self.executor, rules)
+        self._pipeline.govern(rules)
+
+    def knows(self, key: str | None) -> bool:
+        """Return whether `key` may ask how we are: a caller's, the operator's, none where none is needed."""
+        callers = self._pipeline.rules.callers
+        if callers.is_operator(key):
+            return True
+        try:
+            callers.identify(key)
+        except Refused:
+            return False
+        return True
+
+    async def checks(self, deep: bool) -> Mapping[str, str | None]:
+        """Return what works (None) and what does not (why), by name; `deep` asks the gateways too."""
+        found: dict[str, str | None] = {
+            "store": await _problem_of_store(self._store),
+            "audit": _problem(self.sink.look if self._pipeline.is_recording else self.sink.mend),
+            "schemas": None,  # every contract was compiled before anything was served, or nothing would be
+        }
+        if deep and self.executor.http is not None:
+            unreachable = await self._unreachable(self.executor.http)
+            found |= {f"gateway:{name}": unreachable.get(name) for name in self._gateways}
+        return found
+
+    async def _unreachable(self, http: HttpExecutor) -> Mapping[str, str]:
+        """Return the gateways that cannot be reached; whoever asks often gets what was found a moment ago."""
+        now = self._clock.tick()
+        looked, found = self._probes.get("gateways", (0.0, None))
+        if found is None or now - looked > _PROBE_KEPT_S:
+            found = await http.unreachable(_PROBE_S)
+            self._probes["gateways"] = (now, found)
+        return found
+
+    async def close(self) -> None:
+        """Close what was opened."""
+        await self._tasks.close()
+        await self.executor.close()
+        self.sink.close()
+        self._store.close()  # before the approvals, so that what has ended is written as ended
+        self.approvals.close()
+        self._validator.shutdown()
+
+
+def assemble(
+    settings: Settings,
+    *,
+    is_exposed: bool,
+    sink: _ClosableSink | None = None,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    warn: Callable[[str], None] = lambda _: None,
+) -> App:
+    """Return the boundary that `settings` describe; `is_exposed` where others than this machine can reach it.
+
+    Raises `BadTool`, `BadBundle`, `BadSettings` or `OSError` for what cannot be served, read or written.
+    """
+    clock = clock or SystemClock()
+    ids = ids or (ContentIds() if settings.deterministic_ids else RandomIds())
+    registry = SchemaRegistry(settings.schema_root)
+    hosts = _hosts(settings, is_exposed=is_exposed)
+    collected = collect_tools(settings, registry)
+    warnings = list(collected.warnings)
+    store = Store(settings.store_path)
+    keys = Keys(store, clock)
+    approvals = ApprovalStore(
+        store,
+        clock,
+        expires_s=settings.approval_expires_s,
+        wait_s=settings.approval_wait_s,
+        warn=warn,
+    )
+    executor, on_secret = _executor(settings, collected)
+    if executor.http is not None:
+        warnings.extend(executor.http.problems())
+    rules = rules_of(
+        settings,
+        (tool.spec for tool in collected.catalog),
+        os.environ,
+        is_exposed=is_exposed,
+        stored=keys.configured,
+        secrets=() if executor.http is None else executor.http.secrets(),
+        hash_key=_hash_key(settings, store),
+        signer=_signer(settings),
+    )
+    if rules.callers.is_key_required and not settings.allowed_keys and not keys.allowed():
+        warnings.append("a key is required and there is none: make one with `portbook keys create`")
+    _permit(executor, rules)
+    warnings.extend(doubts_of(settings, collected.catalog.specs(), os.environ))
+    schemas, override_warnings = official_schemas(settings)
+    warnings.extend(override_warnings)
+    validator = SchemaValidator(schemas)
+    validator.initialize()
+    sink = sink or open_journal(settings, clock)
+    pipeline = Pipeline(
+        catalog=collected.catalog,
+        rules=rules,
+        executor=executor,
+        approvals=approvals,
+        sink=sink,
+        clock=clock,
+        ids=ids,
+        warn=warn,
+        on_fault=print_exception if settings.tracebacks else lambda _: None,
+    )
+    on_secret.append(lambda: _learn_secrets(pipeline, executor))
+    tasks, notices = TaskBoard(clock), ChangeFeed()
+    for toolset in collected.toolsets:
+        toolset.watch(notices.publish)
+    official = McpDialect(
+        collected.catalog,
+        validator,
+        states=SignedStates(_state_key(store), clock),
+        desk=tasks,
+        about=About(
+            settings.server_name,
+            settings.server_title,
+            settings.server_version or __version__,
+            settings.server_instructions,
+        ),
+        incoming=settings.incoming_validation,
+        outgoing=settings.outgoing_validation,
+        warn=warn,
+    )
+    envelope = Envelope(registry.load_envelope(), registry.load(REQUEST))
+    rest = Rest(registry.load_execute())
+    boundary = Boundary(pipeline, envelope, official, Bare(ASSET_TOOLS), rest, tasks, notices)
+    return App(
+        boundary=boundary,
+        catalog=collected.catalog,
+        approvals=approvals,
+        executor=executor,
+        warnings=tuple(warnings),
+        is_exposed=is_exposed,
+        hosts=hosts,
+        _pipeline=pipeline,
+        sink=sink,
+        _store=store,
+        _keys=keys,
+        _validator=validator,
+        _gateways=tuple(gateway.name for gateway in collected.gateways),
+        notices=notices,
+        sessions=SessionStore(store, clock),
+        toolsets=collected.toolsets,
+        _tasks=tasks,
+        _clock=clock,
+    )
+
+
+def open_journal(settings: Settings, clock: Clock) -> Journal:
+    """Return where this run's records go by `settings`.
+
+    Raises `OSError` where the folder cannot be written.
+    """
+    return Journal(
+        settings.log_dir,
+        started=clock.now(),
+        run=RandomIds().name(b"").request[:8],
+        keep=settings.keep_runs,
+        to_stderr=settings.audit_to_stderr,
+    )
+
+
+def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
+    """Return the official schemas in force, and what to warn of: an override that cannot be used is not.
+
+    Raises `BrokenSchema` where an embedded one is missing or damaged.
+    """
+    embedded = SchemaStore()
+    embedded.verify()
+    uri, revision = settings.schema_override_uri, settings.schema_override_revision
+    if uri is None:
+        return embedded, []
+    origin = without_secrets(uri)
+    try:
+        data = fetch(uri, limit=MAX_BYTES, timeout_s=FETCH_S)
+        override = check_override(data, revision, settings.schema_override_sha256, origin=origin)
+    except CannotFetch as error:
+        reason = str(error)
+    except BadOverride as error:
+        reason = f"{origin}: {error}"
+    else:
+        return SchemaStore(override), []
+    return embedded, [f"schema override not used, the embedded schemas are: {reason}"]
+
+
+def _hosts(settings: Settings, *, is_exposed: bool) -> Hosts:
+    try:
+        return Hosts(is_exposed=is_exposed, names=settings.allowed_hosts, origins=settings.allowed_origins)
+    except BadHost as error:
+        raise settings.complain(("server", error.setting), str(error)) from None
+
+
+def _executor(settings: Settings, collected: Collected) -> tuple[Dispatch, list[Callable[[], None]]]:
+    """Return what runs tools, and a list of what to do when it learns of a secret."""
+    python = PythonExecutor(workers=settings.workers)
+    on_secret: list[Callable[[], None]] = []
+    if not collected.gateways:
+        return Dispatch(python), on_secret
+    from portbook.executors.http import HttpExecutor  # only where there is an API to call
+    from portbook.net.destinations import Destinations
+
+    def notice(_: str) -> None:
+        for each in on_secret:
+            each()
+
+    http = HttpExecutor(collected.gateways, destinations=Destinations(), environ=os.environ, notice=notice)
+    return Dispatch(python, http), on_secret
+
+
+def _permit(executor: Dispatch, rules: Rules) -> None:
+    policy = rules.policy
+    if executor.http is not None and policy.destinations is not None:
+        executor.http.permit(policy.destinations, policy.max_attempts)
+
+
+def _learn_secrets(pipeline: Pipeline, executor: Dispatch) -> None:
+    """Take a secret that was just seen out of everything from now on: a token that was renewed, for one."""
+    rules = pipeline.rules
+    if rules.redactor is not None and executor.http is not None:
+        known = (*rules.secrets, *executor.http.secrets())
+        pipeline.govern(replace(rules, redactor=rules.redactor.with_secrets(known)))
+
+
+def _signer(settings: Settings) -> Signer | None:
+    if settings.signing_key is None:
+        return None
+    try:
+        return load_signing_key(settings.signing_key)
+    except BadKey as error:
+        raise settings.complain(("envelope", "signing_key"), f"cannot be used: {error}") from None
+
+
+def _hash_key(settings: Settings, store: Store) -> bytes:
+    # The store's own key: the same secret has the same hash in every record, and nobody else can guess it.
+    return store.key if settings.redaction_enabled and settings.redaction_mode == "hash" else b""
+
+
+def _state_key(store: Store) -> Callable[[], bytes]:
+    """Return the key that states of calls are signed with: the store's, so that every process knows it.
+
+    Where the store cannot be used, a key of this process alone: states then end with it.
+    """
+    own = os.urandom(32)
+
+    def key() -> bytes:
+        try:
+            return store.key
+        except StoreError:
+            return own
+
+    return key
+
+
+async def _problem_of_store(store: Store) -> str | None:
+    try:
+        await store.check()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def _problem(check: Callable[[], None]) -> str | None:
+    try:
+        check()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None

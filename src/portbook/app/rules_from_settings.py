@@ -1,0 +1,155 @@
+"""Settings to the rules in force: the policy, whose keys open the boundary, and what is taken out."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from portbook.access.callers import AllowedKey, Callers
+from portbook.access.rates import Rates
+from portbook.envelope.call_envelope import CallEnvelopes
+from portbook.globs import matches
+from portbook.policy import BadPolicy, Limits, Policy, read_policy
+from portbook.provenance.signing import BadKey, Signer, SigningKey
+from portbook.redaction import BadRedaction, Redactor
+from portbook.settings import Settings
+from portbook.stages.rules import Rules
+from portbook.tools.spec import ToolSpec
+
+__all__ = [
+    "OPERATOR_KEY",
+    "base_urls_of",
+    "doubts_of",
+    "load_signing_key",
+    "policy_of",
+    "redactor_of",
+    "rules_of",
+]
+
+# The variable with the key of whoever decides on approvals.
+OPERATOR_KEY = "PORTBOOK_OPERATOR_KEY"
+_MIN_OPERATOR_KEY = 16
+
+
+def rules_of(
+    settings: Settings,
+    specs: Iterable[ToolSpec],
+    environ: Mapping[str, str],
+    *,
+    is_exposed: bool,
+    stored: Callable[[], tuple[AllowedKey, ...] | None] = lambda: None,
+    secrets: Iterable[str] = (),
+    hash_key: bytes = b"",
+    signer: Signer | None = None,
+) -> Rules:
+    """Return the rules that `settings` describe for these tools; `secrets` are values known to be secret.
+
+    Where the settings leave it open, a key is required of those who reach an `is_exposed` boundary.
+
+    Raises `BadSettings` for what cannot be meant.
+    """
+    needs_key = is_exposed if settings.keys_required is None else settings.keys_required
+    operator_key = environ.get(OPERATOR_KEY) or None
+    known = [*secrets, *(environ[name] for name in settings.secret_variables if environ.get(name))]
+    if operator_key:
+        known.append(operator_key)
+    return Rules(
+        policy=policy_of(settings, base_urls_of(specs)),
+        callers=Callers(settings.allowed_keys, required=needs_key, stored=stored, operator_key=operator_key),
+        rates=Rates(settings.max_calls_per_minute),
+        redactor=redactor_of(settings, known, hash_key),
+        secrets=tuple(known),
+        enclosing=CallEnvelopes(settings.envelope_default, signer),
+        on_audit_failure=settings.on_audit_failure,
+        records_arguments=settings.audit_arguments,
+        timeout_ms=settings.timeout_ms,
+    )
+
+
+def policy_of(settings: Settings, base_urls: Iterable[str]) -> Policy:
+    """Return the policy of the settings.
+
+    Raises `BadSettings` for what cannot be meant, with file and line.
+    """
+    limits = Limits(
+        allowed_domains=settings.allowed_domains,
+        allowed_networks=settings.allowed_networks,
+        allowed_methods=settings.allowed_methods,
+        max_payload_bytes=settings.max_payload_bytes,
+        max_attempts=settings.max_attempts,
+        max_execution_timeout_ms=settings.max_execution_timeout_ms,
+        max_calls_per_minute=settings.max_calls_per_minute,
+        default=settings.policy_default,
+        approval=settings.approval,
+        approver=settings.approver,
+        is_redaction_missing=settings.require_redaction and not settings.redaction_enabled,
+    )
+    try:
+        return read_policy(
+            limits, settings.policy_rules, sorted(set(base_urls)), lambda path: settings.place_of(*path)
+        )
+    except BadPolicy as error:
+        raise settings.complain(error.path, str(error)) from None
+
+
+def doubts_of(settings: Settings, specs: Iterable[ToolSpec], environ: Mapping[str, str]) -> list[str]:
+    """Return what an operator may not have meant: rules that match nothing, secrets that are not there."""
+    served = sorted({(spec.policy_kind, spec.name) for spec in specs})
+    doubts: list[str] = []
+    for number, table in enumerate(settings.policy_rules):
+        patterns, kinds = table.get("tools", ["*"]), table.get("kinds", ["*"])
+        known = [name for kind, name in served if matches(kinds, kind)]
+        if not any(matches(patterns, name) for name in known):
+            near = difflib.get_close_matches(str(patterns[0]), known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            place = settings.place_of("policy", "rules", number)
+            doubts.append(f"{place}: rule {table['name']!r} matches nothing that is served{hint}")
+    for name in settings.secret_variables:
+        if not environ.get(name):
+            place = settings.place_of("redaction", "secrets")
+            doubts.append(f"{place}: the environment variable {name} is not set; its value is not taken out")
+    if 0 < len(environ.get(OPERATOR_KEY, "")) < _MIN_OPERATOR_KEY:
+        doubts.append(
+            f"{OPERATOR_KEY} is short enough to be guessed; use {_MIN_OPERATOR_KEY} characters or more"
+        )
+    return doubts
+
+
+def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> Redactor | None:
+    """Return what takes secrets out, or None where that is switched off.
+
+    Raises `BadSettings` for a pattern or a pointer that cannot be one.
+    """
+    if not settings.redaction_enabled:
+        return None
+    try:
+        return Redactor(
+            settings.redacted_keys,
+            settings.redacted_pointers,
+            settings.redacted_patterns,
+            secrets,
+            settings.redaction_mode,
+            detectors=settings.detectors,
+            hash_key=hash_key,
+        )
+    except BadRedaction as error:
+        raise settings.complain(("redaction",), str(error)) from None
+
+
+def base_urls_of(specs: Iterable[ToolSpec]) -> list[str]:
+    """Return the base URLs that tools declare."""
+    return [spec.operation.base_url for spec in specs if spec.operation is not None]
+
+
+def load_signing_key(path: Path) -> SigningKey:
+    """Return the key in a file.
+
+    Raises `OSError` where it cannot be read, `BadKey` where it holds none.
+    """
+    try:
+        return SigningKey.from_pem(path.read_text("ascii"))
+    except UnicodeDecodeError:
+        raise BadKey(f"{path}: not a PEM file") from None
+    except BadKey as error:
+        raise BadKey(f"{path}: {error}") from None

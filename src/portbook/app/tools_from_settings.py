@@ -1,0 +1,121 @@
+"""The tools that settings describe: built in, of assets, Python functions, operations of HTTP APIs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from portbook.apis.gateway import Gateway
+from portbook.assets.library import Library, find_folders, load_library
+from portbook.settings import BadSettings, Settings
+from portbook.tools.catalog import Catalog
+from portbook.tools.registry import Bundle, SchemaRegistry
+from portbook.tools.shipped import shipped_folder
+from portbook.tools.spec import ToolSpec
+from portbook.tools.toolset import Toolset
+from portbook.tools.toolset_loader import load_toolsets
+
+if TYPE_CHECKING:
+    from portbook.assets.populate import Backend
+
+__all__ = ["Collected", "asset_library", "collect_tools"]
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What is served, and what to warn of."""
+
+    catalog: Catalog
+    gateways: tuple[Gateway, ...]
+    warnings: tuple[str, ...]
+    toolsets: tuple[Toolset, ...] = ()
+
+
+def collect_tools(settings: Settings, registry: SchemaRegistry | None = None) -> Collected:
+    """Return the tools that `settings` describe, without anything to run them.
+
+    Raises `BadTool`, `BadBundle` or `BadSettings` for what cannot be served.
+    """
+    bundles = dict((registry or SchemaRegistry(settings.schema_root)).bundles())
+    specs: list[ToolSpec] = []
+    toolsets: list[Toolset] = []
+    warnings: list[str] = []
+    if settings.docs_enabled:
+        specs.append(_docs_search(settings, bundles, warnings))
+    library = asset_library(settings)
+    if library is not None:
+        from portbook.assets.resources import asset_resources
+        from portbook.assets.toolset import asset_tools
+
+        warnings.extend(library.warnings)
+        tools = asset_tools(library, _backend(settings), settings.asset_max_batch)
+        specs.extend(_under_contract(tools, bundles))
+        specs.extend(asset_resources(library))
+    for source in settings.toolsets:
+        for toolset in load_toolsets(source):
+            toolsets.append(toolset)
+            specs.extend(_under_contract(toolset.specs(), bundles))
+    gateways: tuple[Gateway, ...] = ()
+    if settings.http_tables:
+        from portbook.apis.http_table import read_http
+
+        declared = read_http(settings.http_tables, os.environ, settings.folder, settings.complain)
+        gateways = tuple(declared.gateways)
+        warnings.extend(declared.warnings)
+        specs.extend(_under_contract(declared.specs, bundles))
+    served = {spec.name for spec in specs if spec.kind == "tool"}
+    unused = sorted(bundles.keys() - served - {"docs.search"})
+    warnings.extend(
+        f"{bundles[name].path}: no tool {name!r} is served; its contract is unused" for name in unused
+    )
+    return Collected(Catalog(specs), gateways, tuple(warnings), tuple(toolsets))
+
+
+def asset_library(settings: Settings) -> Library | None:
+    """Return the schemas and examples that `settings` name, or None where the asset tools are not served."""
+    schemas, examples = find_folders(settings.asset_schemas, settings.asset_examples)
+    is_wanted = settings.assets_enabled
+    if is_wanted is None:
+        is_wanted = schemas is not None or examples is not None
+    return load_library(schemas, examples) if is_wanted else None
+
+
+def _backend(settings: Settings) -> Backend | None:
+    if settings.backend_url is None:
+        return None
+    from portbook.assets.populate import BadBackend, backend_at
+    from portbook.net.post import post  # only where there is a backend to send to
+
+    try:
+        return backend_at(settings.backend_url, settings.backend_path, post)
+    except BadBackend as error:
+        raise BadSettings(f"assets.backend_url: {error}") from None
+
+
+def _docs_search(settings: Settings, bundles: dict[str, Bundle], warnings: list[str]) -> ToolSpec:
+    from portbook.builtin.docs_search import docs_search_tool
+
+    bundle = bundles.get("docs.search") or SchemaRegistry().bundles()["docs.search"]
+    folder = settings.docs_folder or shipped_folder("docs")
+    if not folder.is_dir():
+        warnings.append(f"{folder}: no such folder; docs.search will find nothing")
+    return docs_search_tool(bundle, folder)
+
+
+def _under_contract(specs: Iterable[ToolSpec], bundles: dict[str, Bundle]) -> list[ToolSpec]:
+    """Return the tools, each under the contract that a bundle names for it where there is one."""
+    return [
+        _replaced(spec, bundles[spec.name]) if spec.kind == "tool" and spec.name in bundles else spec
+        for spec in specs
+    ]
+
+
+def _replaced(spec: ToolSpec, bundle: Bundle) -> ToolSpec:
+    return replace(
+        spec,
+        input_schema=bundle.input,
+        output_schema=bundle.output,
+        description=bundle.description or spec.description,
+    )

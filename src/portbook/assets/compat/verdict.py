@@ -1,0 +1,100 @@
+"""Whether a change of a schema breaks what was valid: yes with an instance, no with a proof, or unknown.
+
+Of two folders, the schemas of one name are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from portbook.assets.compat.counterexample import NOTHING, find_witness
+from portbook.assets.compat.proof import prove_inclusion
+from portbook.assets.compat.subschemas import Subschemas
+from portbook.assets.names import schema_name
+from portbook.assets.schema_files import SchemaFolder
+from portbook.errors import Finding
+from portbook.model import JSON, JSONObject
+from portbook.schema.engine import BadSchema, Validator
+from portbook.schema.messages import whole_pointer
+
+__all__ = ["Comparison", "Compatibility", "compare", "compare_folders"]
+
+# Whoever asks waits for the answer.
+_EFFORT = 1_000_000
+
+
+class Compatibility(StrEnum):
+    """What can be said of a change."""
+
+    COMPATIBLE = "compatible"
+    BREAKS = "breaks"
+    UNKNOWN = "unknown"
+    ADDED = "added"
+    """There was no schema of that name."""
+    REMOVED = "removed"
+    """There is no schema of that name any more."""
+    UNUSABLE = "unusable"
+    """One of the two cannot be compiled, and nothing can be said."""
+
+
+class Comparison(NamedTuple):
+    """A verdict and, where it breaks, the proof of that."""
+
+    verdict: Compatibility
+    instance: JSON = None
+    """Allowed by the old schema, and refused by the new; only where it breaks."""
+    findings: tuple[Finding, ...] = ()
+    """Why the new schema refuses it."""
+    undecided: str | None = None
+    """Where in the new schema the proof came to its end; only where it is unknown, and can be told."""
+    problem: str = ""
+    """What cannot be used, and why; only where one cannot be."""
+
+
+def compare(old: tuple[JSONObject, Validator], new: tuple[JSONObject, Validator]) -> Comparison:
+    """Return whether everything that `old` allows is still allowed by `new`; both bundled and compiled."""
+    before, after = Subschemas(*old), Subschemas(*new)
+    inclusion = prove_inclusion(after, before)
+    if inclusion.is_proved:
+        return Comparison(Compatibility.COMPATIBLE)
+    instance: Any = find_witness(before, after)
+    if instance is NOTHING:
+        place = inclusion.undecided
+        return Comparison(Compatibility.UNKNOWN, undecided=None if place is None else whole_pointer(place))
+    return Comparison(Compatibility.BREAKS, instance, new[1].findings_of_own(instance, _EFFORT))
+
+
+def compare_folders(old: SchemaFolder, new: SchemaFolder) -> Iterator[tuple[str, Comparison]]:
+    """Yield what can be said of every schema of either folder, ordered by their names."""
+    before, after = _paths(old), _paths(new)
+    for name in sorted(before.keys() | after.keys()):
+        if name not in before:
+            yield name, Comparison(Compatibility.ADDED)
+        elif name not in after:
+            yield name, Comparison(Compatibility.REMOVED)
+        else:
+            yield name, _compare_two(name, (old, before[name]), (new, after[name]))
+
+
+def _paths(folder: SchemaFolder) -> dict[str, str]:
+    """Return the paths of a folder's schemas by their names; empty for what cannot be read."""
+    paths = {schema_name(path): path for path in folder.documents}
+    return dict.fromkeys(folder.left_out, "") | paths
+
+
+def _compare_two(name: str, *versions: tuple[SchemaFolder, str]) -> Comparison:
+    compiled: list[tuple[JSONObject, Validator]] = []
+    for folder, path in versions:
+        if not path:
+            unread = folder.left_out[name]
+            return Comparison(Compatibility.UNUSABLE, problem=f"{unread.path}: {unread.reason}")
+        try:
+            bundle = folder.bundle(path)
+            compiled.append((bundle.document, bundle.compile()))
+        except BadSchema as error:
+            finding = error.findings[0]
+            where = f"{folder.shown(path)}: {finding.pointer or '(root)'}"
+            return Comparison(Compatibility.UNUSABLE, problem=f"{where}: {finding.message}")
+    return compare(*compiled)

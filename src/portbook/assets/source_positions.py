@@ -1,0 +1,126 @@
+"""From a JSON Pointer to the place in the source: line, column and length of a value. Pure: no I/O.
+
+The source is known to be JSON; it is read once, from front to back, without recursion.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+__all__ = ["Span", "locate", "span_at"]
+
+_TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}:,]|[^\s\[\]{}:,"]++')
+
+# A source line is shown at most this wide around what it is shown for.
+_MAX_WIDTH: Final = 100
+_BEFORE: Final = 40
+
+
+class Span(NamedTuple):
+    """A value's place: where it starts, counted from 1, and the line it starts on as it can be shown."""
+
+    line: int
+    column: int
+    text: str
+    """The line, cut where it is long, with a dot for what cannot be shown."""
+    offset: int
+    """Where in `text` the value starts."""
+    width: int
+    """How much of `text` it takes."""
+
+
+def locate(source: str, pointers: Collection[str], *, are_names: bool = False) -> dict[str, Span]:
+    """Return the places of the values at `pointers`; the start of `source` for what it does not have.
+
+    With `are_names` the places of the names that those values stand under, in their objects.
+    """
+    starts = [0, *(match.end() for match in re.finditer("\n", source))]
+    found = _find(source, pointers, are_names=are_names)
+    first = _TOKEN.search(source)
+    whole = first.start() if first else 0
+    spans: dict[str, Span] = {}
+    for pointer in pointers:
+        start, end = found.get(pointer, (whole, whole + 1))
+        line = bisect_right(starts, start)
+        stop = starts[line] - 1 if line < len(starts) else len(source)
+        text = source[starts[line - 1] : stop]
+        spans[pointer] = _span(text.rstrip("\r"), line, start - starts[line - 1], end - start)
+    return spans
+
+
+def span_at(source: str, line: int, column: int) -> Span:
+    """Return the place of one character, for a source that is not JSON."""
+    lines = source.split("\n")
+    text = lines[line - 1].rstrip("\r") if 0 < line <= len(lines) else ""
+    return _span(text, line, max(column - 1, 0), 1)
+
+
+def _span(text: str, line: int, offset: int, width: int) -> Span:
+    start = max(offset - _BEFORE, 0) if len(text) > _MAX_WIDTH else 0
+    shown = text[start : start + _MAX_WIDTH]
+    width = max(min(width, len(shown) - (offset - start)), 1)
+    column = offset + 1
+    if start:
+        shown, offset = "…" + shown, offset + 1
+    if start + _MAX_WIDTH < len(text):
+        shown += "…"
+    shown = "".join(character if character.isprintable() else "·" for character in shown)
+    return Span(line, column, shown, offset - start, width)
+
+
+class _WantedPositions:
+    """A place that something is wanted at, or below."""
+
+    __slots__ = ("below", "pointer")
+
+    def __init__(self) -> None:
+        self.below: dict[str, _WantedPositions] = {}
+        self.pointer: str | None = None
+
+
+def _tree(pointers: Iterable[str]) -> _WantedPositions:
+    root = _WantedPositions()
+    for pointer in pointers:
+        place = root
+        for step in pointer.split("/")[1:]:
+            place = place.below.setdefault(step.replace("~1", "/").replace("~0", "~"), _WantedPositions())
+        place.pointer = pointer
+    return root
+
+
+def _find(source: str, wanted: Collection[str], *, are_names: bool) -> dict[str, tuple[int, int]]:
+    """Return where the wanted values, or names, start and end; a container's end is that of its bracket."""
+    found: dict[str, tuple[int, int]] = {}
+    root = _tree(wanted)
+    # Of every open container: what is wanted in it, and the next item's number or, in an object, the name
+    # just read. Pointers are not put together: each would repeat all names above it.
+    open_places: list[_WantedPositions | None] = []
+    names: list[int | str | None] = []
+    for match in _TOKEN.finditer(source):
+        piece = match[0]
+        if piece in "]}":
+            open_places.pop()
+            names.pop()
+        elif piece == ",":
+            name = names[-1]
+            names[-1] = name + 1 if isinstance(name, int) else None
+        elif piece == ":":
+            continue
+        elif names and names[-1] is None:
+            here = open_places[-1]
+            names[-1] = name = json.loads(piece) if here is not None else ""
+            named = here.below.get(name) if here is not None else None
+            if are_names and named is not None and named.pointer is not None:
+                found[named.pointer] = match.span()
+        else:
+            place = root if not names else open_places[-1] and open_places[-1].below.get(str(names[-1]))
+            if not are_names and place is not None and place.pointer is not None:
+                found[place.pointer] = match.span()
+            if piece in "[{":
+                open_places.append(place)
+                names.append(0 if piece == "[" else None)
+    return found

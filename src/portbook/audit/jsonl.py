@@ -1,0 +1,225 @@
+"""Where records go: JSON Lines files, one a run, with a link to the latest.
+
+A record is one `write(2)` to a file opened for appending, made before the answer leaves: a killed process
+loses nothing that it acknowledged. A chained stream's records are numbered, and each holds the hash of the
+one before it; the first of a file names the last ones of the files beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from portbook.audit.chain import Head, Links, chained, head_of, line_of, links_of
+from portbook.audit.log_files import files_in, lines_from_end, lines_of, stream_folder
+from portbook.model import JSONObject
+
+__all__ = ["ENVELOPE_STREAM", "ChainedSink", "JsonlSink", "MemorySink", "NoSink"]
+
+ENVELOPE_STREAM: Final = "envelope_validation"
+
+# Room that a record should find after a failure: more than one with its violations usually takes.
+_ROOM: Final = 16_384
+
+
+class JsonlSink:
+    """Appends records to `<log_dir>/mcp_server/<stream>/<start time>.<run>.jsonl`."""
+
+    def __init__(self, log_dir: Path, stream: str, *, started: str, run: str, keep: int) -> None:
+        """Open this run's file, point the latest link at it and prune what is older than the last `keep`.
+
+        Raises `OSError` where the folder cannot be written.
+        """
+        folder = stream_folder(log_dir, stream)
+        # No colons: not every file system takes them. The names still sort by time.
+        self.path = folder / f"{started.replace(':', '-')}.{run}.jsonl"
+        self._stream = stream
+        self._file = self._open()
+        self._oldest = _prune(folder, keep)
+
+    def _open(self) -> int:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(file, fcntl.LOCK_SH)  # tells the pruning of other processes that it is in use
+        self._size = 0
+        _link_latest(self.path, f"{self._stream}.latest.jsonl")
+        return file
+
+    def write(self, record: JSONObject) -> None:
+        """Keep `record`. When this returns, a killed process no longer loses it.
+
+        Raises `OSError` where it cannot be kept.
+        """
+        self._keep(line_of(record) + b"\n")
+
+    def mend(self) -> None:
+        """Make ready to write again after a failure.
+
+        Raises `OSError` where there is still no room for a record.
+        """
+        if self._is_removed():
+            removed = self._file
+            self._file = self._open()
+            os.close(removed)
+        self._append(b" " * _ROOM)
+        os.ftruncate(self._file, self._size)
+
+    def look(self) -> None:
+        """Do nothing where a record would find room, and could be found.
+
+        Raises `OSError` where the disk is full, or where somebody has removed the file: writing to it would
+        succeed, and lead nowhere.
+        """
+        if self._is_removed():
+            raise FileNotFoundError(errno.ENOENT, "the file of records was removed", str(self.path))
+        disk = os.fstatvfs(self._file)
+        if disk.f_bavail * disk.f_frsize < _ROOM:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+
+    def _is_removed(self) -> bool:
+        return os.fstat(self._file).st_nlink == 0
+
+    def _keep(self, line: bytes) -> None:
+        self._append(line)
+        self._size += len(line)
+
+    def _append(self, data: bytes) -> None:
+        written = 0
+        try:
+            written = os.write(self._file, data)
+            while written < len(data):
+                written += os.write(self._file, data[written:])
+        except OSError:
+            if written:  # half a line would be a record that nobody can read: take it back
+                os.ftruncate(self._file, self._size)
+            raise
+
+    def close(self) -> None:
+        """Close the file. Nothing is held back that would have to be flushed."""
+        os.close(self._file)
+
+
+class ChainedSink(JsonlSink):
+    """Appends records to a file of the same kind, each with its number, the hash before it, and its own."""
+
+    def __init__(self, log_dir: Path, stream: str, *, started: str, run: str, keep: int) -> None:
+        """Open this run's file; its first record will follow all that no other file follows now.
+
+        Raises `OSError` where the folder cannot be written.
+        """
+        before = _loose_heads(stream_folder(log_dir, stream), keep)  # looked for before old files are pruned
+        super().__init__(log_dir, stream, started=started, run=run, keep=keep)
+        self._seq = 0
+        self._prev = str(Links(before, self._oldest))
+
+    def mend(self) -> None:
+        """Make ready to write again after a failure; a file that was removed is begun anew, and says so.
+
+        Raises `OSError` where there is still no room for a record.
+        """
+        is_removed = self._is_removed()
+        super().mend()
+        if is_removed and self._seq:
+            self._prev = str(Links((Head(self.path.name, self._seq, self._prev),)))
+            self._seq = 0
+
+    def write(self, record: JSONObject) -> None:
+        """Keep `record` as the next of the chain; one that cannot be kept leaves no gap in it.
+
+        Raises `OSError` where it cannot be kept.
+        """
+        line, digest = chained(record, self._seq + 1, self._prev)
+        self._keep(line)
+        self._seq += 1
+        self._prev = digest
+
+
+class MemorySink:
+    """Keeps records in a list: for tests, and for looking at what a call leaves behind."""
+
+    def __init__(self) -> None:
+        self.records: list[JSONObject] = []
+        self.executions: list[JSONObject] = []
+        self.intents: list[JSONObject] = []
+
+    def look(self) -> None:
+        """Do nothing: memory is where it was."""
+
+    def mend(self) -> None:
+        """Do nothing: memory does not fill up."""
+
+    def intend(self, intent: JSONObject) -> None:
+        """Keep `intent`."""
+        self.intents.append(intent)
+
+    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+        """Keep both views."""
+        self.records.append(envelope)
+        self.executions.append(execution)
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to close."""
+
+
+class NoSink:
+    """Keeps nothing: for who is told not to write files."""
+
+    def look(self) -> None:
+        """Do nothing: nothing is kept, and that works."""
+
+    def mend(self) -> None:
+        """Do nothing: nothing can break."""
+
+    def intend(self, intent: JSONObject) -> None:
+        """Forget `intent`."""
+
+    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+        """Forget both views."""
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to close."""
+
+
+def _link_latest(path: Path, name: str) -> None:
+    # Made beside its place and moved there: whoever follows the link finds one run's file or another's.
+    draft = path.with_name(f".{name}.{path.stem}")
+    with contextlib.suppress(FileNotFoundError):
+        draft.unlink()
+    draft.symlink_to(path.name)
+    draft.replace(path.with_name(name))
+
+
+def _prune(folder: Path, keep: int) -> str | None:
+    """Remove all but the newest `keep` files; return the oldest of these, if there were more."""
+    files = files_in(folder)
+    for path in files[:-keep]:
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while a running process writes to it
+            path.unlink()
+    return files[-keep].name if len(files) > keep else None
+
+
+def _loose_heads(folder: Path, keep: int) -> tuple[Head, ...]:
+    """Return the last record of each file, but for those that a file which is to stay follows already."""
+    heads: list[Head] = []
+    followed: set[Head] = set()
+    files = files_in(folder)
+    for number, path in enumerate(files):
+        with contextlib.suppress(OSError):  # another process prunes at the same time
+            heads += _last(path)
+            if len(files) - number < keep:  # it will not be pruned when the new one has come
+                followed.update(links_of(next(lines_of(path), b"")).heads)
+    return tuple(head for head in heads if head not in followed)
+
+
+def _last(path: Path) -> Iterator[Head]:
+    for line in lines_from_end(path):
+        head = head_of(path.name, line)
+        if head and Head.read(str(head)):  # a name that is none of ours may be none that can be linked to
+            yield head
+            return

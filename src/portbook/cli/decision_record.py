@@ -1,0 +1,33 @@
+"""What an operator decides on the command line, as a record among the others."""
+
+from __future__ import annotations
+
+from portbook.access.callers import OPERATOR
+from portbook.audit.journal import Journal
+from portbook.audit.records import Trail, envelope_view, execution_view
+from portbook.clock import RandomIds, SystemClock
+from portbook.model import Arrival, Call, CallerContext, Done
+from portbook.settings import Settings
+
+__all__ = ["note_decision"]
+
+_METHOD = "approvals.decide"
+
+
+def note_decision(settings: Settings, approval_id: str, decision: str) -> None:
+    """Write the decision on an approval into the log, as the HTTP door does.
+
+    Raises `OSError` where the log cannot be written.
+    """
+    clock, identity = SystemClock(), RandomIds().name(b"")
+    call = Call(Arrival("cli", "approvals"), _METHOD, None, {}, 0, CallerContext(), None, b"")
+    trail = Trail(OPERATOR, approval=approval_id, operator_said=decision)
+    done, ts = Done(b"null"), clock.now()
+    journal = Journal(settings.log_dir, started=ts, run=identity.request[:8], keep=settings.keep_runs)
+    try:
+        journal.write(
+            envelope_view(call, done, identity, ts=ts, duration_ms=0.0, deterministic=False),
+            execution_view(call, done, identity, trail, ts=ts, latency_ms=0.0),
+        )
+    finally:
+        journal.close()

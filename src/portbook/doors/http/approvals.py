@@ -1,0 +1,158 @@
+"""`GET /approvals` and `POST /approvals/ID`: where an operator sees what is asked for, and decides.
+
+Whoever comes with a browser gets a page for it. The page holds nothing: it asks for the operator's key, and
+sends what programs send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any, Final, Protocol, cast
+from urllib.parse import parse_qs
+
+from portbook.access.approval_ticket import DECISIONS, State, Ticket, Undecidable, as_json
+from portbook.boundary import Boundary
+from portbook.doors.http.accept import wants_page
+from portbook.doors.http.asgi import Application, Headers, Receive, Scope, Send
+from portbook.doors.http.page import Page
+from portbook.doors.http.request import arrival_of, headers_of, send_answer, serve_message
+from portbook.errors import Finding, Reason, Refused
+from portbook.model import JSON, Answer, Arrival, JSONObject
+from portbook.net.host_and_origin import Hosts
+from portbook.version import __version__
+from portbook.wire.framing import OVERSIZE, Frame
+from portbook.wire.parsing import parse
+
+__all__ = ["APPROVALS", "decide_approval", "list_approvals", "show_approval"]
+
+APPROVALS: Final = "/approvals"
+_OPERATOR: Final = "operator (HTTP)"
+_MAX_REASON: Final = 1000
+
+# The same address has a page for browsers and a document for programs.
+_VARY: Final[Headers] = [(b"vary", b"Accept")]
+
+
+class Desk(Protocol):
+    """Where tickets lie."""
+
+    def tickets(self, state: State | None = None, limit: int = 100) -> list[Ticket]:
+        """Return the newest tickets."""
+        ...
+
+    def ticket(self, approval_id: str) -> Ticket | None:
+        """Return one ticket."""
+        ...
+
+    async def decide(self, approval_id: str, decision: str, *, by: str, reason: str | None = None) -> Ticket:
+        """Approve or deny."""
+        ...
+
+
+def list_approvals(boundary: Boundary, desk: Desk) -> Application:
+    """Return the application that lists tickets, those of one `state` where the query names it.
+
+    To a browser it is the page on which they are decided.
+    """
+    page = Page("approvals.html")
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if wants_page(headers_of(scope).get(b"accept")):
+            await page.send(send, {"version": __version__}, _VARY)
+            return
+        named = parse_qs(scope["query_string"].decode("latin-1")).get("state", [None])[0]
+
+        async def act() -> JSON:
+            if named is not None and named not in tuple(State):
+                raise _bad("/state", f"must be one of {', '.join(State)}")
+            return {"approvals": [as_json(each) for each in desk.tickets(State(named) if named else None)]}
+
+        answer = await boundary.operate("approvals.list", arrival_of(scope, APPROVALS), act)
+        await send_answer(send, answer, _VARY)
+
+    return app
+
+
+def show_approval(boundary: Boundary, desk: Desk) -> Application:
+    """Return the application that shows one ticket."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        approval_id: str = scope["portbook.segment"]
+
+        async def act() -> JSON:
+            ticket = desk.ticket(approval_id)
+            if ticket is None:
+                raise Refused(Reason.APPROVAL_UNKNOWN)
+            return as_json(ticket)
+
+        arrival = arrival_of(scope, APPROVALS)
+        await send_answer(send, await boundary.operate("approvals.show", arrival, act, approval_id))
+
+    return app
+
+
+def decide_approval(boundary: Boundary, desk: Desk, hosts: Hosts) -> Application:
+    """Return the application that approves or denies."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        approval_id: str = scope["portbook.segment"]
+
+        def answer(frame: Frame, arrival: Arrival) -> Coroutine[Any, Any, Answer]:
+            flaw, decision, reason = _read(frame)
+
+            async def act() -> JSON:
+                if flaw is not None:
+                    raise flaw
+                try:
+                    why = None if reason is None else boundary.without_secrets(reason)
+                    ticket = await desk.decide(approval_id, decision, by=_OPERATOR, reason=why)
+                except Undecidable as error:
+                    if error.state is None:
+                        raise Refused(Reason.APPROVAL_UNKNOWN) from None
+                    raise Refused(
+                        Reason.APPROVAL_SETTLED, details={"state": error.state.value, "why": str(error)}
+                    ) from None
+                return as_json(ticket)
+
+            return boundary.operate("approvals.decide", arrival, act, approval_id, decision or None)
+
+        await serve_message(
+            scope,
+            receive,
+            send,
+            arrival=arrival_of(scope, APPROVALS),
+            hosts=hosts,
+            answer=answer,
+            refuse=boundary.refuse_execution,
+        )
+
+    return app
+
+
+def _read(frame: Frame) -> tuple[Refused | None, str, str | None]:
+    """Return the decision and its reason, or what is wrong with the body that should hold them."""
+    try:
+        decision, reason = _decision(frame)
+    except Refused as refused:
+        return refused, "", None
+    return None, decision, reason
+
+
+def _decision(frame: Frame) -> tuple[str, str | None]:
+    if frame is OVERSIZE:
+        raise Refused(Reason.FRAME_TOO_LARGE)
+    body = parse(frame)
+    given = cast("JSONObject", body) if isinstance(body, dict) else {}
+    decision, reason = given.get("decision"), given.get("reason")
+    if not isinstance(decision, str) or decision not in DECISIONS:
+        raise _bad("/decision", f"must be one of {', '.join(DECISIONS)}")
+    if reason is not None and not (isinstance(reason, str) and len(reason) <= _MAX_REASON):
+        raise _bad("/reason", f"must be a text of at most {_MAX_REASON} characters")
+    for name in given:
+        if name not in ("decision", "reason"):
+            raise _bad("", "has decision and reason, and nothing else")
+    return decision, reason
+
+
+def _bad(pointer: str, message: str) -> Refused:
+    return Refused(Reason.BAD_PARAMS, (Finding(pointer, message, "approval", ""),))

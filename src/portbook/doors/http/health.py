@@ -1,0 +1,60 @@
+"""`GET /health`, `/livez`, `/readyz`: whether the boundary can do its work, and what keeps it from it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+from urllib.parse import parse_qs
+
+from portbook.canonical import json_bytes
+from portbook.dialects.rest import error_of
+from portbook.doors.http.asgi import Application, Receive, Scope, Send, respond
+from portbook.doors.http.request import JSON_HEADERS, key_of
+from portbook.errors import Reason, Refused
+from portbook.model import JSONObject
+from portbook.version import __version__
+
+__all__ = ["Checks", "health", "livez"]
+
+# Runs every check, those of the gateways too where it is asked to; a check's value is None where all is well.
+Checks = Callable[[bool], Awaitable[Mapping[str, str | None]]]
+
+_NEEDS_KEY: Final = json_bytes({"error": error_of(Refused(Reason.UNAUTHORIZED))})
+
+# What a caller can do without: one API that cannot be reached does not take the others down.
+_HARMLESS: Final = "gateway:"
+
+
+def health(checks: Checks, is_known: Callable[[str | None], bool]) -> Application:
+    """Return the application that tells of every check: to strangers only that, to those with a key also why.
+
+    Strangers do not make it call anybody, either.
+    """
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        deep = parse_qs(scope["query_string"].decode("latin-1")).get("deep") == ["1"]
+        tells_why = is_known(key_of(dict(scope["headers"])))
+        if deep and not tells_why:
+            await respond(send, 401, [*JSON_HEADERS, (b"www-authenticate", b"Bearer")], _NEEDS_KEY)
+            return
+        found = await checks(deep)
+        is_well = all(problem is None or name.startswith(_HARMLESS) for name, problem in found.items())
+        body: JSONObject = {
+            "status": "ok" if is_well else "failed",
+            "version": __version__,
+            "checks": {name: _told(problem, tells_why=tells_why) for name, problem in found.items()},
+        }
+        await respond(send, 200 if is_well else 503, JSON_HEADERS, json_bytes(body))
+
+    return app
+
+
+def _told(problem: str | None, *, tells_why: bool) -> JSONObject:
+    if problem is None:
+        return {"status": "ok"}
+    return {"status": "failed", "problem": problem} if tells_why else {"status": "failed"}
+
+
+async def livez(scope: Scope, receive: Receive, send: Send) -> None:
+    """Tell that the process answers, and nothing more."""
+    await respond(send, 200, JSON_HEADERS, json_bytes({"status": "ok", "version": __version__}))

@@ -1,0 +1,201 @@
+"""`/mcp`: the Model Context Protocol over HTTP, of both eras, at one address.
+
+A request that names a revision without a handshake stands for itself. Any other belongs to a session, which
+`initialize` opens and the header `Mcp-Session-Id` names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final, NamedTuple
+
+from portbook.boundary import Boundary
+from portbook.doors.http.accept import Accepts, accepted
+from portbook.doors.http.asgi import Application, Receive, Scope, Send, plain
+from portbook.doors.http.mcp.live_session import LiveSession
+from portbook.doors.http.mcp.response import McpResponse, Running, send_stream
+from portbook.doors.http.mcp.sessions import Sessions
+from portbook.doors.http.request import arrival_of, headers_of, read_message, send_answer
+from portbook.errors import Reason, Refused
+from portbook.model import Answer, Arrival
+from portbook.net.host_and_origin import Hosts
+from portbook.protocol.headers import VERSION
+from portbook.protocol.revisions import STATELESS_REVISIONS
+from portbook.wire.framing import Frame
+
+__all__ = ["ROUTE", "mcp"]
+
+ROUTE: Final = "/mcp"
+
+_SESSION: Final = "mcp-session-id"
+
+# Streams that one caller holds open with GET: half of all connections, so that others have some.
+_MAX_LISTENING: Final = 1024
+
+
+class _Head(NamedTuple):
+    """What the headers of a request say."""
+
+    headers: dict[bytes, bytes]
+    arrival: Arrival
+    accepts: Accepts
+    session: str | None
+    """The name of the session that it belongs to; None where it names none, or stands for itself."""
+    is_stateless: bool
+
+
+def mcp(boundary: Boundary, sessions: Sessions, hosts: Hosts) -> dict[str, Application]:
+    """Return the applications behind the route, by HTTP verb."""
+    door = _McpDoor(boundary, sessions, hosts)
+    return {"POST": door.post, "GET": door.get, "DELETE": door.delete}
+
+
+class _McpDoor:
+    def __init__(self, boundary: Boundary, sessions: Sessions, hosts: Hosts) -> None:
+        self._boundary = boundary
+        self._sessions = sessions
+        self._hosts = hosts
+        self._running: Running = {}
+        self._listening: Counter[str] = Counter()
+
+    async def post(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take one message, or a batch of them."""
+        head = _head_of(scope)
+        frame = await read_message(head.headers, receive, self._hosts)
+        if frame is None:
+            return
+        if isinstance(frame, Refused):
+            await self._refuse(send, frame, head)
+        elif not any(head.accepts):
+            await self._refuse(send, Refused(Reason.NOT_ACCEPTABLE), head)
+        elif head.session is not None:
+            live = self._sessions.find(head.session, head.arrival)
+            if live is None:
+                await self._refuse(send, Refused(self._why_unknown(head)), head)
+            else:
+                reply = McpResponse(receive, send, head.accepts, self._running, live)
+                await self._answer_session(live, frame, head.arrival, reply)
+        else:
+            reply = McpResponse(receive, send, head.accepts, self._running)
+            answer = self._answer_alone if head.is_stateless else self._answer_newcomer
+            await answer(frame, head.arrival, reply)
+
+    async def get(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Open the stream of what belongs to no request, or go on with one that was left."""
+        head = _head_of(scope)
+        live = await self._entered(head, send, "session.listen", needs_events=True)
+        if live is None:
+            return
+        last_event = head.headers.get(b"last-event-id", b"").decode("latin-1").strip()
+        place = live.place_of(last_event or None)
+        if place.is_guest and place.stream.is_read:
+            await plain(send, 409, "There is no such event any more, and another reads what is left to hear.")
+            return
+        if self._listening[live.bound] >= _MAX_LISTENING and not place.stream.is_read:
+            await self._refuse(send, Refused(Reason.BUSY), head)
+            return
+        key = head.arrival.key
+        self._listening[live.bound] += 1
+        try:
+            await send_stream(send, receive, place, may_read=lambda: self._sessions.may_listen(live, key))
+        finally:
+            self._listening -= Counter((live.bound,))
+
+    async def delete(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """End a session."""
+        live = await self._entered(_head_of(scope), send, "session.end")
+        if live is not None:
+            await self._sessions.forget(live)
+            await send_answer(send, Answer(None, 204))
+
+    async def _entered(
+        self, head: _Head, send: Send, method: str, *, needs_events: bool = False
+    ) -> LiveSession | None:
+        """Return the session that a request without a message is for; where it is for none, say so."""
+        refusal = self._hosts.refuse(head.headers)
+        if refusal is not None:
+            await self._refuse(send, refusal, head)
+            return None
+        if head.session is None:
+            await plain(send, 405, "Without a session, this takes POST.", [(b"allow", b"POST")])
+            return None
+        reason: Reason | None = None
+        live = self._sessions.find(head.session, head.arrival)
+        if live is None:
+            reason = self._why_unknown(head)
+        elif (head.arrival.headers or {}).get(VERSION, live.revision_name) != live.revision_name:
+            reason = Reason.HEADER_MISMATCH
+        elif needs_events and not head.accepts.events:
+            reason = Reason.NOT_ACCEPTABLE
+        if reason is not None:
+            await self._refuse(send, Refused(reason), head)
+            return None
+        told = await self._boundary.tell(method, head.arrival, lambda tools, policy: {})
+        if told.status != 200:
+            await send_answer(send, told)
+            return None
+        return live
+
+    async def _answer_alone(self, frame: Frame, arrival: Arrival, reply: McpResponse) -> None:
+        """Answer a message that stands for itself."""
+        conversation = self._boundary.converse(arrival, reply.emit, is_official=True)
+        work = conversation.receive(frame, arrival, is_heard=reply.accepts.events)
+        answer = await reply.outcome(work)
+        if answer is not None:
+            await reply.send(answer)
+
+    async def _answer_newcomer(self, frame: Frame, arrival: Arrival, reply: McpResponse) -> None:
+        """Answer a message that belongs to no session, and may open one."""
+        live = self._sessions.make(arrival)
+        work = live.conversation.receive(frame, arrival, reply.emit, is_heard=reply.accepts.events)
+        answer = await reply.outcome(work)
+        if answer is None:
+            live.close()
+        elif live.conversation.session.revision is not None:
+            await self._sessions.begin(live)
+            await reply.send(answer, [(_SESSION.encode(), live.id.encode())])
+        elif answer.is_notification and answer.status == 202:
+            # There is nothing that it could be about. Its sender is not answered, as ever; the status tells.
+            refused = await self._boundary.refuse(Refused(Reason.NOT_JSONRPC), arrival, is_mcp=True)
+            await reply.send(refused._replace(body=None))
+        else:
+            await reply.send(answer)
+
+    async def _answer_session(
+        self, live: LiveSession, frame: Frame, arrival: Arrival, reply: McpResponse
+    ) -> None:
+        """Answer a message of a session."""
+        arrival = arrival._replace(session=arrival.session or live.label)
+        work = live.conversation.receive(
+            frame, arrival, reply.emit, reply.let_go, is_heard=reply.accepts.events
+        )
+        if work.cancels is not None:
+            live.cancel(work.cancels)
+        answer = await reply.outcome(work)
+        await self._sessions.keep(live)
+        if answer is not None:
+            await reply.send(answer)
+
+    def _why_unknown(self, head: _Head) -> Reason:
+        is_known = self._sessions.is_known(head.arrival.key)
+        return Reason.UNKNOWN_SESSION if is_known else Reason.UNAUTHORIZED
+
+    async def _refuse(self, send: Send, refusal: Refused, head: _Head) -> None:
+        await send_answer(send, await self._boundary.refuse(refusal, head.arrival, is_mcp=True))
+
+
+def _head_of(scope: Scope) -> _Head:
+    headers = headers_of(scope)
+    said = {
+        name.decode("latin-1"): value.decode("latin-1").strip()
+        for name, value in headers.items()
+        if name.startswith(b"mcp-")
+    }
+    is_stateless = said.get(VERSION) in STATELESS_REVISIONS
+    return _Head(
+        headers,
+        arrival_of(scope, ROUTE, headers)._replace(headers=said),
+        accepted(headers.get(b"accept")),
+        None if is_stateless else said.get(_SESSION),
+        is_stateless,
+    )

@@ -1,0 +1,200 @@
+"""How one request at `/mcp` is answered: as one document, or as a stream of events.
+
+A request that says nothing before its answer gets that as JSON; one that does gets a stream, and so does one
+that takes its time. In a session the call goes on whether its sender stays or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from portbook.doors.eager import Remainder
+from portbook.doors.http.accept import Accepts
+from portbook.doors.http.asgi import Headers, Receive, Send
+from portbook.doors.http.mcp.live_session import LiveSession
+from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
+from portbook.doors.http.request import has_left, send_answer
+from portbook.mcp.connection import Key, Work
+from portbook.model import Answer
+
+__all__ = ["McpResponse", "send_stream"]
+
+# A client that has waited so long is shown that the server is still there; where that gives it something to
+# come back with, sooner, for until then a connection that breaks loses the answer.
+_PATIENCE_S: Final = 10.0
+_PRIMED_PATIENCE_S: Final = 1.0
+
+_STREAM_HEADERS: Final[Headers] = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+Running = dict[asyncio.Task[Answer], Key | None]
+
+
+class McpResponse:
+    """The answer to one request, in the making."""
+
+    __slots__ = ("_home", "_live", "_loop", "_receive", "_running", "_send", "_stream", "accepts")
+
+    def __init__(
+        self,
+        receive: Receive,
+        send: Send,
+        accepts: Accepts,
+        running: Running,
+        live: LiveSession | None = None,
+    ) -> None:
+        """Answer through `send`; a call that waits is among the `running`, or those of its session."""
+        self.accepts = accepts
+        self._receive = receive
+        self._send = send
+        self._running = running if live is None else live.running
+        self._live = live
+        self._stream: EventStream | None = None  # made when something is to be said: most calls say nothing
+        self._loop = asyncio.get_running_loop()
+        self._home = threading.get_ident()
+
+    def emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
+        """Say something before the answer. From any thread; where only the answer is accepted, nothing."""
+        if threading.get_ident() != self._home:
+            self._loop.call_soon_threadsafe(lambda: self.emit(message, is_wanted, is_vital=is_vital))
+        elif self.accepts.events:
+            self._opened().emit(message, is_wanted, is_vital=is_vital)
+
+    def let_go(self) -> None:
+        """Send the reader away for now, if it can come back for the answer. From any thread."""
+        if threading.get_ident() != self._home:
+            self._loop.call_soon_threadsafe(self.let_go)
+        elif self._live is not None and self.accepts.events:
+            self._opened().let_go()
+
+    async def outcome(self, work: Work) -> Answer | None:
+        """Return the answer to be sent as one; None where it was sent as a stream, or nobody waits for it."""
+        # Most calls never wait for anything, and need no task of their own.
+        try:
+            waiting_for = work.answering.send(None)
+        except StopIteration as ended:
+            answer: Answer = ended.value
+            if self._stream is None or not self._stream.end_position:
+                return answer
+            self._stream.end(answer.body)
+            await self._send_stream(self._stream, None)
+            return None
+        call = self._start(work, waiting_for)
+        leaving = self._loop.create_task(has_left(self._receive))
+        try:
+            return await self._waited(call, leaving)
+        finally:
+            leaving.cancel()
+            if self._live is None and not call.done():
+                call.cancel()  # whoever has no session to come back to has given it up
+                await asyncio.wait((call,))
+
+    async def send(self, answer: Answer, more: Headers | None = None) -> None:
+        """Send an answer as one document, or as a stream where nothing else is accepted."""
+        if answer.body is None or answer.status != 200 or self.accepts.json:
+            await send_answer(self._send, answer, more)
+            return
+        stream = EventStream()
+        stream.end(answer.body)
+        await send_stream(self._send, self._receive, StreamPosition(stream), more=more)
+
+    def _opened(self) -> EventStream:
+        if self._stream is None:
+            self._stream = EventStream() if self._live is None else self._live.open_stream()
+        return self._stream
+
+    def _start(self, work: Work, waiting_for: object) -> asyncio.Task[Answer]:
+        """Run the rest of a call by itself: whoever asked may leave, and come back for the answer."""
+        stream = self._opened()
+
+        async def finish() -> Answer:
+            answer = await Remainder(work.answering, waiting_for)
+            stream.end(answer.body)
+            return answer
+
+        def ended(call: asyncio.Task[Answer]) -> None:
+            # A callback, because a task that is cancelled before its first step runs none of its own code.
+            work.answering.close()
+            stream.end(None)
+            del self._running[call]
+            if not call.cancelled():
+                call.exception()  # looked at, so that the loop does not report it
+
+        call = self._loop.create_task(finish())
+        self._running[call] = work.key
+        call.add_done_callback(ended)
+        return call
+
+    async def _waited(self, call: asyncio.Task[Answer], leaving: asyncio.Task[None]) -> Answer | None:
+        stream = self._opened()
+        if not self.accepts.events:
+            await asyncio.wait((call, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if not call.done():
+                return None
+            return Answer(None, 202) if call.cancelled() else call.result()
+        news = self._loop.create_task(stream.wait(_PRIMED_PATIENCE_S if stream.is_primed else _PATIENCE_S))
+        try:
+            await asyncio.wait((call, leaving, news), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            news.cancel()
+        if call.done() and not call.cancelled() and stream.end_position <= 1:  # the answer alone
+            return call.result()
+        if leaving.done():
+            stream.discard()  # it has no id to come back with
+        elif call.cancelled() and not stream.end_position:  # taken back: a stream without an answer
+            await _start(self._send, None)
+            await _end(self._send)
+        else:
+            await self._send_stream(stream, leaving)
+        return None
+
+    async def _send_stream(self, stream: EventStream, leaving: asyncio.Task[None] | None) -> None:
+        if self._live is not None:
+            self._live.keep_stream(stream)
+        place = StreamPosition(stream, is_primed=stream.is_primed, may_be_sent_away=True)
+        await send_stream(self._send, self._receive, place, leaving=leaving)
+
+
+async def send_stream(
+    send: Send,
+    receive: Receive,
+    place: StreamPosition,
+    *,
+    may_read: Callable[[], bool] = lambda: True,
+    leaving: asyncio.Task[None] | None = None,
+    more: Headers | None = None,
+) -> None:
+    """Send events from `place` on until their stream ends, its reader leaves, or it may no longer read."""
+
+    async def write(data: bytes) -> None:
+        await send({"type": "http.response.body", "body": data, "more_body": True})
+
+    await _start(send, more)
+    loop = asyncio.get_running_loop()
+    left = leaving or loop.create_task(has_left(receive))
+    copying = loop.create_task(place.stream.copy_to(write, place, may_read))
+    try:
+        await asyncio.wait((copying, left), return_when=asyncio.FIRST_COMPLETED)
+        if copying.done():
+            copying.result()  # where it failed, whoever runs us is told
+            await _end(send)
+    finally:
+        if leaving is None:
+            left.cancel()
+        copying.cancel()
+        await asyncio.wait((copying,))
+
+
+async def _start(send: Send, more: Headers | None) -> None:
+    headers = [*_STREAM_HEADERS, *(more or [])]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+
+
+async def _end(send: Send) -> None:
+    await send({"type": "http.response.body", "body": b""})

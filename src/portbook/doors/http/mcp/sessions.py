@@ -1,0 +1,251 @@
+"""Sessions of the handshake era: live ones in memory, all in the store, so that a restart ends none.
+
+What the store says counts: a session that another process has ended is over here too, a moment later.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from portbook.access.callers import ANONYMOUS
+from portbook.boundary import Boundary
+from portbook.canonical import fingerprint
+from portbook.doors.http.mcp.live_session import LiveSession, LiveSessions
+from portbook.doors.http.mcp.stream_shelf import Room
+from portbook.errors import Refused
+from portbook.model import Arrival, JSONObject
+from portbook.protocol.session import Session
+
+__all__ = ["KeptSessions", "Sessions"]
+
+# How often the store is told that a session is in use, and asked what has changed.
+_TOUCH_S: Final = 3600.0
+_LOOK_S: Final = 1.0
+
+# The form of a name: what is none needs no look into the store.
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+# What sessions are bound to that were begun without a key, or with one that nobody looks at.
+_NOBODY: Final = fingerprint(None)
+
+
+class _StoredSession(Protocol):
+    @property
+    def bound(self) -> str: ...
+    @property
+    def state(self) -> JSONObject: ...
+
+
+class KeptSessions(Protocol):
+    """Where sessions outlive the process."""
+
+    async def begin(self, session_id: str, bound: str, state: JSONObject) -> None:
+        """Keep a new session."""
+        ...
+
+    async def save(self, session_id: str, state: JSONObject) -> None:
+        """Keep a session as it is now, unless it was ended."""
+        ...
+
+    def touch(self, session_id: str) -> None:
+        """Note that a session is in use."""
+        ...
+
+    def load(self, session_id: str) -> _StoredSession | None:
+        """Return what is kept of a session."""
+        ...
+
+    async def forget(self, session_id: str) -> None:
+        """Let go of a session for good."""
+        ...
+
+    def version(self) -> object:
+        """Return a value that is another one after every change, whichever process made it."""
+        ...
+
+
+class Sessions:
+    """Every session that this process knows of."""
+
+    def __init__(
+        self,
+        boundary: Boundary,
+        kept: KeptSessions,
+        warn: Callable[[str], None],
+        tick: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Keep sessions in `kept`; `tick` tells seconds."""
+        self._boundary = boundary
+        self._kept = kept
+        self._warn = warn
+        self._tick = tick
+        self._live = LiveSessions()
+        self._room = Room()
+        self._version: object = None
+        self._looked = float("-inf")
+        self._has_warned = False
+
+    def make(self, arrival: Arrival) -> LiveSession:
+        """Return a session for a message that may open one; it has a name, and nobody knows it yet."""
+        return self._made(secrets.token_urlsafe(32), arrival, self._bound(arrival.key), None)
+
+    def find(self, session_id: str, arrival: Arrival) -> LiveSession | None:
+        """Return the session of this name, if it is the caller's: from memory, or from the store."""
+        live = self._live.find(session_id)
+        if live is None:
+            live = self._revived(session_id, arrival)
+        elif not self._is_callers(live, arrival.key) or not self._is_current(live):
+            live = None
+        if live is not None:
+            self._use(live)
+        return live
+
+    def may_listen(self, live: LiveSession, key: str | None) -> bool:
+        """Return whether whoever came with `key` may still hear what a session has to say."""
+        if live.is_over or not self.is_known(key) or not self._is_current(live):
+            return False
+        self._use(live)
+        return True
+
+    def is_known(self, key: str | None) -> bool:
+        """Return whether `key` opens anything, as things are now."""
+        try:
+            self._boundary.identify(key)
+        except (Refused, OSError):  # what cannot be looked up opens nothing
+            return False
+        return True
+
+    async def begin(self, live: LiveSession) -> None:
+        """Keep a session that `initialize` has opened."""
+        self._live.admit(live, self._tick())
+        live.saved = live.conversation.session.changes
+        await self._write(live)
+
+    async def keep(self, live: LiveSession) -> None:
+        """Keep a session as it is now, if that is another than before and it was not ended meanwhile."""
+        session = live.conversation.session
+        if session.changes != live.saved and not live.is_over:
+            live.saved = session.changes
+            await self._write(live)
+
+    async def forget(self, live: LiveSession) -> None:
+        """End a session for good."""
+        self._end(live)
+        try:
+            await self._kept.forget(live.id)
+        except OSError as error:
+            self._complain(error)
+
+    def close(self) -> None:
+        """Let go of everybody; the sessions stay in the store."""
+        self._live.close()
+
+    async def _write(self, live: LiveSession) -> None:
+        state = live.conversation.session.as_data()
+        live.saving += 1
+        try:
+            if live.is_kept:
+                await self._kept.save(live.id, state)
+            else:
+                await self._kept.begin(live.id, live.bound, state)
+                live.is_kept = True
+        except OSError as error:
+            self._complain(error)
+        finally:
+            live.saving -= 1
+
+    def _revived(self, session_id: str, arrival: Arrival) -> LiveSession | None:
+        if not _NAME.fullmatch(session_id) or not self.is_known(arrival.key):
+            return None
+        try:
+            kept = self._kept.load(session_id)
+        except OSError as error:
+            self._complain(error)
+            return None
+        bound = self._bound(arrival.key)
+        if kept is None or kept.bound != bound:
+            return None
+        live = self._made(session_id, arrival, bound, Session.from_data(kept.state))
+        live.saved = live.conversation.session.changes
+        live.is_kept = True
+        live.touched = float("-inf")
+        self._live.admit(live, self._tick())
+        return live
+
+    def _made(self, session_id: str, arrival: Arrival, bound: str, session: Session | None) -> LiveSession:
+        live = LiveSession(session_id, arrival.key, bound, self._room)
+        live.touched = self._tick()
+        live.conversation = self._boundary.converse(
+            arrival, live.standalone.emit, is_official=True, session=session
+        )
+        return live
+
+    def _bound(self, key: str | None) -> str:
+        """Return what a session is bound to that is begun with `key`.
+
+        Where keys are not looked at, one is as good as another: else each that somebody makes up would be
+        another caller, with limits of its own.
+        """
+        if key is None:
+            return _NOBODY
+        try:
+            is_looked_at = self._boundary.identify(key) != ANONYMOUS
+        except (Refused, OSError):
+            is_looked_at = True
+        return fingerprint(key) if is_looked_at else _NOBODY
+
+    def _is_callers(self, live: LiveSession, key: str | None) -> bool:
+        if live.key is None or key is None:
+            is_same = live.key is key
+        else:
+            is_same = secrets.compare_digest(live.key.encode(), key.encode())
+        return is_same or live.bound == self._bound(key)
+
+    def _is_current(self, live: LiveSession) -> bool:
+        """Return whether a session is still there, with what another process may have changed of it."""
+        if live.is_over or not live.is_kept or live.saving:
+            return not live.is_over
+        now = self._tick()
+        try:
+            if now - self._looked >= _LOOK_S:
+                self._looked = now
+                self._version = self._kept.version()
+            if live.version == self._version:
+                return True
+            version, kept = self._version, self._kept.load(live.id)
+        except OSError as error:
+            self._complain(error)
+            return True
+        if kept is None:
+            self._end(live)
+            return False
+        live.version = version
+        session = live.conversation.session
+        if session.changes == live.saved:
+            session.adopt(kept.state)
+        return True
+
+    def _use(self, live: LiveSession) -> None:
+        now = self._tick()
+        self._live.use(live, now)
+        if live.is_kept and now - live.touched >= _TOUCH_S:
+            live.touched = now
+            try:
+                self._kept.touch(live.id)
+            except OSError as error:
+                self._complain(error)
+
+    def _end(self, live: LiveSession) -> None:
+        live.is_over = True
+        self._live.let_out(live)
+        for task in tuple(live.running):
+            task.cancel()
+
+    def _complain(self, error: OSError) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            self._warn(f"sessions cannot be kept, and end with this process: {error}")

@@ -1,0 +1,248 @@
+"""`GET /openapi.json` and `GET /docs`: the REST routes as OpenAPI 3.1 and as a page, one operation a tool."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any, Final, cast
+
+import orjson
+
+from portbook.boundary import Boundary
+from portbook.doors.http.asgi import Application, Receive, Scope, Send
+from portbook.doors.http.page import Page
+from portbook.doors.http.request import arrival_of, send_answer
+from portbook.errors import REASONS
+from portbook.model import JSON, JSONObject
+from portbook.policy import Policy
+from portbook.tools.catalog import Tool
+from portbook.tools.shipped import shipped_folder
+from portbook.version import __version__
+
+__all__ = ["DOCS", "OPENAPI", "docs_page", "openapi"]
+
+OPENAPI: Final = "/openapi.json"
+DOCS: Final = "/docs"
+
+_COMPONENTS: Final = "#/components/schemas/"
+# Keywords whose values are data, in which nothing is a reference.
+_NO_SCHEMAS: Final = frozenset({"const", "enum", "default", "examples"})
+
+
+def openapi(boundary: Boundary) -> Application:
+    """Return the application that describes the REST routes."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send_answer(send, await boundary.tell("openapi", arrival_of(scope, OPENAPI), _document))
+
+    return app
+
+
+def docs_page(boundary: Boundary) -> Application:
+    """Return the application that shows the same as a page."""
+    page = Page("docs.html")
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        answer = await boundary.tell("docs", arrival_of(scope, DOCS), _document)
+        if answer.status != 200:
+            await send_answer(send, answer)
+            return
+        operations = _operations(orjson.loads(answer.body or b"{}"))
+        await page.send(send, {"version": __version__, "operations": operations})
+
+    return app
+
+
+# -- the document
+
+
+def _document(tools: list[Tool], policy: Policy) -> JSONObject:
+    request = orjson.loads((shipped_folder("schemas") / "execute.schema.json").read_bytes())
+    own = {name: schema for name, schema in request["properties"].items() if name != "tool_id"}
+    paths: JSONObject = {f"/tools/{tool.spec.name}": {"post": _operation(tool, own)} for tool in tools}
+    paths["/execute"] = {"post": _execute(request)}
+    paths["/tools"] = {"get": _get("listTools", "The tools that you may call.")}
+    paths["/health"] = {"get": _get("health", "Whether the boundary can do its work.", failing=True)}
+    paths["/livez"] = {"get": _get("livez", "Whether the process answers.")}
+    paths["/readyz"] = {"get": _get("readyz", "Whether it is ready for calls.", failing=True)}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Portbook", "version": __version__},
+        "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "schemas": {
+                "Error": _ERROR,
+                "Metadata": _METADATA,
+                "Failure": _answer(None),
+                **_contracts(tools),
+            },
+        },
+        "security": [{}, {"key": []}],
+    }
+
+
+def _contracts(tools: list[Tool]) -> JSONObject:
+    contracts: JSONObject = {}
+    for tool in tools:
+        for side, schema in (("args", tool.spec.input_schema), ("result", tool.spec.output_schema)):
+            name = f"{tool.spec.name}.{side}"
+            contracts[name] = _component(schema, name)
+    return contracts
+
+
+def _operation(tool: Tool, own: dict[str, Any]) -> JSONObject:
+    spec = tool.spec
+    body: JSONObject = {
+        "type": "object",
+        "required": ["session_id", "args"],
+        "properties": {**own, "args": {"$ref": f"{_COMPONENTS}{spec.name}.args"}},
+        "additionalProperties": False,
+    }
+    result: JSONObject = {"$ref": f"{_COMPONENTS}{spec.name}.result"}
+    return {
+        "operationId": spec.name,
+        "summary": spec.description.partition("\n")[0],
+        "description": spec.description,
+        "tags": [spec.effect.value],
+        "x-portbook-effect": spec.effect.value,
+        "requestBody": _json(body, is_body=True),
+        "responses": {"200": _json(_answer(result)), **_failures()},
+    }
+
+
+def _execute(request: JSONObject) -> JSONObject:
+    body = {name: value for name, value in request.items() if name not in ("$schema", "$id")}
+    return {
+        "operationId": "execute",
+        "summary": "Run a tool.",
+        "requestBody": _json(body, is_body=True),
+        "responses": {"200": _json(_answer({})), **_failures()},
+    }
+
+
+def _get(name: str, summary: str, *, failing: bool = False) -> JSONObject:
+    responses: JSONObject = {"200": _json({"type": "object"})}
+    if failing:
+        responses["503"] = _json({"type": "object"})
+    else:
+        responses["401"] = _json({"$ref": "#/components/schemas/Failure"})
+    return {"operationId": name, "summary": summary, "responses": responses}
+
+
+def _failures() -> JSONObject:
+    failure: JSONObject = {"$ref": "#/components/schemas/Failure"}
+    statuses = sorted({row.http for row in REASONS.values()})
+    return {
+        str(status): _json(
+            failure, "; ".join(sorted({row.rest for row in REASONS.values() if row.http == status}))
+        )
+        for status in statuses
+    }
+
+
+def _answer(result: JSONObject | None) -> JSONObject:
+    """Return the schema of an answer: of a success where a result's schema is given, else of a failure."""
+    is_success = result is not None
+    return {
+        "type": "object",
+        "required": ["status", "result", "error", "metadata"],
+        "properties": {
+            "status": {"const": "success" if is_success else "failure"},
+            "result": result if is_success else {"type": "null"},
+            "error": {"type": "null"} if is_success else {"$ref": "#/components/schemas/Error"},
+            "metadata": {"$ref": "#/components/schemas/Metadata"},
+        },
+        "additionalProperties": False,
+    }
+
+
+_ERROR: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["code", "message", "details", "retryable", "policy_violation"],
+    "properties": {
+        "code": {"enum": sorted({row.rest for row in REASONS.values()})},
+        "message": {"type": "string"},
+        "details": {"type": "object"},
+        "retryable": {"type": "boolean"},
+        "policy_violation": {"type": "boolean"},
+    },
+    "additionalProperties": False,
+}
+
+_METADATA: Final[JSONObject] = {
+    "type": "object",
+    "required": ["latency_ms", "status_code", "request_id", "trace_id", "redaction_applied"],
+    "properties": {
+        "latency_ms": {"type": "number"},
+        "status_code": {"type": "integer"},
+        "request_id": {"type": "string"},
+        "trace_id": {"type": "string"},
+        "redaction_applied": {"type": "boolean"},
+        "approval_id": {"type": "string"},
+    },
+    "additionalProperties": False,
+}
+
+
+def _json(schema: JSONObject, description: str = "", *, is_body: bool = False) -> JSONObject:
+    content: JSONObject = {"content": {"application/json": {"schema": schema}}}
+    return (
+        {**content, "required": True} if is_body else {**content, "description": description or "The answer."}
+    )
+
+
+def _component(schema: JSONObject | bool, name: str) -> JSONObject:
+    """Return a tool's schema as it stands among the components, its references pointing there."""
+    if isinstance(schema, bool):  # spelled out: not every reader of OpenAPI knows these
+        return {} if schema else {"not": {}}
+    moved = cast("JSONObject", _moved(schema, f"{_COMPONENTS}{name}"))
+    return {keyword: value for keyword, value in moved.items() if keyword not in ("$schema", "$id")}
+
+
+def _moved(schema: JSON, root: str) -> JSON:
+    if isinstance(schema, list):
+        return [_moved(item, root) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        keyword: root + value[1:]
+        if keyword == "$ref" and isinstance(value, str) and value.startswith("#")
+        else value
+        if keyword in _NO_SCHEMAS
+        else _moved(value, root)
+        for keyword, value in schema.items()
+    }
+
+
+# -- the page
+
+
+def _operations(document: dict[str, Any]) -> str:
+    schemas = document["components"]["schemas"]
+    return "".join(
+        _section(method.upper(), path, operation, schemas)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    )
+
+
+def _section(method: str, path: str, operation: dict[str, Any], schemas: dict[str, Any]) -> str:
+    effect = operation.get("x-portbook-effect", "")
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+    answer = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    parts = [("Request", body), ("Answer", answer)]
+    if effect:  # a tool's own contract says more than where it stands in the messages
+        name = operation["operationId"]
+        parts = [("Arguments", schemas[f"{name}.args"]), ("Result", schemas[f"{name}.result"])]
+    shown = "".join(
+        f"<h3>{title}</h3><pre>{escape(orjson.dumps(schema, option=orjson.OPT_INDENT_2).decode())}</pre>"
+        for title, schema in parts
+        if schema is not None
+    )
+    return (
+        f"<details id='{escape(operation['operationId'], quote=True)}'><summary><b>{method}</b> "
+        f"<code>{escape(path)}</code> <i class='{escape(effect, quote=True)}'>{escape(effect)}</i>"
+        f"<span>{escape(operation.get('summary', ''))}</span></summary>"
+        f"<p>{escape(operation.get('description', ''))}</p>{shown}</details>"
+    )

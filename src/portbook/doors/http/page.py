@@ -1,0 +1,54 @@
+"""Pages: one file each, no assets from elsewhere, and a policy that runs the page's own script alone."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from portbook.doors.http.asgi import Headers, Send, respond
+
+__all__ = ["Page"]
+
+_SLOT: Final = re.compile(r"\{\{(\w+)\}\}")
+_SCRIPT: Final = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+_STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+
+
+class Page:
+    """A template in the folder `pages`, whose `{{slots}}` are filled for each request."""
+
+    def __init__(self, name: str) -> None:
+        self._template = (Path(__file__).parent / "pages" / name).read_text("utf-8")
+        scripts, styles = _SCRIPT.findall(self._template), _STYLE.findall(self._template)
+        self._headers: Headers = [
+            (b"content-type", b"text/html; charset=utf-8"),
+            (b"content-security-policy", _policy(scripts, styles).encode()),
+            (b"x-content-type-options", b"nosniff"),
+            (b"referrer-policy", b"no-referrer"),
+            (b"cache-control", b"no-store"),
+        ]
+
+    async def send(self, send: Send, slots: Mapping[str, str], more: Headers | None = None) -> None:
+        """Send the page. What goes into a slot is HTML already."""
+        body = _SLOT.sub(lambda slot: slots[slot[1]], self._template)
+        await respond(send, 200, [*self._headers, *(more or [])], body.encode())
+
+
+def _policy(scripts: list[str], styles: list[str]) -> str:
+    """Return what the page may do: run and wear what is in it, and talk to this server alone."""
+    rules = ["default-src 'none'", f"style-src {_digests(styles)}"]
+    if scripts:
+        rules += [f"script-src {_digests(scripts)}", "connect-src 'self'"]
+    return "; ".join([*rules, "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"])
+
+
+def _digests(texts: list[str]) -> str:
+    if any(_SLOT.search(text) for text in texts):
+        raise ValueError("a script or a style has no slots: its digest is in the page's policy")
+    return " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in texts
+    )

@@ -1,0 +1,105 @@
+"""The envelope of a call through the boundary: from what its caller asks for and what is known of the run.
+
+Pure: no I/O. Which door a call came through, and in which contract, makes no difference to a byte of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, cast
+
+from portbook.canonical import NotJSON, digest
+from portbook.envelope.controls import CONTROLS, Controls, Default, read_controls
+from portbook.envelope.enclose import enclose
+from portbook.errors import Ending
+from portbook.model import JSON, EnvelopeRequest, JSONObject
+from portbook.provenance.artifacts import referred_artifact
+from portbook.provenance.record import Occasion, Subject
+from portbook.provenance.signing import Signer
+from portbook.tools.catalog import Tool
+
+__all__ = ["CallEnvelopes", "KnownRun"]
+
+# As much of a definition's digest as tells one version of a tool from another.
+_VERSION_DIGITS: Final = 12
+
+
+class KnownRun(NamedTuple):
+    """What the boundary knows of a run."""
+
+    tool: Tool
+    arguments: JSONObject
+    policy_digest: str
+    rule: str
+    rule_digest: str | None
+    occasion: Occasion
+
+
+class CallEnvelopes:
+    """Puts outcomes of calls into envelopes, where somebody asks for that."""
+
+    __slots__ = ("_default", "_digests", "_signer")
+
+    def __init__(self, default: Default = "off", signer: Signer | None = None) -> None:
+        """Take what callers get that ask for nothing, and the key that signs, if there is one."""
+        self._default: Default = default
+        self._signer = signer
+        self._digests: dict[str, tuple[str | None, ...]] = {}
+
+    def controls_of(self, wish: EnvelopeRequest | None) -> Controls | None:
+        """Return what is asked of an envelope, or None where none is."""
+        if self._default == "off" and (wish is None or not (wish.is_required or _asks(wish.meta))):
+            return None  # nearly every call
+        wish = wish or EnvelopeRequest()
+        default: Default = "wrap" if wish.is_required and self._default == "off" else self._default
+        controls = read_controls(wish.meta, default)
+        limit: Any = wish.preferences.get("max_output_bytes")
+        return replace(
+            controls,
+            deterministic=wish.preferences.get("deterministic", True) is not False,
+            max_output_bytes=None if limit is None else int(limit),  # 1e3 is an integer to JSON Schema
+            is_wanted=controls.is_wanted or wish.is_required,
+        )
+
+    def enclose(
+        self, outcome: JSON | Ending, controls: Controls, wish: EnvelopeRequest | None, known: KnownRun
+    ) -> JSONObject:
+        """Return the envelope of an outcome."""
+        wish = wish or EnvelopeRequest()
+        definition, input_schema, output_schema = self._digests_of(known.tool)
+        subject = Subject(
+            tool=known.tool.spec.name,
+            version="unknown" if definition is None else f"sha256:{definition[:_VERSION_DIGITS]}",
+            arguments=known.arguments,
+            artifacts=tuple(
+                referred_artifact(cast("JSONObject", reference), place)
+                for place, reference in enumerate(wish.artifacts)
+            ),
+            request_id=wish.request_id,
+            definition_digest=definition,
+            input_schema_digest=input_schema,
+            output_schema_digest=output_schema,
+            policy_digest=known.policy_digest,
+            rule=known.rule,
+            rule_digest=known.rule_digest,
+            occasion=known.occasion,
+        )
+        return enclose(outcome, controls, subject, self._signer)
+
+    def _digests_of(self, tool: Tool) -> tuple[str | None, ...]:
+        if tool.digest not in self._digests:
+            spec = tool.spec
+            parts = (spec.definition(), spec.input_schema, spec.output_schema)
+            self._digests[tool.digest] = tuple(_digest(part) for part in parts)
+        return self._digests[tool.digest]
+
+
+def _asks(meta: JSON) -> bool:
+    return isinstance(meta, dict) and any(name in meta for name in CONTROLS)
+
+
+def _digest(value: JSON) -> str | None:
+    try:
+        return digest(value)
+    except NotJSON:  # a number that RFC 8785 would round: better no digest than one of something else
+        return None

@@ -1,0 +1,50 @@
+"""Which executor runs a tool: Python functions here, operations of HTTP APIs there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from portbook.executors.coroutines import Coroutines
+from portbook.executors.python import PythonExecutor
+from portbook.model import JSONObject, Run
+from portbook.tools.catalog import Tool
+
+if TYPE_CHECKING:
+    from portbook.executors.http import HttpExecutor
+
+__all__ = ["Dispatch"]
+
+# An HTTP call keeps its own deadline, and says more about it than we could: ours is the second one.
+_GRACE_S: Final = 1.0
+
+
+class Dispatch:
+    """Runs any tool."""
+
+    def __init__(self, python: PythonExecutor, http: HttpExecutor | None = None) -> None:
+        """Take the executors; `http` is None where no API is declared."""
+        self.python = python
+        self.http = http
+        self._tasks = Coroutines()
+
+    @property
+    def has_strays(self) -> bool:
+        """Return whether something that was given up still runs, because it refuses to be cancelled."""
+        return self.python.has_strays or self._tasks.has_strays
+
+    async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any:
+        """Run `tool` within the time that `run` gives it and return what it returned.
+
+        Raises `Refused` where it did not run, `Failed` where it did not end in time, and whatever it raised.
+        """
+        if tool.spec.operation is None:
+            return await self.python.execute(tool, arguments, run)
+        assert self.http is not None
+        return await self._tasks.run(
+            self.http.execute(tool, arguments, run), run.timeout_ms / 1000 + _GRACE_S
+        )
+
+    async def close(self) -> None:
+        """Close what is kept open between calls."""
+        if self.http is not None:
+            await self.http.close()

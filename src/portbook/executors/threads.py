@@ -1,0 +1,154 @@
+"""Worker threads for plain functions, with a deadline that holds even if a function never returns.
+
+A thread cannot be killed. One that outlives its call's deadline is left behind: it no longer counts, a new
+one takes its place, and it ends when its function does. Only so many may be left behind at once.
+
+All bookkeeping happens on the event loop's thread. Where a worker and the loop race (for the start of a job,
+for its end), the one that takes the job's token first has it; `list.pop` is atomic.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from portbook.errors import Failed, Reason, Refused
+
+__all__ = ["Threads", "ToolExit"]
+
+# Hung functions beyond this many mean that something is broken for good: more threads would not mend it.
+_MAX_LEFT_BEHIND: Final = 64
+
+# More than this many calls in the queue could not be served before their deadlines anyway.
+_MAX_OUTSTANDING: Final = 4096
+
+
+class ToolExit(Exception):
+    """A tool tried to end the whole process."""
+
+
+class _ThreadJob:
+    """One function to run, and the two tokens that decide every race about it."""
+
+    __slots__ = ("arguments", "context", "end", "function", "future", "loop", "start")
+
+    def __init__(
+        self, function: Callable[[Any], Any], arguments: Any, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.context = contextvars.copy_context()
+        self.loop = loop
+        self.future: asyncio.Future[Any] = loop.create_future()
+        self.start = [None]
+        self.end = [None]
+
+
+def _take(token: list[None]) -> bool:
+    try:
+        token.pop()
+    except IndexError:
+        return False
+    return True
+
+
+class Threads:
+    """A pool of threads that can be left behind. Threads start when they are first needed."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._jobs: queue.SimpleQueue[_ThreadJob] = queue.SimpleQueue()
+        self._threads = 0
+        self._outstanding = 0
+        self._left_behind = 0
+
+    async def run(self, function: Callable[[Any], Any], arguments: Any, timeout_s: float) -> Any:
+        """Return what `function(arguments)` returns, run in a worker.
+
+        Raises `Refused` where no worker was free in time, `Failed` where it did not end in time, and whatever
+        the function raised.
+        """
+        loop = asyncio.get_running_loop()
+        job = _ThreadJob(function, arguments, loop)
+        if self._outstanding >= _MAX_OUTSTANDING or (
+            not self._threads and self._left_behind >= _MAX_LEFT_BEHIND
+        ):
+            raise Refused(Reason.BUSY)
+        self._outstanding += 1
+        self._make_room()
+        self._jobs.put(job)
+        deadline = loop.call_later(timeout_s, self._give_up, job)
+        try:
+            return await job.future
+        except BaseException:  # cancelled, or closed before it could be; whatever ended has no tokens left
+            self._abandon(job)
+            raise
+        finally:
+            deadline.cancel()
+
+    def _make_room(self) -> None:
+        """Start a thread if there are more jobs than threads, and it may be."""
+        if self._threads < min(self._outstanding, self._size) and self._left_behind < _MAX_LEFT_BEHIND:
+            with contextlib.suppress(RuntimeError):  # the system has no more: those there are have to do
+                threading.Thread(target=self._work, name="portbook-worker", daemon=True).start()
+                self._threads += 1
+
+    def _give_up(self, job: _ThreadJob) -> None:
+        never_ran = self._abandon(job)
+        if not job.future.done():
+            job.future.set_exception(Refused(Reason.BUSY) if never_ran else Failed(Reason.TIMEOUT))
+
+    def _abandon(self, job: _ThreadJob) -> bool:
+        """Stop waiting for `job`; return whether it never started."""
+        if _take(job.start):
+            self._outstanding -= 1
+            return True
+        if _take(job.end):
+            self._outstanding -= 1
+            self._threads -= 1
+            self._left_behind += 1
+            self._make_room()  # for the jobs that wait in the queue
+        return False
+
+    def _finished(self, job: _ThreadJob, result: Any, error: BaseException | None) -> None:
+        self._outstanding -= 1
+        if job.future.done():
+            return
+        if error is None:
+            job.future.set_result(result)
+        else:
+            job.future.set_exception(error)
+
+    def _returned(self) -> None:
+        self._left_behind -= 1
+        self._make_room()
+
+    def _work(self) -> None:
+        while True:
+            job = self._jobs.get()
+            if not _take(job.start):
+                continue  # given up while it waited
+            result: Any = None
+            error: Exception | None = None
+            try:
+                result = job.context.run(job.function, job.arguments)
+            except StopIteration as raised:  # a future cannot carry it
+                error = ToolExit("StopIteration").with_traceback(raised.__traceback__)
+            except Exception as raised:  # noqa: BLE001 - handed to the call that waits for it
+                error = raised
+            except BaseException as raised:  # noqa: BLE001 - sys.exit() in a tool ends the call, not the server
+                error = ToolExit("exit").with_traceback(raised.__traceback__)
+            in_time = _take(job.end)
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                if in_time:
+                    job.loop.call_soon_threadsafe(self._finished, job, result, error)
+                else:
+                    job.loop.call_soon_threadsafe(self._returned)
+            if not in_time:
+                return
+            del job, result, error  # a waiting thread must not keep the last call's values alive

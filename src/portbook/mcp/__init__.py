@@ -1,0 +1,1 @@
+"""The Model Context Protocol: its dialect, its connections, tasks and subscriptions."""

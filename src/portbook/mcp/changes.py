@@ -1,0 +1,139 @@
+"""Who hears of changes: lists that are others now, and resources that hold something else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from portbook.errors import Refused
+from portbook.mcp.notifications import Notifications
+from portbook.model import JSON, Arrival, Caller, JSONObject, Kind
+from portbook.pipeline import Pipeline
+from portbook.protocol.revisions import Revision
+from portbook.tools.toolset import Changed
+
+__all__ = ["ChangeFeed", "ChangeNotice", "Subscriber"]
+
+_UPDATED: Final = "notifications/resources/updated"
+
+# The notification that tells of a changed list.
+_LISTS: Final[dict[Kind, str]] = {
+    "tool": "notifications/tools/list_changed",
+    "prompt": "notifications/prompts/list_changed",
+    "resource": "notifications/resources/list_changed",
+}
+
+
+class ChangeNotice:
+    """A change on its way to everybody who hears of it: checked once in each revision, and written once."""
+
+    __slots__ = ("_checked", "_made", "changed")
+
+    def __init__(self, changed: Changed) -> None:
+        self.changed = changed
+        self._checked: set[str] = set()
+        self._made: dict[tuple[str, type, JSON], bytes] = {}
+
+    def message(self, outgoing: Notifications, revision: Revision, subscription: JSON = None) -> bytes:
+        """Return the notification of the change; with the id of the subscription that it goes to, if any.
+
+        Raises `SchemaViolation` where the revision does not allow it.
+        """
+        key = (revision.name, type(subscription), subscription)  # 1 and 1.0 are written in two ways
+        made = self._made.get(key)
+        if made is None:
+            method, params = self._told()
+            # Ids are all that differs, and they were checked when they came.
+            is_known = revision.name in self._checked and subscription is not None
+            made = (
+                outgoing.tagged(method, params, subscription)
+                if is_known
+                else outgoing.notification(method, params, revision, subscription)
+            )
+            self._checked.add(revision.name)
+            self._made[key] = made
+        return made
+
+    def _told(self) -> tuple[str, JSONObject]:
+        kind, uri = self.changed
+        return (_LISTS[kind], {}) if uri is None else (_UPDATED, {"uri": uri})
+
+
+class Subscriber:
+    """What one caller may hear of, as things are when something is to be heard.
+
+    Keys are revoked and policy changes while connections last.
+    """
+
+    __slots__ = ("_key", "_pipeline", "_session")
+
+    def __init__(self, pipeline: Pipeline, arrival: Arrival, session: str | None = None) -> None:
+        """Hear for whoever came so; `session` is the one that they named themselves."""
+        self._pipeline = pipeline
+        self._key = arrival.key
+        self._session = session or arrival.session
+
+    def refuse(self, uri: str, caller: Caller) -> Refused | None:
+        """Return why a caller may not hear of a resource, None where it may."""
+        return self._pipeline.refuse_hearing(uri, caller, self._session)
+
+    def hears(self, uri: str | None = None) -> bool:
+        """Return whether its key still opens the boundary, and, where one is named, the resource at `uri`."""
+        try:
+            caller = self._pipeline.rules.callers.identify(self._key)
+        except (Refused, OSError):  # whoever cannot be told apart hears nothing
+            return False
+        return uri is None or self.refuse(uri, caller) is None
+
+
+Hear = Callable[[ChangeNotice], None]
+Close = Callable[[], None]
+
+
+class ChangeFeed:
+    """Passes changes on to everybody who listens. Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        # As dictionaries, because there are many of them and each goes when it likes.
+        self._listeners: dict[object, Hear] = {}
+        self._closers: dict[object, Close] = {}
+        self._changing = threading.Lock()
+        self.is_closed = False
+
+    def listen(self, hear: Hear) -> Close:
+        """Have `hear` told of every change; return what ends that."""
+        return self._add(self._listeners, hear)
+
+    def on_close(self, close: Close) -> Close:
+        """Have `close` called when the server ends; return what takes that back."""
+        if self.is_closed:
+            close()
+        return self._add(self._closers, close)
+
+    def publish(self, changed: Changed) -> None:
+        """Tell everybody."""
+        with self._changing:
+            listeners = tuple(self._listeners.values())
+        notice = ChangeNotice(changed)
+        for hear in listeners:
+            hear(notice)
+
+    def close(self) -> None:
+        """Let everybody who listens go."""
+        self.is_closed = True
+        with self._changing:
+            closers = tuple(self._closers.values())
+        for close in closers:
+            close()
+
+    def _add(self, those: dict[object, Callable[..., None]], one: Callable[..., None]) -> Close:
+        key = object()  # the same one may be there twice
+        with self._changing:
+            those[key] = one
+
+        def forget() -> None:
+            with self._changing:
+                those.pop(key, None)
+
+        return forget

@@ -1,0 +1,91 @@
+"""Requests of ours that a client has yet to answer, on one connection."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Final, cast
+
+from portbook.errors import Failed, Reason
+from portbook.mcp.notifications import Notifications
+from portbook.mcp.outlet import Outlet
+from portbook.model import JSON, JSONObject
+from portbook.protocol.revisions import Revision
+
+__all__ = ["ClientRequests"]
+
+# Longer than people take who watch.
+_ANSWER_S: Final = 600
+
+# Questions of one connection that are open at once.
+_MAX_OPEN: Final = 64
+
+
+class ClientRequests:
+    """What was asked on a connection and has no answer yet."""
+
+    def __init__(self, outgoing: Notifications) -> None:
+        self._outgoing = outgoing
+        self._open: dict[str, tuple[str, Revision, asyncio.Future[JSONObject]]] = {}
+        self._prefix = ""
+        self._count = 0
+        self._is_closed = False
+
+    async def ask(self, request: JSONObject, revision: Revision, outlet: Outlet) -> JSONObject:
+        """Send a request and return its result.
+
+        Raises `Failed` where there is none: the client refuses, answers otherwise than it should, or not at
+        all.
+        """
+        if self._is_closed or len(self._open) >= _MAX_OPEN:
+            raise _no_answer("too much is asked on this connection" if self._open else "the client has left")
+        self._prefix = self._prefix or os.urandom(6).hex()  # nobody mistakes an answer to an earlier process
+        self._count += 1
+        identifier = f"{self._prefix}-{self._count}"
+        answer: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
+        self._open[identifier] = (cast("str", request["method"]), revision, answer)
+        try:
+            outlet.send(self._outgoing.request(identifier, request, revision))
+            async with asyncio.timeout(_ANSWER_S):
+                return await answer
+        except TimeoutError:
+            self._take_back(identifier, revision, outlet)
+            raise _no_answer("the client did not answer in time") from None
+        except asyncio.CancelledError:
+            self._take_back(identifier, revision, outlet)
+            raise
+        finally:
+            self._open.pop(identifier, None)
+
+    def settle(self, message: JSONObject) -> bool:
+        """Take a response; return whether it is one to a request of ours."""
+        identifier = message.get("id")
+        found = self._open.get(identifier) if isinstance(identifier, str) else None
+        if found is None:
+            return False
+        method, revision, answer = found
+        if answer.done():
+            return True
+        result: JSON = message.get("result")
+        if isinstance(result, dict) and self._outgoing.is_answer(method, result, revision):
+            answer.set_result(result)
+        elif "error" in message:
+            answer.set_exception(_no_answer("the client answered with an error"))
+        else:
+            answer.set_exception(_no_answer("the client's answer breaks its contract"))
+        return True
+
+    def close(self) -> None:
+        """Give up on what is open: nobody can answer any more."""
+        self._is_closed = True
+        for _, _, answer in self._open.values():
+            if not answer.done():
+                answer.set_exception(_no_answer("the client has left"))
+
+    def _take_back(self, identifier: str, revision: Revision, outlet: Outlet) -> None:
+        params: JSONObject = {"requestId": identifier, "reason": "no longer needed"}
+        outlet.tell(self._outgoing.notification("notifications/cancelled", params, revision))
+
+
+def _no_answer(why: str) -> Failed:
+    return Failed(Reason.NO_ANSWER, details={"why": why})

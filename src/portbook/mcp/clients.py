@@ -1,0 +1,196 @@
+"""Clients as tools meet them: one that stays connected, and one that answers with its next request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from portbook.errors import Failed, Reason
+from portbook.mcp.client_requests import ClientRequests
+from portbook.mcp.notifications import Notifications
+from portbook.mcp.outlet import Outlet
+from portbook.mcp.rounds import Carried
+from portbook.mcp.task_board import Task
+from portbook.model import JSON, InputNeeded, JSONObject
+from portbook.protocol.extensions import META_CAPABILITIES, TASKS, declares
+from portbook.protocol.methods import method_of
+from portbook.protocol.revisions import Revision
+from portbook.protocol.session import LEVELS, Session
+from portbook.tools.questions import missing_for
+
+__all__ = ["LiveClient", "RoundClient"]
+
+_META_LEVEL: Final = "io.modelcontextprotocol/logLevel"
+
+IsUsable = Callable[[str, JSONObject], bool]
+
+
+class LiveClient:
+    """A client of the handshake era: asked on its connection, while the tool waits."""
+
+    __slots__ = ("_asking", "_outgoing", "_outlet", "_revision", "_session", "_waiting")
+
+    def __init__(
+        self,
+        session: Session,
+        revision: Revision,
+        outlet: Outlet,
+        asking: ClientRequests,
+        outgoing: Notifications,
+    ) -> None:
+        self._session = session
+        self._revision = revision
+        self._outlet = outlet
+        self._asking = asking
+        self._outgoing = outgoing
+        self._waiting = 0
+
+    @property
+    def capabilities(self) -> JSONObject:
+        """Return what the client said that it can do."""
+        return self._session.capabilities
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether the tool waits for an answer."""
+        return self._waiting > 0
+
+    def lacks(self, request: JSONObject) -> JSONObject | None:
+        """Return what the client would have to declare to be asked; None if it can be asked."""
+        if not self._outlet.is_heard or method_of(str(request["method"]), self._revision.name) is None:
+            return {}
+        return missing_for(request, self.capabilities)
+
+    def log(self, level: str, data: JSON, logger: str | None) -> None:
+        """Tell the client something, if it wants to hear of that level."""
+        if LEVELS.index(level) >= LEVELS.index(self._session.level):
+            self._outlet.tell(self._outgoing.log(level, data, logger, self._revision))
+
+    async def ask(self, requests: Mapping[str, JSONObject], is_usable: IsUsable) -> dict[str, JSONObject]:
+        """Return the answers, all of them asked at once.
+
+        Raises `Failed` where the client cannot be asked so, or gives no usable answer.
+        """
+        for request in requests.values():
+            self._require(request)
+        self._waiting += 1
+        try:
+            async with asyncio.TaskGroup() as group:
+                asked = {key: group.create_task(self._ask(each)) for key, each in requests.items()}
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        finally:
+            self._waiting -= 1
+        answers = {key: task.result() for key, task in asked.items()}
+        if not all(is_usable(key, answer) for key, answer in answers.items()):
+            raise Failed(Reason.NO_ANSWER, details={"why": "the answer is not what was asked for"})
+        return answers
+
+    def detach(self, message: str | None = None) -> bool:
+        """Do nothing: this era knows no such tasks."""
+        return False
+
+    def let_go(self) -> None:
+        """Close the stream that the client waits on, where it can come back for the answer."""
+        self._outlet.let_go()
+
+    async def _ask(self, request: JSONObject) -> JSONObject:
+        return await self._asking.ask(request, self._revision, self._outlet)
+
+    def _require(self, request: JSONObject) -> None:
+        if self.lacks(request) is not None:
+            why = f"the client does not offer {request['method']}"
+            if not self._outlet.is_heard:
+                why = "the client takes nothing before the answer; let it accept text/event-stream"
+            raise Failed(Reason.NO_ANSWER, details={"why": why})
+
+
+class RoundClient:
+    """A client that answers with its next request: what it has not answered yet ends the call.
+
+    Once the call goes on as a task, its questions wait in the task.
+    """
+
+    __slots__ = (
+        "_carried",
+        "_level",
+        "_outgoing",
+        "_outlet",
+        "_revision",
+        "capabilities",
+        "on_detach",
+        "task",
+    )
+
+    def __init__(
+        self,
+        meta: JSONObject,
+        carried: Carried,
+        revision: Revision,
+        outlet: Outlet,
+        outgoing: Notifications,
+    ) -> None:
+        declared, level = meta.get(META_CAPABILITIES), meta.get(_META_LEVEL)
+        self.capabilities: JSONObject = declared if isinstance(declared, dict) else {}
+        self._level = level if isinstance(level, str) and level in LEVELS else None
+        self._carried = carried
+        self._revision = revision
+        self._outlet = outlet
+        self._outgoing = outgoing
+        self.on_detach: Callable[[], None] | None = None
+        """Makes a task of the call."""
+        self.task: Task | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether the tool waits for an answer."""
+        return self.task is not None and self.task.is_waiting
+
+    @property
+    def knows_tasks(self) -> bool:
+        """Return whether the client declared the tasks extension."""
+        return declares({META_CAPABILITIES: self.capabilities}, TASKS)
+
+    def lacks(self, request: JSONObject) -> JSONObject | None:
+        """Return what the client would have to declare to be asked; None if it can be asked."""
+        return missing_for(request, self.capabilities)
+
+    def log(self, level: str, data: JSON, logger: str | None) -> None:
+        """Tell the client something, if it asked for messages of that level with this request."""
+        if self._level is not None and LEVELS.index(level) >= LEVELS.index(self._level):
+            self._outlet.tell(self._outgoing.log(level, data, logger, self._revision))
+
+    async def ask(self, requests: Mapping[str, JSONObject], is_usable: IsUsable) -> dict[str, JSONObject]:
+        """Return the answers that the client brought along.
+
+        Raises `InputNeeded` for those that it did not, `Failed` where it cannot be asked so.
+        """
+        required: JSONObject = {}
+        for request in requests.values():
+            required |= self.lacks(request) or {}
+        if required:
+            raise Failed(Reason.MISSING_CAPABILITY, details={"requiredCapabilities": required})
+        found: dict[str, JSONObject] = {}
+        for key, request in requests.items():
+            answer = self._carried.answer_to(key, request)
+            if answer is not None and is_usable(key, answer):
+                found[key] = answer
+                self._carried.use(key, request, answer)
+        missing = {key: request for key, request in requests.items() if key not in found}
+        if missing and self.task is not None:
+            return found | await self.task.ask(missing, is_usable)
+        if missing:
+            raise InputNeeded(missing)
+        return found
+
+    def detach(self, message: str | None = None) -> bool:
+        """Go on as a task, where the client knows those; return whether it does."""
+        if self.task is None and self.knows_tasks and self.on_detach is not None:
+            self.on_detach()
+        if self.task is not None:
+            self.task.say(message)
+        return self.task is not None
+
+    def let_go(self) -> None:
+        """Do nothing: without sessions there is nothing to come back to."""

@@ -1,0 +1,434 @@
+"""One connection's messages: which contract each is in, and in what order they are answered.
+
+Which dialect a message is in, by what it is:
+
+1. Its method starts with `mcp.`, or its params name a tool with `mcp.tool:`: the envelope dialect.
+2. Its method is the name of an asset tool: the bare dialect.
+3. It is MCP by its method, by its `_meta`, or because the connection has been initialised: official.
+4. Anything else is the bare dialect's too, where it names no tool that there is.
+
+Messages of the envelope and bare dialects are answered in turn, and so is what cannot be read. MCP's requests
+run at once, except that everything after an `initialize` waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from enum import Enum
+from typing import Any, Final, NamedTuple, cast
+
+from portbook.canonical import fingerprint, json_bytes
+from portbook.dialects.bare import Bare
+from portbook.dialects.envelope import Envelope
+from portbook.errors import Ending, Finding, Reason, Refused
+from portbook.faults import place_of
+from portbook.mcp.changes import ChangeFeed, ChangeNotice, Subscriber
+from portbook.mcp.client_requests import ClientRequests
+from portbook.mcp.clients import LiveClient, RoundClient
+from portbook.mcp.dialect import Exchange, McpDialect
+from portbook.mcp.handlers import LISTEN
+from portbook.mcp.outlet import Emit, Outlet
+from portbook.mcp.rounds import Carried
+from portbook.mcp.subscriptions import Subscription, wanted_resources
+from portbook.mcp.task_board import TaskBoard
+from portbook.mcp.task_methods import created
+from portbook.mcp.task_runner import TaskRunner
+from portbook.model import (
+    JSON,
+    Answer,
+    Arrival,
+    Call,
+    Caller,
+    CallerContext,
+    Client,
+    Done,
+    JSONObject,
+    trace_of,
+)
+from portbook.pipeline import Completed, Pipeline
+from portbook.protocol.revisions import Revision
+from portbook.protocol.session import Session
+from portbook.wire.framing import OVERSIZE, Frame
+from portbook.wire.jsonrpc import (
+    NO_ID,
+    Id,
+    nobody_waits,
+    not_an_object,
+    read_id,
+    refusal_frame,
+    result_frame,
+)
+from portbook.wire.parsing import parse
+
+__all__ = ["Emit", "Key", "McpConnection", "Order", "Parts", "Work", "unread"]
+
+# Enough for a client that gathers what it has to say; more in one array would be a way around every limit.
+_MAX_BATCH: Final = 100
+
+# Requests of one connection under way; whoever has more is told that we are busy.
+_MAX_UNDER_WAY: Final = 1024
+
+# Streams of notices that one connection can hold open: each is told of every change.
+_MAX_LISTENING: Final = 64
+
+# What tells one request of a connection from another: 1 and "1" are different ids.
+Key = tuple[type, str | int]
+
+
+class Order(Enum):
+    """When a message may be answered."""
+
+    IN_TURN = "in turn"
+    AT_ONCE = "at once"
+
+
+class Work(NamedTuple):
+    """What a frame asks of its door: a coroutine to run, or an earlier one to cancel."""
+
+    answering: Coroutine[Any, Any, Answer]
+    order: Order = Order.IN_TURN
+    key: Key | None = None
+    cancels: Key | None = None
+
+
+class Parts(NamedTuple):
+    """What every conversation of a boundary shares."""
+
+    pipeline: Pipeline
+    envelope: Envelope
+    official: McpDialect
+    bare: Bare
+    answer_alone: Callable[[JSONObject, Id, Arrival], Coroutine[Any, Any, Answer]]
+    tasks: TaskBoard
+    notices: ChangeFeed
+
+
+class McpConnection:
+    """What one connection has agreed on, and which of its requests are under way."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        arrival: Arrival,
+        emit: Emit,
+        *,
+        is_official: bool = False,
+        session: Session | None = None,
+    ) -> None:
+        """Begin, or go on where `session` had come to; where `is_official`, every message is MCP."""
+        self._parts = parts
+        self._pipeline = parts.pipeline
+        self._envelope = parts.envelope
+        self._official = parts.official
+        self._bare = parts.bare
+        self._arrival = arrival
+        self._emit = emit
+        self._is_official = is_official
+        self._speaks_mcp = is_official or session is not None
+        """Whether what cannot be read is taken for MCP: by the way it came, or by what came before it."""
+        self.session = session or Session()
+        self._under_way: set[Key] = set()
+        self._asking = ClientRequests(parts.official.outgoing)
+        self._closing: list[Callable[[], None]] = []
+        self._listening = 0
+        self._ear = Subscriber(parts.pipeline, arrival)
+        self._unlisten: Callable[[], None] | None = None
+        if self.session.revision is not None:
+            self._unlisten = parts.notices.listen(self._hear)
+
+    def receive(
+        self,
+        frame: Frame,
+        arrival: Arrival | None = None,
+        emit: Emit | None = None,
+        let_go: Callable[[], None] | None = None,
+        *,
+        is_heard: bool = True,
+    ) -> Work:
+        """Return what is to be done about one frame. Raises nothing that a frame could cause.
+
+        `arrival` and `emit` are those of the frame itself, where the connection has many ways in and out;
+        `is_heard` tells whether what is emitted before the answer reaches anybody.
+        """
+        arrival = arrival or self._arrival
+        if frame is OVERSIZE:
+            return Work(self._refuse(b"", Refused(Reason.FRAME_TOO_LARGE), arrival))
+        try:
+            message = parse(frame)
+        except Refused as refusal:
+            return Work(self._refuse(frame, refusal, arrival))
+        outlet = Outlet(emit or self._emit, let_go, is_heard=is_heard)
+        if isinstance(message, dict):
+            return self._receive_one(message, read_id(message, frame), arrival, outlet)
+        revision = self.session.revision
+        if isinstance(message, list) and revision is not None and revision.has_batches:
+            return Work(self._answer_batch(message, arrival, outlet), Order.AT_ONCE)
+        return Work(self._refuse(message, not_an_object(message), arrival))
+
+    def close(self) -> None:
+        """Let go of what would wait for ever: nobody is there any more."""
+        self._asking.close()
+        if self._unlisten is not None:
+            self._unlisten()
+            self._unlisten = None
+        for close in tuple(self._closing):
+            close()
+
+    def _is_alone(self, message: JSONObject) -> bool:
+        """Tell whether `message` depends on no other: it is in a contract that has no conversations."""
+        is_known = self._envelope.recognises(message) or self._bare.recognises(message)
+        return is_known or not self._official.recognises(message, self.session)
+
+    def _receive_one(self, message: JSONObject, identifier: Id, arrival: Arrival, outlet: Outlet) -> Work:
+        if not self._is_official and self._is_alone(message):
+            return Work(self._parts.answer_alone(message, identifier, arrival))
+        self._speaks_mcp = True
+        if "method" not in message and self._asking.settle(message):
+            return Work(_nothing())
+        line = _ConnectionLine(self, outlet)
+        try:
+            exchange = self._official.read(message, identifier, arrival, self.session, line)
+        except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
+            flaw = Refused(Reason.INTERNAL, note=place_of(error))
+            return Work(self._refuse(message, flaw, arrival, identifier))
+        if nobody_waits(message):
+            return Work(self._take_notice(message, exchange), cancels=_cancelled(message, exchange))
+        key = _key(message.get("id"))
+        exchange = self._under_policy(exchange)
+        flaw = exchange.call.flaw or self._refuse_another(exchange, key)
+        if flaw is not None or exchange.method == "initialize":
+            exchange = exchange._replace(call=exchange.call._replace(flaw=flaw))
+            return Work(self._answer(exchange, None, outlet))
+        if key is not None:
+            self._under_way.add(key)
+        answer = self._answer
+        if exchange.method == LISTEN:
+            answer = self._answer_listener
+        elif exchange.method == "tools/call" and line.may_detach:
+            answer = self._answer_or_detach
+        return Work(answer(exchange, key, outlet), Order.AT_ONCE, key)
+
+    def _refuse_another(self, exchange: Exchange, key: Key | None) -> Refused | None:
+        """Return why a request may not join those under way."""
+        if key in self._under_way:
+            return Refused(Reason.ID_IN_USE)
+        # Refused, not held back: a door that stops reading would not hear a cancellation either.
+        is_listening = exchange.method == LISTEN
+        is_full = len(self._under_way) >= _MAX_UNDER_WAY
+        if (is_full and (is_listening or exchange.call.handler is None)) or (
+            is_listening and self._listening >= _MAX_LISTENING
+        ):
+            return Refused(Reason.BUSY)
+        return None
+
+    def _under_policy(self, exchange: Exchange) -> Exchange:
+        """Return a request to watch a resource as one that is refused wherever reading it would be."""
+        call, handler = exchange.call, exchange.call.handler
+        if exchange.method != "resources/subscribe" or handler is None:
+            return exchange
+        ear = Subscriber(self._pipeline, call.arrival, call.context.session)
+        params = cast("JSONObject", cast("JSONObject", call.content)["params"])
+
+        def watch(caller: Caller) -> JSON:
+            refusal = ear.refuse(cast("str", params["uri"]), caller)
+            if refusal is not None:
+                raise refusal
+            self._ear = ear
+            return handler(caller)
+
+        return exchange._replace(call=call._replace(handler=watch))
+
+    async def _answer(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
+        try:
+            completed = await self._pipeline.run(exchange.call)
+        finally:
+            outlet.is_over = True
+            if key is not None:
+                self._under_way.discard(key)
+        if exchange.method == "initialize" and isinstance(completed.outcome, Done):
+            self._agree(exchange)  # only now: what is not recorded was not agreed on
+        return self._written(exchange, completed)
+
+    def _written(self, exchange: Exchange, completed: Completed) -> Answer:
+        body, status = self._official.write(exchange, completed.outcome)
+        return Answer(body, status, identity=completed.identity)
+
+    def _agree(self, exchange: Exchange) -> None:
+        content = cast("JSONObject", exchange.call.content)
+        params = content.get("params")
+        capabilities = params.get("capabilities") if isinstance(params, dict) else None
+        self.session.agree(exchange.revision, capabilities if isinstance(capabilities, dict) else {})
+        self._unlisten = self._parts.notices.listen(self._hear)
+
+    async def _answer_listener(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
+        """Hold a stream of notices open until the client takes it back, or the server ends."""
+        parts, call, handler = self._parts, exchange.call, exchange.call.handler
+        ear = Subscriber(self._pipeline, call.arrival, call.context.session)
+        uris: set[str] = set()
+
+        def agree(caller: Caller) -> JSON:
+            assert handler is not None
+            told = handler(caller)
+            uris.update(uri for uri in wanted_resources(exchange) if ear.refuse(uri, caller) is None)
+            return told
+
+        self._listening += 1
+        try:
+            completed = await self._pipeline.run(call._replace(handler=agree))
+            if isinstance(completed.outcome, Done):
+                outgoing = parts.official.outgoing
+                listening = Subscription(outgoing, exchange, outlet, parts.notices, parts.tasks, ear)
+                self._closing.append(listening.close)
+                try:
+                    ending = await listening.hold(uris, _bound(exchange))
+                finally:
+                    self._closing.remove(listening.close)
+                return Answer(
+                    result_frame(exchange.identifier.token, ending), 200, identity=completed.identity
+                )
+        finally:
+            self._listening -= 1
+            outlet.is_over = True
+            if key is not None:
+                self._under_way.discard(key)
+        return self._written(exchange, completed)
+
+    async def _answer_or_detach(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
+        """Answer a call when it has ended, or when it goes on as a task."""
+        parts = self._parts
+        detaching = TaskRunner(parts.pipeline, parts.official, parts.tasks)
+        try:
+            ended = await detaching.run(exchange, _bound(exchange))
+        finally:
+            outlet.is_over = True
+            if key is not None:
+                self._under_way.discard(key)
+        if isinstance(ended, Completed):
+            return self._written(exchange, ended)
+        return Answer(result_frame(exchange.identifier.token, json_bytes(created(ended.state()))), 200)
+
+    def client_of(
+        self, line: _ConnectionLine, outlet: Outlet, revision: Revision, meta: JSONObject, carried: Carried
+    ) -> Client:
+        """Return the client of a message, for a tool to talk to."""
+        outgoing = self._official.outgoing
+        if revision.has_handshake:
+            return LiveClient(self.session, revision, outlet, self._asking, outgoing)
+        client = RoundClient(meta, carried, revision, outlet, outgoing)
+        line.may_detach = client.knows_tasks
+        return client
+
+    def _hear(self, notice: ChangeNotice) -> None:
+        """Tell the client of a change, if it is one that it wants to hear of and may. From any thread."""
+        revision, uri = self.session.revision, notice.changed.uri
+        if revision is None or (uri is not None and uri not in self.session.watched):
+            return
+        self._emit(notice.message(self._official.outgoing, revision), lambda: self._ear.hears(uri))
+
+    async def _take_notice(self, message: JSONObject, exchange: Exchange) -> Answer:
+        """Heed a notification. Only one that is wrong leaves a record; none is ever answered.
+
+        Over HTTP the status tells of one that cannot be accepted; one that nobody knows is let pass.
+        """
+        flaw = exchange.call.flaw
+        if flaw is not None or "method" not in message:
+            await self._pipeline.run(exchange.call)
+        is_wrong = flaw is not None and flaw.reason is not Reason.UNKNOWN_METHOD and "method" in message
+        return Answer(None, 400 if is_wrong else 202, is_notification=True)
+
+    async def _answer_batch(self, messages: list[JSON], arrival: Arrival, outlet: Outlet) -> Answer:
+        """Answer the messages of a batch in one array; where none of them waits for an answer, not at all."""
+        if not 0 < len(messages) <= _MAX_BATCH:
+            finding = Finding("", f"a batch holds 1 to {_MAX_BATCH} messages", "maxItems", "")
+            return await self._refuse(messages, Refused(Reason.NOT_JSONRPC, (finding,)), arrival)
+        answers: list[bytes] = []
+        for message in messages:
+            if not isinstance(message, dict):
+                answer = await self._refuse(message, not_an_object(message), arrival)
+            else:
+                identifier = read_id(message, json_bytes(message))
+                answer = await self._answer_member(message, identifier, arrival, outlet)
+            if answer.body is not None and not answer.is_notification:
+                answers.append(answer.body)
+        if not answers:
+            return Answer(None, 202, is_notification=True)
+        return Answer(b"[" + b",".join(answers) + b"]", 200)
+
+    async def _answer_member(
+        self, message: JSONObject, identifier: Id, arrival: Arrival, outlet: Outlet
+    ) -> Answer:
+        if message.get("method") == "initialize":
+            finding = Finding("/method", "initialize cannot be part of a batch", "batch", "")
+            flaw = Refused(Reason.NOT_JSONRPC, (finding,))
+            return await self._refuse(message, flaw, arrival, identifier)
+        member = Outlet(outlet.tell_or_send)
+        return await self._receive_one(message, identifier, arrival, member).answering
+
+    async def _refuse(
+        self, content: JSON | bytes, refusal: Refused, arrival: Arrival, identifier: Id = NO_ID
+    ) -> Answer:
+        """Record and answer what is no message that can be read on its own."""
+        completed = await self._pipeline.run(unread(content, arrival, refusal))
+        ending = completed.outcome
+        assert isinstance(ending, Ending)
+        if self._speaks_mcp:
+            body = self._official.write_error(ending, identifier, self.session.revision)
+        else:
+            body = refusal_frame(ending, identifier.token)
+        return Answer(body, ending.row.http, identity=completed.identity)
+
+
+class _ConnectionLine:
+    """The way to whoever sent a message."""
+
+    __slots__ = ("_conversation", "_outlet", "may_detach")
+
+    def __init__(self, conversation: McpConnection, outlet: Outlet) -> None:
+        self._conversation = conversation
+        self._outlet = outlet
+        self.may_detach = False
+
+    def tell(self, message: bytes) -> None:
+        self._outlet.tell(message)
+
+    def client(self, revision: Revision, meta: JSONObject, carried: Carried) -> Client:
+        return self._conversation.client_of(self, self._outlet, revision, meta, carried)
+
+
+def _bound(exchange: Exchange) -> str:
+    return fingerprint(exchange.call.arrival.key)
+
+
+async def _nothing() -> Answer:
+    return Answer(None, 202, is_notification=True)
+
+
+def _key(identifier: JSON) -> Key | None:
+    if isinstance(identifier, float) and identifier.is_integer():
+        identifier = int(identifier)
+    return (type(identifier), identifier) if isinstance(identifier, str | int) else None
+
+
+def _cancelled(message: JSONObject, exchange: Exchange) -> Key | None:
+    if exchange.call.flaw is not None or exchange.method != "notifications/cancelled":
+        return None
+    params = message.get("params")
+    return _key(params.get("requestId")) if isinstance(params, dict) else None
+
+
+def unread(content: JSON | bytes, arrival: Arrival, flaw: Refused) -> Call:
+    """Return what to record of a message that was not read: a call of nothing, with that flaw."""
+    method = content.get("method") if isinstance(content, dict) else None
+    if isinstance(content, dict):
+        content = {name: value for name, value in content.items() if name != "id"}
+    return Call(
+        arrival=arrival,
+        method=method if isinstance(method, str) and len(method) <= 128 else None,
+        tool=None,
+        arguments={},
+        input_bytes=0,
+        context=CallerContext(),
+        trace=trace_of(arrival.traceparent),
+        content=content,
+        flaw=flaw,
+    )

@@ -1,0 +1,218 @@
+"""Answers to questions about the boundary itself: who it is, what it offers, what a client wants to hear.
+
+They run nothing, but need a key like everything else, and say no more than that key may know. Pure: no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, cast
+
+from portbook.errors import Finding, Reason, Refused
+from portbook.globs import matches
+from portbook.mcp.resources_and_prompts import described_prompt, described_resource, is_template
+from portbook.mcp.skills import directory_of, skill_of, skills_of
+from portbook.mcp.task_methods import TaskDesk, task_answers
+from portbook.mcp.tools import Listing, described_tool, page_of
+from portbook.model import JSON, Caller, JSONObject
+from portbook.protocol.extensions import SKILLS, TASKS, task_ids_of
+from portbook.protocol.revisions import STATELESS_REVISIONS, Revision
+from portbook.protocol.session import Session
+from portbook.tools.catalog import Catalog, Tool
+from portbook.version import __version__
+
+__all__ = ["LISTEN", "About", "Asked", "Handler", "Handlers", "as_page", "kept_for"]
+
+# The one question whose answer is a stream.
+LISTEN: Final = "subscriptions/listen"
+
+_META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
+
+# What is served changes seldom, and clients that listen are told.
+_CACHE_MS: Final = 60_000
+
+IsAllowed = Callable[[str, JSONObject, Revision], bool]
+
+
+class About(NamedTuple):
+    """How the server introduces itself."""
+
+    name: str = "portbook"
+    title: str | None = None
+    version: str = __version__
+    instructions: str | None = None
+
+    def as_server(self, revision: Revision) -> JSONObject:
+        """Return the name as clients of a revision know it."""
+        server: JSONObject = {"name": self.name, "version": self.version}
+        return {**server, "title": self.title} if self.title and revision.has_titles else server
+
+    def as_instructions(self) -> JSONObject:
+        """Return what else there is to say, as the member of a result."""
+        return {} if self.instructions is None else {"instructions": self.instructions}
+
+
+class Asked(NamedTuple):
+    """A question: its params, in which revision, whose connection, and the digest of the key it came with."""
+
+    params: JSONObject
+    revision: Revision
+    session: Session
+    bound: str
+
+
+Handler = Callable[[Asked, Caller], JSONObject]
+
+
+class Handlers:
+    """Every method that is answered without running anything."""
+
+    def __init__(self, catalog: Catalog, is_allowed: IsAllowed, desk: TaskDesk, about: About) -> None:
+        """Answer about `catalog`; `is_allowed` tells whether a list may hold a description."""
+        self._catalog = catalog
+        self._about = about
+
+        def listing(kind: str, tools: Callable[[], list[Tool]]) -> Listing:
+            describe = {"tools": described_tool, "prompts": described_prompt}.get(kind, described_resource)
+            return Listing(tools, describe, lambda item, revision: is_allowed(kind, item, revision))
+
+        resources = self._resources
+        self._listings: dict[str, tuple[str, Listing]] = {
+            "tools/list": ("tools", listing("tools", lambda: catalog.of("tool"))),
+            "prompts/list": ("prompts", listing("prompts", lambda: catalog.of("prompt"))),
+            "resources/list": ("resources", listing("resources", lambda: resources(templates=False))),
+            "resources/templates/list": (
+                "resourceTemplates",
+                listing("resourceTemplates", lambda: resources(templates=True)),
+            ),
+        }
+        self.handlers: dict[str, Handler] = {
+            "initialize": self._initialize,
+            "ping": lambda asked, caller: {},
+            "server/discover": self._discover,
+            "logging/setLevel": _set_level,
+            "tools/list": self._list("tools/list"),
+            LISTEN: _listen,
+            **task_answers(desk),
+        }
+        if catalog.has("prompt"):
+            self.handlers["prompts/list"] = self._list("prompts/list")
+        if catalog.has("resource"):
+            self.handlers["resources/list"] = self._list("resources/list")
+            self.handlers["resources/templates/list"] = self._list("resources/templates/list")
+            self.handlers["resources/subscribe"] = self._subscribe
+            self.handlers["resources/unsubscribe"] = _unsubscribe
+        self._has_skills = any(tool.spec.skill is not None for tool in catalog.of("resource"))
+        if self._has_skills:
+            self.handlers["skills/list"] = self._list_skills
+            self.handlers["skills/get"] = self._get_skill
+            self.handlers["resources/directory/read"] = self._read_directory
+
+    def _capabilities(self, revision: Revision) -> JSONObject:
+        capabilities: JSONObject = {"tools": {"listChanged": True}, "logging": {}}
+        if self._catalog.has("prompt"):
+            capabilities["prompts"] = {"listChanged": True}
+        if self._catalog.has("resource"):
+            capabilities["resources"] = {"listChanged": True, "subscribe": True}
+        if self._catalog.has("completion") and revision.has_completions:
+            capabilities["completions"] = {}
+        if not revision.has_handshake:
+            extensions: JSONObject = {TASKS: {}}
+            if self._has_skills:
+                extensions[SKILLS] = {"directoryRead": True}
+            capabilities["extensions"] = extensions
+        return capabilities
+
+    def _initialize(self, asked: Asked, caller: Caller) -> JSONObject:
+        return {
+            "protocolVersion": asked.revision.name,
+            "capabilities": self._capabilities(asked.revision),
+            "serverInfo": self._about.as_server(asked.revision),
+            **self._about.as_instructions(),
+        }
+
+    def _discover(self, asked: Asked, caller: Caller) -> JSONObject:
+        result: JSONObject = {
+            "supportedVersions": list(STATELESS_REVISIONS),
+            "capabilities": self._capabilities(asked.revision),
+            **self._about.as_instructions(),
+            "_meta": {_META_SERVER: self._about.as_server(asked.revision)},
+        }
+        return _cacheable(result, "public", _CACHE_MS)
+
+    def _list(self, method: str) -> Handler:
+        member, listing = self._listings[method]
+
+        def answer(asked: Asked, caller: Caller) -> JSONObject:
+            seen = listing.of(asked.revision, lambda name: matches(caller.tools, name))
+            return _page(member, seen, asked)
+
+        return answer
+
+    def _resources(self, *, templates: bool) -> list[Tool]:
+        return [tool for tool in self._catalog.of("resource") if is_template(tool) == templates]
+
+    def _subscribe(self, asked: Asked, caller: Caller) -> JSONObject:
+        uri = cast("str", asked.params["uri"])
+        found = self._catalog.locate(uri)
+        if found is None or not matches(caller.tools, found[0]):
+            raise Refused(Reason.UNKNOWN_RESOURCE)
+        if not asked.session.watch(uri):
+            finding = Finding("/params/uri", "this connection watches too many; let one go", "maxItems", "")
+            raise Refused(Reason.BAD_PARAMS, (finding,))
+        return {}
+
+    def _visible_skills(self, caller: Caller) -> list[Tool]:
+        return [
+            tool
+            for tool in self._catalog.of("resource")
+            if tool.spec.skill is not None and matches(caller.tools, tool.spec.name)
+        ]
+
+    def _list_skills(self, asked: Asked, caller: Caller) -> JSONObject:
+        return _page("skills", skills_of(self._visible_skills(caller)), asked)
+
+    def _get_skill(self, asked: Asked, caller: Caller) -> JSONObject:
+        return as_page(skill_of(self._visible_skills(caller), asked.params), asked.revision)
+
+    def _read_directory(self, asked: Asked, caller: Caller) -> JSONObject:
+        seen = [tool for tool in self._catalog.of("resource") if matches(caller.tools, tool.spec.name)]
+        return _page("resources", directory_of(seen, asked.params, asked.revision), asked)
+
+
+def _set_level(asked: Asked, caller: Caller) -> JSONObject:
+    asked.session.hear_from(cast("str", asked.params["level"]))
+    return {}
+
+
+def _unsubscribe(asked: Asked, caller: Caller) -> JSONObject:
+    asked.session.unwatch(cast("str", asked.params["uri"]))
+    return {}
+
+
+def _listen(asked: Asked, caller: Caller) -> JSONObject:
+    task_ids_of(asked.params)  # raises where they cannot be listened to
+    return {}  # whoever holds the stream open answers when it ends
+
+
+def _page(member: str, items: list[tuple[str, JSONObject]], asked: Asked) -> JSONObject:
+    cursor = asked.params.get("cursor")
+    page, following = page_of(items, cursor if isinstance(cursor, str) else None)
+    result: JSONObject = {member: cast("JSON", page)}
+    if following is not None:
+        result["nextCursor"] = following
+    return as_page(result, asked.revision)
+
+
+def as_page(result: JSONObject, revision: Revision) -> JSONObject:
+    """Return a result that may be kept for a while, where the revision says so in it."""
+    return kept_for(_CACHE_MS, result, revision)
+
+
+def kept_for(cache_ms: int, result: JSONObject, revision: Revision) -> JSONObject:
+    """Return a result that its caller may keep for so long, where the revision says so in it."""
+    return _cacheable(result, "private", cache_ms) if revision.has_result_type else result
+
+
+def _cacheable(result: JSONObject, scope: str, cache_ms: int) -> JSONObject:
+    return {**result, "resultType": "complete", "ttlMs": cache_ms, "cacheScope": scope}

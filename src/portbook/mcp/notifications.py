@@ -1,0 +1,117 @@
+"""Messages that the server sends by itself, checked as what leaves. Pure: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+from portbook.canonical import json_bytes
+from portbook.errors import Finding
+from portbook.model import JSON, JSONObject
+from portbook.protocol.conformance import RESULT, SchemaValidator
+from portbook.protocol.revisions import Revision
+from portbook.schema.engine import SchemaViolation
+
+__all__ = ["META_SUBSCRIPTION", "Mode", "Notifications", "first_of"]
+
+Mode = Literal["enforce", "warn", "off"]
+
+META_SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
+
+
+class Notifications:
+    """Writes messages of our own."""
+
+    def __init__(self, validator: SchemaValidator, mode: Mode, warn: Callable[[str], None]) -> None:
+        self._validator = validator
+        self._mode: Mode = mode
+        self._warn = warn
+
+    def progress(
+        self, token: JSON, progress: float, total: float | None, message: str | None, revision: Revision
+    ) -> bytes:
+        """Return how far a call has come.
+
+        Raises `SchemaViolation` where that cannot be said so.
+        """
+        params: JSONObject = {"progressToken": token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None:
+            params["message"] = message
+        return self.notification("notifications/progress", params, revision)
+
+    def log(self, level: str, data: JSON, logger: str | None, revision: Revision) -> bytes:
+        """Return a message for the client's log.
+
+        Raises `SchemaViolation` where that cannot be said so.
+        """
+        params: JSONObject = {"level": level, "data": data}
+        if logger is not None:
+            params["logger"] = logger
+        return self.notification("notifications/message", params, revision)
+
+    def notification(
+        self, method: str, params: JSONObject, revision: Revision, subscription: JSON = None
+    ) -> bytes:
+        """Return a notification; on a stream that the client listens to, with that subscription's id.
+
+        Raises `SchemaViolation` where the revision does not allow it.
+        """
+        if subscription is not None:
+            params = _tagged(params, subscription)
+        message: JSONObject = {"jsonrpc": "2.0", "method": method}
+        if params:
+            message["params"] = params
+        self._check(method, message, revision)
+        return json_bytes(message)
+
+    def tagged(self, method: str, params: JSONObject, subscription: JSON) -> bytes:
+        """Return a notification with a subscription's id, unchecked.
+
+        For those that an extension adds, of which the official schema knows nothing, and for one that was
+        checked with another id.
+        """
+        return json_bytes({"jsonrpc": "2.0", "method": method, "params": _tagged(params, subscription)})
+
+    def ending(self, subscription: JSON, revision: Revision) -> bytes:
+        """Return the result that ends a subscription, whose id is that of the request.
+
+        Raises `SchemaViolation` where the revision does not allow it.
+        """
+        result = _tagged({"resultType": "complete"}, subscription)
+        self._check("subscriptions/listen" + RESULT, result, revision)
+        return json_bytes(result)
+
+    def request(self, identifier: str, request: JSONObject, revision: Revision) -> bytes:
+        """Return a request of ours.
+
+        Raises `SchemaViolation` where the revision does not allow it.
+        """
+        message: JSONObject = {"jsonrpc": "2.0", "id": identifier, **request}
+        self._check(str(request["method"]), message, revision)
+        return json_bytes(message)
+
+    def is_answer(self, method: str, result: JSON, revision: Revision) -> bool:
+        """Return whether a client's result is one that the revision allows for our request."""
+        return self._mode == "off" or not self._validator.findings(method + RESULT, result, revision.name)
+
+    def _check(self, definition: str, message: JSONObject, revision: Revision) -> None:
+        if self._mode == "off":
+            return
+        findings = self._validator.findings(definition, message, revision.name)
+        if not findings:
+            return
+        if self._mode == "enforce":
+            raise SchemaViolation(findings)
+        method = definition.removesuffix(RESULT)
+        self._warn(f"outgoing {method} breaks {revision.name}: {first_of(findings)}")
+
+
+def _tagged(params: JSONObject, subscription: JSON) -> JSONObject:
+    return {**params, "_meta": {META_SUBSCRIPTION: subscription}}
+
+
+def first_of(findings: tuple[Finding, ...]) -> str:
+    """Return the first finding in words."""
+    return f"{findings[0].pointer or '(root)'}: {findings[0].message}"

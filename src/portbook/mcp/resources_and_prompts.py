@@ -1,0 +1,89 @@
+"""Resources, prompts and completions as MCP shows them: listings by revision, and results. Pure: no I/O."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from portbook.mcp.tools import fitted, shown_in
+from portbook.model import JSON, JSONObject
+from portbook.protocol.revisions import Revision
+from portbook.tools.catalog import Tool
+from portbook.tools.uri_templates import UriTemplate
+
+__all__ = [
+    "completion_result",
+    "described_prompt",
+    "described_resource",
+    "is_template",
+    "prompt_result",
+    "resource_result",
+]
+
+# The most that one completion may suggest.
+_MAX_VALUES: Final = 100
+
+
+def is_template(tool: Tool) -> bool:
+    """Return whether a resource is a whole family of them."""
+    return UriTemplate.is_one(tool.spec.name)
+
+
+def described_resource(tool: Tool, revision: Revision) -> JSONObject:
+    """Return a resource, or a template of them, as a listing has it."""
+    spec = tool.spec
+    described: JSONObject = {"uriTemplate" if is_template(tool) else "uri": spec.name}
+    if spec.description:
+        described["description"] = spec.description
+    return {**described, **shown_in(spec.shown, revision)}
+
+
+def described_prompt(tool: Tool, revision: Revision) -> JSONObject:
+    """Return a prompt as a listing has it."""
+    spec = tool.spec
+    described: JSONObject = {"name": spec.name, **shown_in(spec.shown, revision)}
+    if spec.description:
+        described["description"] = spec.description
+    properties, required = spec.input_schema.get("properties"), spec.input_schema.get("required", [])
+    if isinstance(properties, dict) and properties:
+        described["arguments"] = [
+            _argument(name, schema, name in cast("list[str]", required))
+            for name, schema in properties.items()
+        ]
+    return described
+
+
+def _argument(name: str, schema: JSON, is_required: bool) -> JSONObject:
+    argument: JSONObject = {"name": name, "required": is_required}
+    if isinstance(schema, dict) and isinstance(schema.get("description"), str):
+        argument["description"] = schema["description"]
+    return argument
+
+
+def resource_result(uri: str, parts: Any) -> JSONObject:
+    """Return what a resource holds; a part that has no address of its own is at the one asked for."""
+    return {"contents": [{"uri": uri, **part} for part in cast("list[JSONObject]", parts)]}
+
+
+def prompt_result(tool: Tool, messages: Any, revision: Revision) -> JSONObject:
+    """Return a prompt's messages."""
+    result: JSONObject = {
+        "messages": [
+            {**message, "content": fitted(cast("JSONObject", message["content"]), revision)}
+            for message in cast("list[JSONObject]", messages)
+        ]
+    }
+    if tool.spec.description:
+        result["description"] = tool.spec.description
+    return result
+
+
+def completion_result(values: Any) -> JSONObject:
+    """Return suggestions, the first ones where there are many."""
+    suggested = cast("list[JSON]", values)
+    return {
+        "completion": {
+            "values": suggested[:_MAX_VALUES],
+            "total": len(suggested),
+            "hasMore": len(suggested) > _MAX_VALUES,
+        }
+    }

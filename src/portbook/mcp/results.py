@@ -1,0 +1,96 @@
+"""Results as a revision has them, checked against its official schema before they leave. Pure: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from portbook.canonical import json_bytes
+from portbook.errors import Failed, Reason
+from portbook.mcp.errors import META_ENVELOPE
+from portbook.mcp.handlers import LISTEN, as_page, kept_for
+from portbook.mcp.notifications import Mode, first_of
+from portbook.mcp.resources_and_prompts import completion_result, prompt_result, resource_result
+from portbook.mcp.tools import tool_result
+from portbook.model import JSON, JSONObject, Kind
+from portbook.protocol.conformance import RESULT, SchemaValidator
+from portbook.protocol.extensions import EXTENSIONS
+from portbook.protocol.revisions import Revision
+from portbook.tools.catalog import Catalog, Tool
+
+__all__ = ["Results"]
+
+
+class Results:
+    """Makes results of what tools, resources and prompts return."""
+
+    def __init__(
+        self, catalog: Catalog, validator: SchemaValidator, mode: Mode, warn: Callable[[str], None]
+    ) -> None:
+        self._catalog = catalog
+        self._validator = validator
+        self._mode: Mode = mode
+        self._warn = warn
+
+    def seal(
+        self,
+        method: str,
+        kind: Kind | None,
+        name: str | None,
+        uri: JSON,
+        revision: Revision,
+        result: Any,
+        body: bytes,
+        envelope: JSONObject | None,
+    ) -> bytes:
+        """Return a result as this revision has it, checked as what leaves.
+
+        Raises `Failed` where the official schema does not allow it.
+        """
+        if method == LISTEN:  # nothing leaves yet: what ends a subscription is made, and checked, at its end
+            return body
+        if kind is None:
+            return self.checked(method, result, body, revision)
+        found = self._catalog.find(name or "", kind)
+        if found is None:  # taken out while it ran
+            raise Failed(Reason.BAD_RESULT, note="no longer served")
+        result = _shaped(kind, found, uri, revision, result, body)
+        if envelope is not None and kind == "tool":  # beside what satisfies the tool's outputSchema
+            result["_meta"] = {META_ENVELOPE: envelope}
+        return self.checked(method, result, json_bytes(result), revision)
+
+    def checked(self, method: str, result: JSON, body: bytes, revision: Revision) -> bytes:
+        """Return the `body` of a result that may leave.
+
+        Raises `Failed` where the official schema does not allow it.
+        """
+        if self._mode == "off" or (not revision.has_handshake and method in EXTENSIONS):
+            return body
+        findings = self._validator.findings(method + RESULT, result, revision.name)
+        if findings:
+            if self._mode == "enforce":
+                raise Failed(Reason.BAD_RESULT, findings)
+            self._warn(f"outgoing {method} breaks {revision.name}: {first_of(findings)}")
+        return body
+
+    def is_listable(self, member: str, item: JSONObject, revision: Revision) -> bool:
+        """Return whether a list of the revision may hold a description; warn of one that it may not."""
+        if self._mode != "enforce":
+            return True
+        method = "resources/templates/list" if member == "resourceTemplates" else f"{member}/list"
+        page = as_page({member: [item]}, revision)
+        findings = self._validator.findings(method + RESULT, page, revision.name)
+        if findings:
+            name = item.get("name", item.get("uri"))
+            kind = method.partition("/")[0].removesuffix("s")
+            self._warn(f"{kind} {name!r} is not listed in {revision.name}: {first_of(findings)}")
+        return not findings
+
+
+def _shaped(kind: Kind, found: Tool, uri: JSON, revision: Revision, result: Any, body: bytes) -> JSONObject:
+    if kind == "tool":
+        return tool_result(found, result, body, revision)
+    if kind == "resource":
+        return kept_for(found.spec.cache_ms, resource_result(cast("str", uri), result), revision)
+    shaped = prompt_result(found, result, revision) if kind == "prompt" else completion_result(result)
+    return {**shaped, "resultType": "complete"} if revision.has_result_type else shaped

@@ -1,0 +1,117 @@
+"""A stream of notices that a client of the stateless revisions holds open: acknowledged, filtered, tagged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from contextlib import ExitStack
+from functools import partial
+from typing import Final, cast
+
+from portbook.mcp.changes import ChangeFeed, ChangeNotice, Subscriber
+from portbook.mcp.dialect import Exchange
+from portbook.mcp.notifications import Notifications
+from portbook.mcp.outlet import Outlet
+from portbook.mcp.task_board import Task, TaskBoard
+from portbook.model import JSON, JSONObject, Kind
+from portbook.protocol.extensions import task_ids_of
+from portbook.wire.parsing import parse
+
+__all__ = ["Subscription", "wanted_resources"]
+
+# What a client asks for, and the lists it then hears of.
+_LISTS: Final[dict[str, Kind]] = {
+    "toolsListChanged": "tool",
+    "promptsListChanged": "prompt",
+    "resourcesListChanged": "resource",
+}
+_RESOURCES: Final = "resourceSubscriptions"
+_TASKS: Final = "taskIds"
+_ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+_OF_TASKS: Final = "notifications/tasks"
+
+
+class Subscription:
+    """One such stream."""
+
+    def __init__(
+        self,
+        outgoing: Notifications,
+        exchange: Exchange,
+        outlet: Outlet,
+        notices: ChangeFeed,
+        tasks: TaskBoard,
+        ear: Subscriber,
+    ) -> None:
+        """Listen with `ear`, which tells what may still be heard when there is something."""
+        self._outgoing = outgoing
+        self._outlet = outlet
+        self._notices = notices
+        self._tasks = tasks
+        self._ear = ear
+        self._revision = exchange.revision
+        self._id = parse(exchange.identifier.token)
+        self._params = _params(exchange)
+        self._filter = cast("JSONObject", self._params["notifications"])
+        self._loop = asyncio.get_running_loop()
+        self._is_over = asyncio.Event()
+
+    async def hold(self, uris: Collection[str], bound: str) -> bytes:
+        """Pass notices on until the stream is closed; return what then ends it.
+
+        `uris` are the resources among them that may be heard of; `bound` is what tasks are bound to.
+        """
+        kinds = {kind for name, kind in _LISTS.items() if self._filter.get(name) is True}
+        agreed: JSONObject = {name: True for name, kind in _LISTS.items() if kind in kinds}
+        if self._filter.get(_RESOURCES) is not None:
+            agreed[_RESOURCES] = cast("JSON", sorted(uris))
+        ids = task_ids_of(self._params)
+        found = [self._tasks.find(each, bound) for each in ids or []]
+        tasks = [task for task in found if task is not None]
+        if ids is not None:
+            agreed[_TASKS] = [task.id for task in tasks]
+
+        def hear(notice: ChangeNotice) -> None:
+            changed = notice.changed
+            if changed.kind in kinds if changed.uri is None else changed.uri in uris:
+                # On the loop, so that whatever thread it comes from, nothing overtakes the acknowledgement.
+                self._loop.call_soon_threadsafe(self._tell, notice)
+
+        acknowledged: JSONObject = {"notifications": agreed}
+        with ExitStack() as ends:
+            ends.callback(self._notices.listen(hear))
+            ends.callback(self._notices.on_close(self.close))
+            self._outlet.send(
+                self._outgoing.notification(_ACKNOWLEDGED, acknowledged, self._revision, self._id)
+            )
+            for task in tasks:
+                ends.callback(task.watch(partial(self._tell_of, task)))
+                self._tell_of(task)  # it may have ended before anybody listened
+            await self._is_over.wait()
+        return self._outgoing.ending(self._id, self._revision)
+
+    def _tell(self, notice: ChangeNotice) -> None:
+        if self._ear.hears(notice.changed.uri):
+            self._outlet.tell(notice.message(self._outgoing, self._revision, self._id))
+        elif not self._ear.hears():
+            self._is_over.set()
+
+    def _tell_of(self, task: Task) -> None:
+        if self._ear.hears():
+            self._outlet.tell(self._outgoing.tagged(_OF_TASKS, task.state(), self._id))
+        else:
+            self._is_over.set()
+
+    def close(self) -> None:
+        """End the stream. From any thread."""
+        self._loop.call_soon_threadsafe(self._is_over.set)
+
+
+def wanted_resources(exchange: Exchange) -> list[str]:
+    """Return the resources that a request for such a stream names."""
+    wanted = cast("JSONObject", _params(exchange)["notifications"]).get(_RESOURCES)
+    return cast("list[str]", wanted or [])
+
+
+def _params(exchange: Exchange) -> JSONObject:
+    return cast("JSONObject", cast("JSONObject", exchange.call.content)["params"])

@@ -1,0 +1,204 @@
+"""Calls that go on after they were answered: tasks, until their result is fetched or their time is over."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from typing import Final, cast
+
+from portbook.clock import Clock, until
+from portbook.errors import Failed, Reason, Refused
+from portbook.model import JSON, JSONObject
+
+__all__ = ["Task", "TaskBoard"]
+
+# How long a task can be asked about after it last changed, and how often that makes sense. A task that waits
+# for answers waits as long for them.
+_TTL_MS: Final = 3_600_000
+_POLL_MS: Final = 500
+
+# Tasks that one caller, and all of them, can have at once.
+_MAX_OF_ONE: Final = 1000
+_MAX: Final = 10_000
+
+# How often to look for tasks whose time is over.
+_PRUNED_EVERY_S: Final = 60
+
+IsUsable = Callable[[str, JSONObject], bool]
+
+
+class Task:
+    """One call that goes on by itself."""
+
+    def __init__(self, identifier: str, bound: str, now: Callable[[], str]) -> None:
+        self.id = identifier
+        self.bound = bound
+        """The digest of the key that the call was made with."""
+        self.running: asyncio.Task[None] | None = None
+        self.made_at = self.changed_at = now()
+        self._now = now
+        self._status = "working"
+        self._message: str | None = None
+        self._ending: JSONObject = {}
+        self._open: dict[str, tuple[JSONObject, IsUsable, asyncio.Future[JSONObject]]] = {}
+        self._watchers: list[Callable[[], None]] = []
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether nothing more will come of it."""
+        return self._status in ("completed", "failed", "cancelled")
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether it waits for its caller's answers."""
+        return bool(self._open)
+
+    def state(self) -> JSONObject:
+        """Return what its caller is told of it."""
+        state: JSONObject = {
+            "taskId": self.id,
+            "status": "input_required" if self._open and not self.is_over else self._status,
+            "createdAt": self.made_at,
+            "lastUpdatedAt": self.changed_at,
+            # Counted from when it was made, as clients do.
+            "ttlMs": int(until(self.made_at, self.changed_at) * 1000) + _TTL_MS,
+            "pollIntervalMs": _POLL_MS,
+        }
+        if self._message is not None and not self.is_over:
+            state["statusMessage"] = self._message
+        if state["status"] == "input_required":
+            state["inputRequests"] = cast(
+                "JSON", {key: request for key, (request, _, _) in self._open.items()}
+            )
+        return state | self._ending
+
+    async def ask(self, requests: Mapping[str, JSONObject], is_usable: IsUsable) -> dict[str, JSONObject]:
+        """Return the answers to `requests`, once they are all there.
+
+        Raises `Failed` where they do not come in time.
+        """
+        loop = asyncio.get_running_loop()
+        futures = {key: loop.create_future() for key in requests}
+        self._open |= {key: (request, is_usable, futures[key]) for key, request in requests.items()}
+        self._change()
+        try:
+            async with asyncio.timeout(_TTL_MS / 1000):
+                return {key: await future for key, future in futures.items()}
+        except TimeoutError:
+            raise Failed(Reason.NO_ANSWER, details={"why": "nobody answered in time"}) from None
+        finally:
+            for key in requests:
+                self._open.pop(key, None)
+
+    def answer(self, answers: JSONObject) -> None:
+        """Take what was asked for; what was not is ignored, and so is what cannot be used."""
+        for key, answer in answers.items():
+            if key not in self._open or not isinstance(answer, dict):
+                continue
+            _, is_usable, future = self._open[key]
+            if not future.done() and is_usable(key, answer):
+                future.set_result(answer)
+                del self._open[key]
+                self._change()
+
+    def end(self, status: str, ending: JSONObject) -> None:
+        """Note what came of it; what has ended stays as it is."""
+        if not self.is_over:
+            self._status, self._ending = status, ending
+            self._open.clear()
+            self._change()
+
+    def say(self, message: str | None) -> None:
+        """Tell people what it is about at the moment."""
+        if message != self._message:
+            self._message = message
+            self._change()
+
+    def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
+        """Have `watcher` called whenever the task has changed; return what ends that."""
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
+
+    def _change(self) -> None:
+        self.changed_at = self._now()
+        for watcher in tuple(self._watchers):
+            watcher()
+
+    def cancel(self) -> None:
+        """End it, if it has not ended."""
+        if not self.is_over:
+            self.end("cancelled", {})
+            if self.running is not None:
+                self.running.cancel()
+
+
+class TaskBoard:
+    """The tasks of a process, each for the caller whose key it was made with."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._tasks: dict[str, Task] = {}
+        self._pruned_at = clock.tick()
+
+    def make(self, bound: str) -> Task:
+        """Return a new task.
+
+        Raises `Refused` where its caller has too many.
+        """
+        self._prune()
+        if len(self._tasks) >= _MAX:
+            raise Refused(Reason.BUSY, note="too many tasks")
+        if sum(task.bound == bound for task in self._tasks.values()) >= _MAX_OF_ONE:
+            raise Refused(Reason.RATE_LIMITED, note="too many tasks of this caller")
+        task = Task(os.urandom(16).hex(), bound, self._clock.now)
+        self._tasks[task.id] = task
+        return task
+
+    def drop(self, task: Task) -> None:
+        """Forget a task that nobody was told of."""
+        self._tasks.pop(task.id, None)
+
+    def find(self, task_id: str, bound: str) -> Task | None:
+        """Return a task of the caller's; None where there is no such task."""
+        self._prune()
+        task = self._tasks.get(task_id)
+        return task if task is not None and task.bound == bound else None
+
+    def read(self, task_id: str, bound: str) -> JSONObject | None:
+        """Return what is known of a task; None where the caller has no such task."""
+        task = self.find(task_id, bound)
+        return None if task is None else task.state()
+
+    def answer(self, task_id: str, bound: str, answers: JSONObject) -> bool:
+        """Hand a task the answers it waits for; return whether there is such a task."""
+        task = self.find(task_id, bound)
+        if task is not None:
+            task.answer(answers)
+        return task is not None
+
+    def cancel(self, task_id: str, bound: str) -> bool:
+        """End a task, if it has not ended; return whether there is such a task."""
+        task = self.find(task_id, bound)
+        if task is not None:
+            task.cancel()
+        return task is not None
+
+    async def close(self) -> None:
+        """Cancel what runs, and wait until it is recorded."""
+        running = [task.running for task in self._tasks.values() if task.running is not None]
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    def _prune(self) -> None:
+        if self._clock.tick() - self._pruned_at < _PRUNED_EVERY_S and len(self._tasks) < _MAX_OF_ONE:
+            return
+        self._pruned_at, now = self._clock.tick(), self._clock.now()
+        old = [task for task in self._tasks.values() if task.is_over and _age_ms(task, now) > _TTL_MS]
+        for task in old:
+            self.drop(task)
+
+
+def _age_ms(task: Task, now: str) -> float:
+    return until(task.changed_at, now) * 1000

@@ -1,0 +1,93 @@
+"""Calls that may go on as tasks: answered when they end, or when they are let go of, whichever is first."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import NamedTuple, cast
+
+from portbook.errors import Ending, Failed, Reason, Refused
+from portbook.mcp.clients import RoundClient
+from portbook.mcp.dialect import Exchange, McpDialect
+from portbook.mcp.task_board import Task, TaskBoard
+from portbook.model import JSON
+from portbook.pipeline import Completed, Pipeline
+from portbook.wire.parsing import parse
+
+__all__ = ["TaskRunner"]
+
+
+class TaskRunner(NamedTuple):
+    """What such calls need: what runs them, what tells their results, and where tasks are kept."""
+
+    pipeline: Pipeline
+    official: McpDialect
+    tasks: TaskBoard
+
+    async def run(self, exchange: Exchange, bound: str) -> Completed | Task:
+        """Return how a call ended, or the task that it goes on as, which is `bound` to its caller."""
+        loop = asyncio.get_running_loop()
+        client = exchange.call.client
+        assert isinstance(client, RoundClient)
+        detached: asyncio.Future[Task] = loop.create_future()
+
+        def detach() -> None:
+            if client.task is None and not running.done():
+                client.task = self.tasks.make(bound)
+                detached.set_result(client.task)
+
+        client.on_detach = _on_loop(loop, detach)
+        running = loop.create_task(self.pipeline.run(exchange.call))
+        try:
+            await asyncio.wait((running, detached), return_when=asyncio.FIRST_COMPLETED)
+            if not running.done():
+                await asyncio.sleep(0)  # what ends without ever waiting is answered like any other
+        except asyncio.CancelledError:
+            running.cancel()
+            await asyncio.wait((running,))
+            raise
+        finally:
+            client.on_detach = None  # a thread that is left behind makes no task of a call that is over
+        task = client.task
+        if running.done():
+            if task is not None:
+                self.tasks.drop(task)
+            return running.result()
+        assert task is not None
+        task.running = loop.create_task(self._follow(task, exchange, running))
+        return task
+
+    async def _follow(self, task: Task, exchange: Exchange, running: asyncio.Task[Completed]) -> None:
+        """Note in a task what came of its call."""
+        try:
+            completed = await running
+        except asyncio.CancelledError:
+            running.cancel()
+            await asyncio.wait((running,))  # until it is recorded
+            task.end("cancelled", {})
+            raise
+        outcome, told = completed.outcome, self.official.told(exchange, completed.outcome)
+        if told is not None:
+            try:
+                result = parse(told)
+            except Refused:  # nested more deeply than anything that is kept
+                outcome = Failed(Reason.BAD_RESULT)
+            else:
+                task.end("completed", {"result": result})
+                return
+        assert isinstance(outcome, Ending)
+        task.end("failed", {"error": cast("JSON", self.official.error_of(exchange, outcome))})
+
+
+def _on_loop(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> Callable[[], None]:
+    """Return `act` for any thread: at once on the loop's own, soon from another."""
+    home = threading.get_ident()
+
+    def anywhere() -> None:
+        if threading.get_ident() == home:
+            act()
+        else:
+            loop.call_soon_threadsafe(act)
+
+    return anywhere

@@ -1,0 +1,1 @@
+"""Addresses, names and connections: which may be used, and how."""

@@ -1,0 +1,176 @@
+"""New connections: a destination is checked, resolved, dialled at a checked address, and proves itself."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from portbook.net.destinations import Destination, Destinations
+from portbook.net.http_connection import Broken, HttpConnection
+from portbook.net.resolve import NotPermitted, Resolver, SystemResolver, addresses_of
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+__all__ = ["Dial", "Dialler", "Unreachable", "Untrusted"]
+
+# How long to wait for an address before trying the next one.
+_NEXT_ADDRESS_S: Final = 3.0
+_OK: Final = range(200, 300)
+
+
+class Unreachable(Exception):
+    """No connection could be made: nothing was sent."""
+
+
+class Untrusted(Exception):
+    """The server could not prove to be who it should be: nothing was sent."""
+
+
+class Dial(Protocol):
+    """Opens a connection to an address."""
+
+    async def __call__(self, ip: str, port: int, tls: SSLContext | None, name: str) -> HttpConnection:
+        """Return a connection to `ip`, which must prove to be `name` where `tls` is given.
+
+        Raises `OSError` where there is none.
+        """
+        ...
+
+
+async def dial_system(ip: str, port: int, tls: SSLContext | None, name: str) -> HttpConnection:
+    """Open a connection through the event loop; nothing is resolved, `ip` is an address.
+
+    Raises `OSError` where there is none.
+    """
+    _, connection = await asyncio.get_running_loop().create_connection(
+        HttpConnection,
+        ip,
+        port,
+        ssl=tls,
+        server_hostname=name if tls is not None else None,
+        flags=socket.AI_NUMERICHOST,
+    )
+    return connection
+
+
+class Dialler:
+    """Opens connections to destinations that are permitted."""
+
+    def __init__(self, resolver: Resolver | None = None, dial: Dial = dial_system) -> None:
+        self._resolver = resolver or SystemResolver()
+        self._dial = dial
+        self._contexts: dict[Path | None, SSLContext] = {}
+
+    async def connect(
+        self,
+        destination: Destination,
+        destinations: Destinations,
+        *,
+        proxy: Destination | None = None,
+        ca_file: Path | None = None,
+    ) -> HttpConnection:
+        """Return a new connection to `destination`.
+
+        A proxy is the operator's own and resolves names itself: then the name is checked, and no address.
+
+        Raises `NotPermitted` where `destinations` do not allow it, `Unreachable` and `Untrusted`.
+        """
+        tls = self._context(ca_file) if destination.scheme == "https" else None
+        if proxy is None:
+            try:
+                addresses = await addresses_of(destination, destinations, self._resolver)
+            except OSError:
+                raise Unreachable("the name cannot be resolved") from None
+            return await self._dial_any(addresses, destination.port, tls, destination.host)
+        if not destinations.permits(destination):
+            raise NotPermitted("the destination is not on the allowlist")
+        return await self._tunnel(proxy, destination, tls)
+
+    async def _dial_any(
+        self, addresses: Sequence[str], port: int, tls: SSLContext | None, name: str
+    ) -> HttpConnection:
+        """Return a connection to the first address that takes one."""
+        for ip in addresses[:-1]:
+            try:
+                async with asyncio.timeout(_NEXT_ADDRESS_S):
+                    return await self._dial_one(ip, port, tls, name)
+            except (Unreachable, TimeoutError):
+                continue
+        return await self._dial_one(addresses[-1], port, tls, name)
+
+    async def _dial_one(self, ip: str, port: int, tls: SSLContext | None, name: str) -> HttpConnection:
+        try:
+            return await self._dial(ip, port, tls, name)
+        except OSError as error:
+            raise _meaning_of(error) from None
+
+    async def _tunnel(
+        self, proxy: Destination, destination: Destination, tls: SSLContext | None
+    ) -> HttpConnection:
+        """Return a connection to `destination` through a proxy, which learns host and port and no more."""
+        try:
+            found = (
+                (proxy.host,) if proxy.is_address else await self._resolver.resolve(proxy.host, proxy.port)
+            )
+        except OSError:
+            raise Unreachable("the proxy's name cannot be resolved") from None
+        if not found:
+            raise Unreachable("the proxy's name has no address")
+        connection = await self._dial_any(found, proxy.port, None, proxy.host)
+        try:
+            await _pass_through(connection, destination, tls)
+        except Broken:
+            raise Unreachable("the proxy closed the connection") from None
+        except OSError as error:
+            connection.abort()
+            raise _meaning_of(error) from None
+        except BaseException:
+            connection.abort()
+            raise
+        return connection
+
+    def _context(self, ca_file: Path | None) -> SSLContext:
+        context = self._contexts.get(ca_file)
+        if context is None:
+            import ssl  # 15 ms with its certificates, only where something is encrypted
+
+            try:
+                context = ssl.create_default_context(cafile=ca_file)
+            except OSError:
+                raise Untrusted("the file of trusted certificates cannot be read") from None
+            context.set_alpn_protocols(["http/1.1"])
+            self._contexts[ca_file] = context
+        return context
+
+
+async def _pass_through(connection: HttpConnection, destination: Destination, tls: SSLContext | None) -> None:
+    """Make a connection to a proxy one to `destination`.
+
+    Raises `Unreachable` where the proxy does not let us through, `Broken` and `OSError`.
+    """
+    host = f"[{destination.host}]" if ":" in destination.host else destination.host
+    target = f"{host}:{destination.port}"
+    status = await connection.open_tunnel(
+        f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode("ascii")
+    )
+    if status not in _OK:
+        raise Unreachable("the proxy refused the connection")
+    if not connection.is_usable:  # what came after its answer would be taken for the server's
+        raise Unreachable("the proxy closed the connection, or said more than it was asked for")
+    if tls is not None:
+        await connection.secure(tls, destination.host)
+
+
+def _meaning_of(error: OSError) -> Unreachable | Untrusted:
+    """Return what a failure to connect means, in words of our own."""
+    from ssl import SSLError
+
+    if isinstance(error, SSLError):
+        return Untrusted("the server's certificate is not valid, or it speaks no TLS")
+    if isinstance(error, ConnectionRefusedError):
+        return Unreachable("the connection was refused")
+    return Unreachable("no connection could be made")

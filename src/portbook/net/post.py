@@ -1,0 +1,43 @@
+"""One POST to one address, under one deadline for everything.
+
+No redirect is followed, no proxy is used, nothing is tried twice: each goes over a connection of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from portbook.net.destinations import Destinations, parse_url
+from portbook.net.dial import Unreachable, Untrusted
+from portbook.net.http_client import HttpClient, HttpRequest
+from portbook.net.http_connection import Broken, Response, TooLarge
+from portbook.net.resolve import NotPermitted
+
+__all__ = ["post"]
+
+# The address is the operator's and nobody else's: a name inside of a private network is meant.
+_ANYWHERE: Final = ("0.0.0.0/0", "::/0")
+
+
+async def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) -> Response:
+    """Send `body` to `url`; return what came back. A response that is too long to read counts as a 502.
+
+    Raises `OSError` where nothing came that is HTTP, or not within `timeout_s`, all steps together;
+    `BadDestination` for what is no address.
+    """
+    destination, path, query = parse_url(url)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    target = f"{path or '/'}?{query}" if query else path or "/"
+    request = HttpRequest(destination, "POST", target, lines.encode("latin-1"), body)
+    client = HttpClient()
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await client.send(request, Destinations.of_base_urls([url], _ANYWHERE))
+    except TooLarge:
+        return Response(502, {}, b"")
+    except (NotPermitted, Unreachable, Untrusted, Broken) as error:
+        raise ConnectionError(str(error)) from None
+    finally:
+        await client.close()

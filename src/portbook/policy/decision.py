@@ -1,0 +1,216 @@
+"""`decide`: the one place where policy is made to speak. Pure: the same call gets the same decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from portbook.canonical import fingerprint
+from portbook.errors import Reason
+from portbook.model import JSONObject
+from portbook.net.destinations import Destinations
+from portbook.policy.rule import Action, Rule
+from portbook.tools.operation import HttpOperation
+from portbook.tools.spec import Effect, ToolSpec
+
+__all__ = ["Decision", "Policy", "PolicyInput", "decide"]
+
+
+class PolicyInput(NamedTuple):
+    """What a decision is about: a call, as far as policy may know it."""
+
+    name: str
+    effect: Effect
+    caller: str
+    arguments: JSONObject
+    input_schema: JSONObject
+    payload_bytes: int
+    attempt: int = 1
+    session: str | None = None
+    operation: HttpOperation | None = None
+    kind: Literal["tool", "resource", "prompt"] = "tool"
+
+    @classmethod
+    def of(
+        cls,
+        spec: ToolSpec,
+        arguments: JSONObject,
+        payload_bytes: int,
+        *,
+        caller: str,
+        attempt: int = 1,
+        session: str | None = None,
+    ) -> PolicyInput:
+        """Return a call of what `spec` declares."""
+        return cls(
+            spec.name,
+            spec.effect,
+            caller,
+            arguments,
+            spec.input_schema,
+            payload_bytes,
+            attempt,
+            session,
+            spec.operation,
+            spec.policy_kind,
+        )
+
+
+class Decision(NamedTuple):
+    """What happens to a call, who said so, and what would change it."""
+
+    action: Action
+    rule: str
+    """The name of the rule or the setting that decided."""
+    place: str
+    """Where that stands: a file and a line."""
+    remedy: str
+    """What would have to be different for another decision."""
+    reason: Reason | None = None
+    """Why it does not run, where it does not."""
+    approver: Literal["operator", "client"] = "operator"
+    """Who may say yes, where somebody has to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Everything that decisions are made of. `places` says where each of its settings stands."""
+
+    rules: tuple[Rule, ...] = ()
+    destinations: Destinations | None = None
+    """Where HTTP tools may go; None where none was listed and none is declared."""
+    allowed_methods: frozenset[str] | None = None
+    max_payload_bytes: int | None = None
+    max_attempts: int | None = None
+    max_execution_timeout_ms: int | None = None
+    max_calls_per_minute: int | None = None
+    default: Literal["allow", "deny"] = "allow"
+    approval: Literal["never", "writes", "always"] = "never"
+    approver: Literal["operator", "client"] = "operator"
+    is_redaction_missing: bool = False
+    """Whether redaction is required and switched off."""
+    places: tuple[tuple[str, str], ...] = ()
+    digest: str = ""
+    """Changes when a decision could: what an approval is bound to."""
+
+    def place_of(self, setting: str) -> str:
+        """Return where a setting stands."""
+        return dict(self.places).get(setting, "default")
+
+    def lists(self, operation: HttpOperation) -> bool:
+        """Return whether an operation's destination is one that may be called."""
+        return (
+            self.destinations is not None
+            and operation.destination is not None
+            and self.destinations.permits(operation.destination)
+        )
+
+    def denied_where_dialled(self) -> Decision:
+        """Return the decision on a call whose name turned out to lead where nothing may go."""
+        return _deny(self, "allowed_networks", "list the network that its host lies in, in allowed_networks")
+
+    def digest_of_rule(self, name: str) -> str | None:
+        """Return the fingerprint of the rule of this name, or None where a setting has it."""
+        return next((fingerprint(rule.as_data()) for rule in self.rules if rule.name == name), None)
+
+    @property
+    def can_ask(self) -> bool:
+        """Return whether a call may have to be approved."""
+        return self.approval != "never" or any(rule.action is Action.ASK for rule in self.rules)
+
+
+def decide(policy: Policy, subject: PolicyInput) -> Decision:
+    """Return what happens to a call.
+
+    The first of these that applies decides:
+
+    1. Redaction is required and switched off: deny, for no record could be kept of it.
+    2. Its destination is not listed: deny.
+    3. Its HTTP verb is not listed: deny.
+    4. Its arguments are larger than the cap: deny.
+    5. Its attempt is beyond the cap: deny.
+    6. A rule that denies matches: deny.
+    7. A rule that asks matches: ask.
+    8. A rule that allows matches: allow.
+    9. The default for what no rule decides is to deny: deny.
+    10. The approval setting wants a person for calls like this: ask.
+    11. Allow.
+
+    Limits come before rules because no rule may lift them; deny before ask before allow so that adding a
+    rule that permits can never undo one that forbids.
+    """
+    return _limited(policy, subject) or _ruled(policy, subject) or _by_default(policy, subject)
+
+
+def _limited(policy: Policy, subject: PolicyInput) -> Decision | None:
+    if policy.is_redaction_missing:
+        return _deny(policy, "require_redaction", "switch redaction on: [redaction] enabled = true")
+    operation = subject.operation
+    if operation is not None:
+        if not policy.lists(operation):
+            return _deny(policy, "allowed_domains", "add the host of its base_url to allowed_domains")
+        if policy.allowed_methods is not None and operation.method not in policy.allowed_methods:
+            return _deny(policy, "allowed_methods", f"add {operation.method} to allowed_methods")
+    cap = policy.max_payload_bytes
+    if cap is not None and subject.payload_bytes > cap:
+        return _deny(
+            policy,
+            "max_payload_bytes",
+            f"send at most {cap} bytes of arguments, or raise the cap",
+            Reason.PAYLOAD_TOO_LARGE,
+        )
+    if policy.max_attempts is not None and subject.attempt > policy.max_attempts:
+        return _deny(policy, "max_attempts", f"give up after attempt {policy.max_attempts}, or raise the cap")
+    return None
+
+
+def _ruled(policy: Policy, subject: PolicyInput) -> Decision | None:
+    matched: dict[Action, Rule] = {}
+    for rule in policy.rules:
+        if (
+            rule.action not in matched
+            and rule.is_about(subject.kind, subject.name, subject.effect)
+            and rule.matches(subject.caller, subject.session or "", subject.arguments, subject.input_schema)
+        ):
+            matched[rule.action] = rule
+    for action in Action:
+        if action in matched:
+            return _of_rule(matched[action])
+    return None
+
+
+def _by_default(policy: Policy, subject: PolicyInput) -> Decision:
+    if policy.default == "deny":
+        return _deny(policy, "default", "add a rule that allows it, or set default to allow")
+    asks = policy.approval == "always" or (policy.approval == "writes" and subject.effect is not Effect.READ)
+    if asks:
+        return Decision(
+            Action.ASK,
+            "approval",
+            policy.place_of("approval"),
+            "a person approves it; a rule that allows it would let it pass without one",
+            Reason.APPROVAL_REQUIRED,
+            policy.approver,
+        )
+    return Decision(Action.ALLOW, "default", policy.place_of("default"), "a rule that denies it or asks")
+
+
+def _of_rule(rule: Rule) -> Decision:
+    pointers = ", ".join(each.pointer or "(root)" for each in rule.where)
+    other = f"other values at {pointers}, or another rule" if pointers else "another rule"
+    if rule.action is Action.ALLOW:
+        return Decision(rule.action, rule.name, rule.place, "a rule that denies it or asks")
+    if rule.action is Action.ASK:
+        return Decision(
+            rule.action,
+            rule.name,
+            rule.place,
+            f"a person approves it; {other}",
+            Reason.APPROVAL_REQUIRED,
+            rule.approver,
+        )
+    return Decision(rule.action, rule.name, rule.place, other, Reason.POLICY_VIOLATION)
+
+
+def _deny(policy: Policy, setting: str, remedy: str, reason: Reason = Reason.POLICY_VIOLATION) -> Decision:
+    return Decision(Action.DENY, setting, policy.place_of(setting), remedy, reason)

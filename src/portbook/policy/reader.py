@@ -1,0 +1,222 @@
+"""A policy from what an operator wrote: every mistake is found before anything is served. Pure: no I/O."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from portbook.canonical import NotJSON, fingerprint
+from portbook.globs import problem_of
+from portbook.model import JSONObject
+from portbook.net.destinations import BadDestination, Destinations
+from portbook.policy.condition import Condition
+from portbook.policy.decision import Policy
+from portbook.policy.rule import Action, Rule, hidden_by
+from portbook.policy.types import UntoldTypes, misspelt_keyword, spoken_types
+from portbook.schema.cache import validator_for
+from portbook.schema.engine import BadSchema
+from portbook.tools.spec import Effect
+
+__all__ = ["BadPolicy", "Limits", "read_policy"]
+
+Path: TypeAlias = tuple[str | int, ...]
+Approver: TypeAlias = Literal["operator", "client"]
+Place: TypeAlias = Callable[[Path], str]
+
+_RULES: Final[Path] = ("policy", "rules")
+_MEMBERS: Final = ("name", "action", "tools", "kinds", "effects", "callers", "sessions", "where", "approver")
+_APPROVERS: Final = ("operator", "client")
+_KINDS: Final = ("tool", "resource", "prompt")
+_METHODS: Final = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+
+
+class BadPolicy(ValueError):
+    """A policy that cannot be used: which key of the file, and what to do about it."""
+
+    def __init__(self, path: Path, sentence: str) -> None:
+        super().__init__(sentence)
+        self.path = path
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The settings of a policy beside its rules, as written."""
+
+    allowed_domains: tuple[str, ...] | None = None
+    allowed_networks: tuple[str, ...] = ()
+    allowed_methods: tuple[str, ...] | None = None
+    max_payload_bytes: int | None = None
+    max_attempts: int | None = None
+    max_execution_timeout_ms: int | None = None
+    max_calls_per_minute: int | None = None
+    default: Literal["allow", "deny"] = "allow"
+    approval: Literal["never", "writes", "always"] = "never"
+    approver: Literal["operator", "client"] = "operator"
+    is_redaction_missing: bool = False
+
+
+def read_policy(
+    limits: Limits, rules: Sequence[Mapping[str, Any]], base_urls: Sequence[str], place: Place
+) -> Policy:
+    """Return the policy; `place` tells where a key stands, `base_urls` are those that tools declare.
+
+    Raises `BadPolicy` for the first thing that cannot be meant: an unknown key, a bad pattern, a schema that
+    does not compile, a rule that can never decide.
+    """
+    read = tuple(_rule(number, table, place, limits.approver) for number, table in enumerate(rules))
+    names: set[str] = set()
+    for number, rule in enumerate(read):
+        if rule.name in names:
+            raise BadPolicy((*_RULES, number, "name"), "is the name of another rule; choose another")
+        names.add(rule.name)
+        if other := hidden_by(rule, read):
+            raise BadPolicy(
+                (*_RULES, number),
+                f"can never decide: {other.name!r} at {other.place} wins wherever it matches; "
+                "remove one of them, or give that one a condition",
+            )
+    settings = [name for name in Limits.__slots__ if name != "is_redaction_missing"]
+    places = tuple((name, place(("policy", name))) for name in (*settings, "require_redaction"))
+    return Policy(
+        rules=read,
+        destinations=_destinations(limits, base_urls),
+        allowed_methods=_methods(limits),
+        max_payload_bytes=limits.max_payload_bytes,
+        max_attempts=limits.max_attempts,
+        max_execution_timeout_ms=limits.max_execution_timeout_ms,
+        max_calls_per_minute=limits.max_calls_per_minute,
+        default=limits.default,
+        approval=limits.approval,
+        approver=limits.approver,
+        is_redaction_missing=limits.is_redaction_missing,
+        places=places,
+        digest=_digest(limits, read, base_urls),
+    )
+
+
+def _digest(limits: Limits, rules: tuple[Rule, ...], base_urls: Sequence[str]) -> str:
+    written = {name: getattr(limits, name) for name in Limits.__slots__}
+    return fingerprint(
+        {"limits": written, "rules": [rule.as_data() for rule in rules], "base_urls": list(base_urls)}
+    )
+
+
+def _destinations(limits: Limits, base_urls: Sequence[str]) -> Destinations:
+    for number, network in enumerate(limits.allowed_networks):
+        try:
+            Destinations(networks=[network])
+        except BadDestination as error:
+            raise BadPolicy(("policy", "allowed_networks"), f"entry {number + 1}: {error}") from None
+    if limits.allowed_domains is None:
+        return Destinations.of_base_urls(base_urls, limits.allowed_networks)
+    for number, entry in enumerate(limits.allowed_domains):
+        try:
+            Destinations([entry])
+        except BadDestination as error:
+            raise BadPolicy(("policy", "allowed_domains"), f"entry {number + 1}: {error}") from None
+    return Destinations(limits.allowed_domains, limits.allowed_networks)
+
+
+def _methods(limits: Limits) -> frozenset[str] | None:
+    if limits.allowed_methods is None:
+        return None
+    methods = frozenset(method.upper() for method in limits.allowed_methods)
+    if unknown := sorted(methods - set(_METHODS)):
+        raise BadPolicy(
+            ("policy", "allowed_methods"), f"has {unknown[0][:40]!r}{_near(unknown[0], _METHODS)}"
+        )
+    return methods
+
+
+def _rule(number: int, table: Mapping[str, Any], place: Place, approver: Approver) -> Rule:
+    here: Path = (*_RULES, number)
+    for key in table:
+        if key not in _MEMBERS:
+            raise BadPolicy((*here, key), f"is not part of a rule{_near(key, _MEMBERS)}")
+    name, action = table.get("name"), table.get("action")
+    if not isinstance(name, str) or not 0 < len(name) <= 200 or not name.isprintable():
+        raise BadPolicy((*here, "name"), "must be a name of 1 to 200 characters: decisions are told by it")
+    if action not in tuple(Action):
+        hint = _near(action, tuple(Action)) if isinstance(action, str) else ""
+        raise BadPolicy((*here, "action"), f"must be one of {', '.join(Action)}{hint}")
+    return Rule(
+        name=name,
+        action=Action(action),
+        place=place(here),
+        tools=_patterns(here, table, "tools", problem_of),
+        kinds=_patterns(here, table, "kinds", lambda value: _one_of(value, _KINDS)),
+        effects=_patterns(here, table, "effects", lambda value: _one_of(value, tuple(Effect))),
+        callers=_patterns(here, table, "callers", _any_text),
+        sessions=_patterns(here, table, "sessions", _any_text),
+        where=_where((*here, "where"), table.get("where", {})),
+        approver=_approver(here, table, action, approver),
+    )
+
+
+def _approver(here: Path, table: Mapping[str, Any], action: Any, default: Approver) -> Approver:
+    given = table.get("approver", default)
+    if given not in _APPROVERS:
+        raise BadPolicy((*here, "approver"), f"must be one of {', '.join(_APPROVERS)}")
+    if "approver" in table and action != Action.ASK:
+        raise BadPolicy((*here, "approver"), "is for rules that ask; drop it, or set action to ask")
+    return given
+
+
+def _patterns(
+    here: Path, table: Mapping[str, Any], key: str, problem_with: Callable[[str], str | None]
+) -> tuple[str, ...]:
+    given = table.get(key, ["*"])
+    values = cast("list[Any]", given) if isinstance(given, list) else []
+    if not values or not all(isinstance(value, str) for value in values):
+        raise BadPolicy((*here, key), "must be a list of at least one pattern")
+    for value in values:
+        if problem := problem_with(value):
+            raise BadPolicy((*here, key), f"has a bad pattern {value[:80]!r}: {problem}")
+    return tuple(values)
+
+
+def _one_of(value: str, known: Sequence[str]) -> str | None:
+    return None if value in (*known, "*") else f"use {', '.join(known)}"
+
+
+def _any_text(value: str) -> str | None:
+    return None if 0 < len(value) <= 256 else "use 1 to 256 characters"
+
+
+def _where(here: Path, given: Any) -> tuple[Condition, ...]:
+    if not isinstance(given, dict):
+        raise BadPolicy(here, 'must be a table of JSON Pointers: { "/amount" = { maximum = 1000 } }')
+    return tuple(
+        _condition((*here, pointer), pointer, schema) for pointer, schema in cast("JSONObject", given).items()
+    )
+
+
+def _condition(here: Path, pointer: str, schema: Any) -> Condition:
+    if pointer and not pointer.startswith("/"):
+        raise BadPolicy(here, f"is not a JSON Pointer; write {'/' + pointer[:80]!r}")
+    if not isinstance(schema, dict | bool):
+        raise BadPolicy(here, "must be a JSON Schema, such as { maximum = 1000 }")
+    if "*" in pointer.split("/"):
+        raise BadPolicy(here, "names one place; * is no wildcard here, use contains or items in the schema")
+    schema = cast("JSONObject | bool", schema)
+    if misspelt := misspelt_keyword(schema):
+        keyword, meant = misspelt
+        hint = f"; did you mean {meant}?" if meant else ""
+        raise BadPolicy(here, f"has {keyword[:40]!r}, which JSON Schema does not have{hint}")
+    try:
+        validator = validator_for(schema)
+    except (BadSchema, NotJSON) as error:
+        raise BadPolicy(here, f"is not a JSON Schema that can be used: {error}") from None
+    try:
+        types = spoken_types(schema)
+    except UntoldTypes as error:
+        raise BadPolicy(here, f"may let more pass than it says: {error}") from None
+    segments = tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
+    return Condition(pointer, segments, schema, validator, types)
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"; did you mean {near[0]}?" if near else f"; use {', '.join(known)}"

@@ -1,0 +1,96 @@
+"""What another policy would have said of calls that were recorded. Pure: no I/O.
+
+A record has no arguments unless an operator asked for them, and then no secrets and no defaults, so that a
+rule with a `where` may or may not have matched: a decision is told only where it is the same either way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from portbook.model import JSON, JSONObject
+from portbook.policy.arguments import Gap, find
+from portbook.policy.decision import Policy, PolicyInput, decide
+from portbook.policy.rule import Rule
+from portbook.tools.operation import HttpOperation
+from portbook.tools.spec import Effect, named_by
+
+__all__ = ["Replayed", "replay", "subject_of"]
+
+
+class Replayed(NamedTuple):
+    """What a policy says of a recorded call."""
+
+    decision: Literal["deny", "ask", "allow", "unknown"]
+    rule: str
+    """The rule and its place; empty where it is not known which."""
+
+
+def subject_of(record: JSONObject) -> PolicyInput | None:
+    """Return the call that an execution record is of; None where it is of none that policy decided on."""
+    tool, effect = record.get("tool_id"), record.get("effect")
+    if not isinstance(tool, str) or not isinstance(effect, str) or effect not in tuple(Effect):
+        return None
+    arguments = record.get("arguments")
+    attempt, size = record.get("attempt"), record.get("input_bytes")
+    session = record.get("session_id")
+    kind, name = named_by(tool)
+    if kind == "completion":  # judged as what it is for
+        kind = "resource" if "://" in name else "prompt"
+    return PolicyInput(
+        name=name,
+        effect=Effect(effect),
+        caller=str(record.get("caller") or ""),
+        arguments=arguments if isinstance(arguments, dict) else {},
+        input_schema={},
+        payload_bytes=size if isinstance(size, int) else 0,
+        attempt=attempt if isinstance(attempt, int) else 1,
+        session=session if isinstance(session, str) else None,
+        operation=_operation(record),
+        kind=kind,
+    )
+
+
+def replay(policy: Policy, subject: PolicyInput, *, has_arguments: bool) -> Replayed:
+    """Return what `policy` says of a recorded call."""
+    untold = [rule for rule in policy.rules if rule.where and not (has_arguments and _is_told(rule, subject))]
+    # One rule decides in the end, so that it is enough to take each condition for the only one that is met.
+    possible = {_said(_where_met(policy, untold, met), subject) for met in (None, *untold)}
+    if len(possible) == 1:
+        return possible.pop()
+    first = next(iter(possible)).decision
+    return Replayed(first if all(each.decision == first for each in possible) else "unknown", "")
+
+
+def _is_told(rule: Rule, subject: PolicyInput) -> bool:
+    """Return whether the record has all that a rule's conditions ask about.
+
+    What was left out, or taken out, is not told: the tool may have had a default, and saw the secret.
+    """
+    found = [find(subject.arguments, {}, condition.segments) for condition in rule.where]
+    return not any(isinstance(value, Gap) or _is_taken_out(value) for value in found)
+
+
+def _is_taken_out(value: JSON) -> bool:
+    return isinstance(value, str) and (value == "[redacted]" or value.startswith("[sha256:"))
+
+
+def _where_met(policy: Policy, untold: list[Rule], met: Rule | None) -> Policy:
+    """Return `policy` as if of the conditions in `untold` only those of `met` were met."""
+    rules = (replace(rule, where=()) if rule is met else rule for rule in policy.rules)
+    return replace(policy, rules=tuple(rule for rule in rules if rule not in untold))
+
+
+def _said(policy: Policy, subject: PolicyInput) -> Replayed:
+    decision = decide(policy, subject)
+    return Replayed(decision.action.value, f"{decision.rule} ({decision.place})")
+
+
+def _operation(record: JSONObject) -> HttpOperation | None:
+    endpoint, method = record.get("endpoint"), record.get("method")
+    if not isinstance(endpoint, str) or not isinstance(method, str):
+        return None
+    scheme, _, rest = endpoint.partition("://")
+    authority, slash, path = rest.partition("/")
+    return HttpOperation(gateway="", base_url=f"{scheme}://{authority}", method=method, path=slash + path)

@@ -1,0 +1,144 @@
+"""What a text calls a secret: `password=…`, `"token": "…"`, `Authorization: …`. Pure: no I/O.
+
+The name stays, its value goes. A name, then `=` or a quoted `:`, is enough; a bare `:` stands in prose as
+well, so what follows it has to look like a secret. Linear: names with a sign behind them are searched for in
+the folded text, in which they are spelt in one way only; of each of these signs a bounded look back and the
+value behind it are all that is looked at in Python, and the search goes on behind the value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final, NamedTuple
+
+from portbook.redaction.detectors import Span
+from portbook.redaction.marks import NOT_MARKED, is_mark
+from portbook.redaction.prefilter import fold, literal
+from portbook.redaction.secret_names import SecretNames
+
+__all__ = ["TRIGGERS", "KeyValueText"]
+
+# A signature is a secret only as the parameter of an address.
+TRIGGERS: Final = ("sig=",)
+_ADDRESS: Final = ("?sig", "&sig", ";sig")
+
+_ANY_SIGN: Final = re.compile("[:=]")
+_SIGN: Final = re.compile(rf"(?:=(?![=>]|//)\s*+(?![;,&<>])|:(?![=>]|//)\s*+){NOT_MARKED}")
+# What may stand between a name and its sign: quotes, and spaces, some of which are several bytes.
+_BETWEEN: Final = r"[\x00-\x20\x22\x27\x5c\x7f-\xff]"
+# How far before its sign a name may start, with the spaces and quotes between them.
+_REACH: Final = 64
+
+# What the next three start with: most values with none of these.
+_OPENINGS: Final = ("\\", '"', "'", "{", "[")
+_QUOTE: Final = re.compile(r"(?<!\\)(\\*+)([\"'])")
+# An inline table, which has names of its own; a value in braces, as connection strings have it, is none.
+_TABLE: Final = re.compile(r"\{\s*[\w.-]+\s*[=:]\s*[\"']", re.ASCII)
+_BRACKETS: Final = re.compile(r"[\[{][^\]}]*[\]}]?")
+# A password of several words ends with its semicolon: so it stands in connection strings.
+_PHRASE: Final = re.compile(r"[^\s;,&\"'<>=]+(?: +[^\s;,&\"'<>=]+)++(?=;)")
+_WORD: Final = re.compile(r"[^\s;,&\"'<>]+")
+_SCALAR: Final = re.compile(r"[^\s;,&\"'<>\]}]+")
+_LINE: Final = re.compile(r"[^\r\n\"']+")
+_ODD: Final = re.compile(r"[0-9!@#$%^*+=_~|/\\]")
+
+# Whose value is the rest of the line, once it looks like one. Bounded, for nothing is taken out on a failure.
+_HEADERS: Final = ("authorization", "cookie")
+_CREDENTIALS: Final = re.compile(
+    r"[A-Za-z][\w-]{0,40}[ \t]{1,8}\S{0,64}?[0-9=+/_.~-]|\S{0,64}?[0-9=]", re.ASCII
+)
+
+# Longer than words of prose are.
+_LONG_WORD: Final = 16
+
+
+class _Name(NamedTuple):
+    text: str
+    is_quoted: bool
+
+
+class KeyValueText:
+    """Finds the values of names in texts."""
+
+    __slots__ = ("_names", "_signs", "patterns")
+
+    def __init__(self, names: SecretNames) -> None:
+        self._names = names
+        # Long names before those that they start with, so that most are found at once.
+        ends = sorted({fold(name.encode()) for name in (*names.all, "sig")}, key=len, reverse=True)
+        self.patterns = tuple(f"{literal(end)}{_BETWEEN}*[:=]" for end in ends)
+        """For the gate: one of them is found in every folded text in which this finds something."""
+        self._signs = re.compile(f"(?:{'|'.join(map(re.escape, ends))}){_BETWEEN}*+[:=]")
+
+    def spans(self, text: str) -> Iterator[Span]:
+        """Yield where in `text` the value of a secret's name stands."""
+        at = 0
+        for place in self._places(text):
+            sign = _SIGN.match(text, place) if place >= at else None
+            if sign is None:
+                continue
+            at = sign.end()
+            name = _name_before(text, place)
+            is_address = text[place] == "=" and name.text.lower().endswith(_ADDRESS)
+            if is_address or self._names.end(name.text):
+                start, end = _value(text, sign, name)
+                if start < end and not is_mark(text[start:end]):
+                    yield start, end
+                at = max(end, at)
+
+    def _places(self, text: str) -> Iterator[int]:
+        """Yield where the signs stand that have something like a name before them.
+
+        Folding moves characters, but keeps all signs: the one that is the third there is the third here.
+        """
+        plain = fold(text.encode("utf-8", "surrogatepass"))
+        signs = _ANY_SIGN.finditer(text)
+        at = 0
+        for match in self._signs.finditer(plain):
+            before = plain.count("=", at, match.end() - 1) + plain.count(":", at, match.end() - 1)
+            at = match.end()
+            yield next(islice(signs, before, None)).start()
+
+
+def _name_before(text: str, end: int) -> _Name:
+    before = text[max(0, end - _REACH) : end].rstrip()
+    name = before.rstrip("\\\"'")
+    return _Name(name, len(name) < len(before))
+
+
+def _value(text: str, sign: re.Match[str], name: _Name) -> Span:
+    """Return where the value starts and ends; nowhere, if what follows is none."""
+    start = sign.end()
+    if text.startswith(_OPENINGS, start):
+        if quote := _QUOTE.match(text, start):
+            return quote.end(), _closing(text, quote)
+        if _TABLE.match(text, start):
+            return start, start
+        if (brackets := _BRACKETS.match(text, start)) and not is_mark(brackets[0]):
+            return brackets.span()
+    if sign[0][0] == ":" and not name.is_quoted:
+        return _header_value(text, start, name.text)
+    word = _SCALAR if name.is_quoted else _WORD
+    value = _PHRASE.match(text, start) or word.match(text, start)
+    return value.span() if value else (start, start)
+
+
+def _header_value(text: str, start: int, name: str) -> Span:
+    """Return where the value after a bare colon starts and ends; nowhere, if it looks like prose."""
+    if name.lower().endswith(_HEADERS):
+        value = _LINE.match(text, start) if _CREDENTIALS.match(text, start) else None
+    else:
+        value = _WORD.match(text, start)
+        if value and len(value[0]) < _LONG_WORD and not _ODD.search(value[0]):
+            value = None
+    return value.span() if value else (start, start)
+
+
+def _closing(text: str, opening: re.Match[str]) -> int:
+    """Return where a quoted value ends: at its quote, unless that has more backslashes than the first one."""
+    for quote in _QUOTE.finditer(text, opening.end()):
+        if quote[2] == opening[2] and len(quote[1]) <= len(opening[1]):
+            return quote.start()
+    return len(text)

@@ -1,0 +1,59 @@
+"""JSON Pointers (RFC 6901) of what to take out, in which `*` stands for any one segment. Pure: no I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+__all__ = ["Places", "RedactedPointer", "places_of", "problem_of", "trigger_of"]
+
+_POINTER: Final = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
+
+
+class RedactedPointer:
+    """One segment of the pointers, and those that may follow it."""
+
+    __slots__ = ("below", "is_end")
+
+    def __init__(self) -> None:
+        self.below: dict[str, RedactedPointer] = {}
+        self.is_end = False
+
+
+# Where a walk stands in the pointers: in several at once, where one has `*` and another a name.
+Places: TypeAlias = tuple[RedactedPointer, ...]
+
+
+def problem_of(pointer: str) -> str | None:
+    """Return what is wrong with a pointer, and what to do about it."""
+    if _POINTER.fullmatch(pointer):
+        return None
+    return "write a JSON Pointer such as /user/card or /items/*/card; in a name, ~ is ~0 and / is ~1"
+
+
+def places_of(pointers: Iterable[str]) -> Places:
+    """Return where a walk starts."""
+    root = RedactedPointer()
+    for pointer in pointers:
+        place = root
+        for segment in _segments(pointer):
+            place = place.below.setdefault(segment, RedactedPointer())
+        place.is_end = True
+    return (root,) if root.below or root.is_end else ()
+
+
+def below(places: Places, name: str) -> Places:
+    """Return where a walk stands after one more segment."""
+    found = [place.below.get(segment) for place in places for segment in (name, "*")]
+    return tuple(place for place in found if place is not None)
+
+
+def trigger_of(pointer: str) -> str:
+    """Return the longest name in a pointer, if any: it stands in every value that has what is pointed to."""
+    names = [segment for segment in _segments(pointer) if segment != "*" and not segment.isdigit()]
+    return max(names, key=len, default="")
+
+
+def _segments(pointer: str) -> list[str]:
+    return [segment.replace("~1", "/").replace("~0", "~") for segment in pointer.split("/")[1:]]

@@ -1,0 +1,87 @@
+"""Names of members that hold secrets. Compared without case, `-`, `_` and spaces. Pure: no I/O."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable
+from typing import Final
+
+__all__ = ["NAMES", "SecretNames", "folded"]
+
+# Words are parted by a hyphen. What ends in one of these is a secret's name too, such as `smtp_password` or
+# `x-api-key`; `token` alone has to be the whole name, for what ends in it is often a place in a list.
+NAMES: Final = (
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pwd",
+    "secret",
+    "token",
+    "access-token",
+    "api-token",
+    "auth-token",
+    "bearer-token",
+    "id-token",
+    "refresh-token",
+    "security-token",
+    "session-token",
+    "api-key",
+    "access-key",
+    "account-key",
+    "encryption-key",
+    "operator-key",
+    "private-key",
+    "secret-key",
+    "signing-key",
+    "subscription-key",
+    "authorization",
+    "connection-string",
+    "cookie",
+    "credentials",
+)
+
+_FOLD: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase, "-_ ")
+
+
+def folded(name: str) -> str:
+    """Return `name` as it is compared. Letters beyond ASCII stay: so does the gate leave them."""
+    return name.translate(_FOLD)
+
+
+_BUILT_IN: Final = frozenset(map(folded, NAMES))
+_ENDINGS: Final = tuple(sorted(_BUILT_IN - {"token"}))
+
+_NOT_IN_NAME: Final = re.compile(r"[^\w-]")
+
+
+class SecretNames:
+    """The names in force: the built-in ones, and those that an operator adds."""
+
+    __slots__ = ("_whole", "added", "all", "beyond_ascii")
+
+    def __init__(self, added: Iterable[str]) -> None:
+        names = tuple(added)
+        self.added = frozenset(map(folded, names))
+        self.beyond_ascii = frozenset(folded(name.casefold()) for name in names if not name.isascii())
+        """Those for which letters beyond ASCII have to be compared without case."""
+        self.all = _BUILT_IN | self.added
+        self._whole = ("token", *sorted(self.added))
+
+    def holds_secret(self, name: str, value: object) -> bool:
+        """Return whether the member `name` holds a secret; under a built-in name yes and no are none."""
+        plain = folded(name)
+        if plain in self.added:
+            return True
+        if self.beyond_ascii and not name.isascii() and folded(name.casefold()) in self.beyond_ascii:
+            return True
+        is_answer = value is None or value is True or value is False
+        return not is_answer and (plain in _BUILT_IN or plain.endswith(_ENDINGS))
+
+    def end(self, text: str) -> bool:
+        """Return whether one of the names stands at the end of `text`."""
+        plain = folded(text)
+        if plain.endswith(_ENDINGS):
+            return True
+        return plain.endswith(self._whole) and folded(_NOT_IN_NAME.split(text)[-1]) in self._whole

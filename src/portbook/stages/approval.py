@@ -1,0 +1,143 @@
+"""A person's yes to one call: an operator's, or where policy lets them, that of the person behind the client.
+
+Whoever says it, the yes is a ticket in the store, good for one run of that call. Pure: no I/O; where tickets
+are kept is a port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, cast
+
+from portbook.access.approval_ticket import Ask, Undecidable
+from portbook.canonical import json_bytes
+from portbook.errors import Reason, Refused
+from portbook.faults import place_of
+from portbook.model import Caller, Client, InputNeeded, JSONObject
+from portbook.policy import Decision
+from portbook.stages.ports import Approvals
+from portbook.stages.state import CallState
+from portbook.tools.catalog import Tool
+from portbook.tools.questions import Form
+
+__all__ = ["ApprovalStage", "unusable"]
+
+# Longer than any approval is good for: whoever waits so long hears of its end.
+_UNTIL_IT_EXPIRES_MS: Final = 10**12
+
+# Who decided, where the person behind the client did; and what they are asked.
+_CLIENT: Final = "client"
+_CONSENT_NAME: Final = "portbook_approval"
+_CONSENT: Final[JSONObject] = {
+    "properties": {"approve": {"type": "boolean", "title": "Allow this call"}},
+    "required": ["approve"],
+}
+
+
+class ApprovalStage:
+    """Asks, and lets a call in once somebody has said yes."""
+
+    def __init__(self, approvals: Approvals, warn: Callable[[str], None]) -> None:
+        self._approvals = approvals
+        self._warn = warn
+
+    async def admit(self, state: CallState, tool: Tool, decision: Decision, caller: Caller) -> str:
+        """Return the ticket under which the call may run, once a person has said yes to it.
+
+        Where policy lets the person behind the client decide, and the client can ask them, it does.
+        """
+        call, ask = state.call, _ask(state, tool, decision, caller)
+        form = None if decision.approver != "client" or call.client is None else _consent_form(tool, state)
+        if form is None or call.client is None or call.client.lacks(form.request()) is not None:
+            return await self._await_operator(state, ask)
+        try:
+            return await self._approve(state, ask, call.approval, 0)
+        except Refused as refused:
+            if refused.reason is not Reason.APPROVAL_REQUIRED:
+                raise
+            ticket = cast("str", refused.details["approval_id"])
+        is_allowed = await _consented(call.client, form, ticket)
+        try:
+            await self._approvals.decide(ticket, "approve" if is_allowed else "deny", by=_CLIENT)
+        except Undecidable:
+            pass  # somebody else was quicker; what they said counts
+        except OSError as error:
+            raise unusable(error, self._warn) from None
+        return await self._approve(state, ask, ticket, 0)
+
+    async def _await_operator(self, state: CallState, ask: Ask) -> str:
+        """Return the ticket under which the call may run, once an operator has said yes to it.
+
+        A caller that knows tasks is told of one, which goes on as soon as somebody has decided.
+        """
+        call = state.call
+        try:
+            return await self._approve(state, ask, call.approval, call.wait_ms or None)
+        except Refused as refused:
+            is_pending = refused.reason is Reason.APPROVAL_REQUIRED
+            if not is_pending or call.client is None or not call.client.detach(refused.row.sentence):
+                raise
+            ticket = cast("str", refused.details["approval_id"])
+        admitted = await self._approve(state, ask, ticket, _UNTIL_IT_EXPIRES_MS)
+        call.client.detach(None)  # it waits for nobody any more
+        return admitted
+
+    async def _approve(self, state: CallState, ask: Ask, approval: str | None, wait_ms: int | None) -> str:
+        """Return the ticket under which the call may run.
+
+        Raises `Refused` where there is none, or not yet.
+        """
+        try:
+            return await self._approvals.admit(ask, approval, wait_ms)
+        except Refused as refused:  # the record says of which ticket, and why
+            named = refused.details.get("approval_id")
+            state.approval = named if isinstance(named, str) else None
+            refused.note = refused.note or cast("str | None", refused.details.get("why"))
+            raise
+        except OSError as error:
+            raise unusable(error, self._warn) from None
+
+
+def unusable(error: OSError, warn: Callable[[str], None]) -> Refused:
+    """Return the refusal of a call that needs the store, where that cannot be used; and say so."""
+    warn(f"calls are refused that need the store: {error}")
+    return Refused(Reason.STORE_UNUSABLE, note=place_of(error))
+
+
+def _consent_form(tool: Tool, state: CallState) -> Form:
+    return Form(f"Allow {tool.spec.name} to run with {json_bytes(state.shown()).decode()}?", _CONSENT)
+
+
+async def _consented(client: Client, form: Form, ticket: str) -> bool:
+    """Return whether the person behind the client says yes.
+
+    The answer goes by the ticket's name, which nobody can know before they are asked, and which is good for
+    one run.
+
+    Raises `InputNeeded` where their answer comes with the next round.
+    """
+    name = f"{_CONSENT_NAME}_{ticket}"
+    try:
+        answers = await client.ask({name: form.request()}, lambda _, answer: form.read(answer) is not None)
+    except InputNeeded as needed:
+        needed.approval = ticket
+        raise
+    said = form.read(answers[name])
+    return said is not None and said.is_accepted and said.content.get("approve") is True
+
+
+def _ask(state: CallState, tool: Tool, decision: Decision, caller: Caller) -> Ask:
+    redactor, session = state.redactor, state.session
+    if redactor is not None and session is not None:
+        session = redactor.redact_text(session)
+    return Ask(
+        tool=tool.spec.name,
+        arguments=state.call.arguments,
+        shown=state.shown(),
+        tool_digest=tool.digest,
+        policy_digest=state.rules.policy.digest,
+        caller=caller.name,
+        session=session,
+        rule=decision.rule,
+        place=decision.place,
+    )

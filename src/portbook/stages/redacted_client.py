@@ -1,0 +1,61 @@
+"""A client that hears no secrets: what a tool says on the way is as secret as its result. Pure: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from portbook.model import JSON, Client, JSONObject
+from portbook.stages.state import CallState
+
+__all__ = ["RedactedClient"]
+
+
+class RedactedClient:
+    """The client of a call, with secrets taken out of what it is told and asked."""
+
+    __slots__ = ("_client", "_state")
+
+    def __init__(self, client: Client, state: CallState) -> None:
+        self._client = client
+        self._state = state
+
+    @property
+    def capabilities(self) -> JSONObject:
+        """Return what the client said that it can do."""
+        return self._client.capabilities
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether the tool waits for an answer."""
+        return self._client.is_waiting
+
+    def lacks(self, request: JSONObject) -> JSONObject | None:
+        """Return what the client would have to declare to be asked; None if it can be asked."""
+        return self._client.lacks(request)
+
+    def log(self, level: str, data: JSON, logger: str | None) -> None:
+        """Tell the client something, if it wants to hear of that level."""
+        self._client.log(level, self._without_secrets(data), logger)
+
+    async def ask(
+        self, requests: Mapping[str, JSONObject], is_usable: Callable[[str, JSONObject], bool]
+    ) -> dict[str, JSONObject]:
+        """Return the answers to `requests`.
+
+        Raises as the client does.
+        """
+        told = {key: cast("JSONObject", self._without_secrets(each)) for key, each in requests.items()}
+        return await self._client.ask(told, is_usable)
+
+    def detach(self, message: str | None = None) -> bool:
+        """Go on as a task, where the client knows those; return whether it does."""
+        return self._client.detach(message)
+
+    def let_go(self) -> None:
+        """Close the stream that the client waits on, where it can come back for the answer."""
+        self._client.let_go()
+
+    def _without_secrets(self, value: JSON) -> JSON:
+        redactor = self._state.redactor
+        return value if redactor is None else redactor.redact(value)[0]

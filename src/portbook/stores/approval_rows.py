@@ -1,0 +1,125 @@
+"""Tickets as rows: every statement on their table.
+
+Which state may follow which is checked in `access/approval_ticket.py` first. A statement that changes a
+ticket still names the state that it expects.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterable
+from dataclasses import fields
+from typing import Any, Final
+
+from portbook.access.approval_ticket import State, Ticket
+from portbook.canonical import json_bytes
+from portbook.stores.connections import Connection
+
+__all__ = ["decide", "find", "finish", "give_back", "insert", "newest", "pending", "prune", "start", "twin"]
+
+_COLUMNS: Final = tuple(field.name for field in fields(Ticket))
+_LIST: Final = ", ".join(_COLUMNS)
+_FIND: Final = f"SELECT {_LIST} FROM ticket WHERE id = ?"  # noqa: S608 - names of ours
+_INSERT: Final = f"INSERT INTO ticket ({_LIST}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - as above
+_NEWEST: Final = (
+    f"SELECT {_LIST} FROM ticket WHERE state IN (SELECT value FROM json_each(?)) "  # noqa: S608 - as above
+    "ORDER BY asked_at DESC, rowid DESC"
+)
+
+# At most so many rows are removed at once, so that nobody waits for it.
+_PRUNED_AT_ONCE: Final = 100
+
+
+def find(connection: Connection, approval_id: str) -> Ticket | None:
+    """Return the ticket with this id."""
+    row = connection.execute(_FIND, (approval_id,)).fetchone()
+    return None if row is None else _ticket(row)
+
+
+def newest(connection: Connection, states: Iterable[State]) -> Generator[Ticket]:
+    """Yield the tickets that were written down with one of `states`, newest first; close it after use."""
+    cursor = connection.execute(_NEWEST, (json.dumps([*states]),))
+    try:
+        for row in cursor:
+            yield _ticket(row)
+    finally:
+        cursor.close()  # a reader that stays open would keep seeing the past
+
+
+def twin(connection: Connection, ticket: Ticket) -> str | None:
+    """Return the id of a ticket of the same session that asks for the same: approved, else undecided."""
+    return connection.execute(
+        "SELECT id FROM ticket WHERE caller = ? AND state IN ('approved', 'pending') AND expires_at > ? "
+        "AND binding = ? AND session IS ? ORDER BY state LIMIT 1",
+        (ticket.caller, ticket.asked_at, ticket.binding, ticket.session),
+    ).get
+
+
+def pending(connection: Connection, caller: str, now: str) -> tuple[int, int]:
+    """Return how many undecided tickets a caller has, and the bytes of their arguments."""
+    return connection.execute(
+        "SELECT count(*), ifnull(sum(octet_length(shown)), 0) FROM ticket "
+        "WHERE caller = ? AND state = 'pending' AND expires_at > ?",
+        (caller, now),
+    ).get
+
+
+def insert(connection: Connection, ticket: Ticket) -> None:
+    """Write a new ticket down."""
+    values = {name: getattr(ticket, name) for name in _COLUMNS}
+    values["shown"] = json_bytes(ticket.shown).decode()
+    connection.execute(_INSERT, tuple(values.values()))
+
+
+def decide(connection: Connection, ticket: Ticket) -> None:
+    """Write down what an operator decided."""
+    connection.execute(
+        "UPDATE ticket SET state = ?, decided_at = ?, decided_by = ?, reason = ? "
+        "WHERE id = ? AND state IN ('pending', 'approved')",
+        (ticket.state, ticket.decided_at, ticket.decided_by, ticket.reason, ticket.id),
+    )
+
+
+def start(connection: Connection, approval_id: str, owner: str, now: str) -> None:
+    """Write down that `owner` runs the call of an approved ticket."""
+    connection.execute(
+        "UPDATE ticket SET state = 'running', owner = ?, started_at = ? WHERE id = ? AND state = 'approved'",
+        (owner, now, approval_id),
+    )
+
+
+def finish(connection: Connection, approval_id: str, owner: str, state: State, now: str) -> None:
+    """Write down how the call ended that `owner` ran."""
+    connection.execute(
+        "UPDATE ticket SET state = ?, ended_at = ? WHERE id = ? AND state = 'running' AND owner = ?",
+        (state, now, approval_id, owner),
+    )
+
+
+def give_back(connection: Connection, approval_id: str, owner: str) -> None:
+    """Write down that the call which `owner` was to run never ran."""
+    connection.execute(
+        "UPDATE ticket SET state = 'approved', owner = NULL, started_at = NULL "
+        "WHERE id = ? AND state = 'running' AND owner = ?",
+        (approval_id, owner),
+    )
+
+
+def prune(connection: Connection, *, undecided_before: str, before: str) -> None:
+    """Remove some of the tickets that expired before those times: undecided ones, and any."""
+    for states, limit in (((State.PENDING,), undecided_before), (_WRITTEN, before)):
+        connection.execute(
+            "DELETE FROM ticket WHERE rowid IN (SELECT rowid FROM ticket WHERE state IN "
+            "(SELECT value FROM json_each(?)) AND expires_at < ? LIMIT ?)",
+            (json.dumps([*states]), limit, _PRUNED_AT_ONCE),
+        )
+
+
+# A ticket that is gone is refused like one that never was, so that pruning lets nothing run twice.
+_WRITTEN: Final = tuple(state for state in State if state not in (State.EXPIRED, State.UNKNOWN))
+
+
+def _ticket(row: tuple[Any, ...]) -> Ticket:
+    values: dict[str, Any] = dict(zip(_COLUMNS, row, strict=True))
+    values |= {"state": State(values["state"]), "shown": json.loads(values["shown"])}
+    return Ticket(**values)

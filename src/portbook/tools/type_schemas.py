@@ -1,0 +1,69 @@
+"""A JSON Schema from a type, through pydantic."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pydantic
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import PydanticSerializationError, SchemaError, core_schema
+
+from portbook.canonical import NotJSON, json_bytes
+from portbook.model import JSONObject
+from portbook.schema.references import DIALECT
+
+__all__ = ["TypeSchemas", "line_of", "schema_and_maker", "schema_of"]
+
+
+class TypeSchemas(GenerateJsonSchema):
+    """Schemas without titles made up from names, and with patterns that match in linear time."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Leave titles to the author."""
+        return False
+
+    def encode_default(self, dft: Any) -> Any:
+        """Leave out a default that JSON cannot hold."""
+        made = super().encode_default(dft)
+        try:
+            json_bytes(made)
+        except NotJSON as error:  # NaN, for one; this is how pydantic itself says it
+            raise PydanticSerializationError(str(error)) from None
+        return made
+
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
+        """Describe decimals with a pattern of ours: pydantic's own needs lookahead."""
+        made = super().decimal_schema(schema)
+        for form in made.get("anyOf", [made]):
+            if "pattern" in form:
+                form["pattern"] = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$"
+        return made
+
+
+def schema_and_maker(hint: Any) -> tuple[JSONObject, Callable[[Any], Any]]:
+    """Return the schema of a type, and what makes one of JSON, raising `ValueError` where it cannot be one.
+
+    Raises `TypeError` where the type has no schema.
+    """
+    try:
+        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(hint)
+        schema = schema_of(lambda: adapter.json_schema(schema_generator=TypeSchemas, mode="validation"))
+    except (pydantic.PydanticUserError, SchemaError) as error:
+        raise TypeError(line_of(error)) from None
+    return schema, adapter.validate_python
+
+
+def schema_of(make: Callable[[], dict[str, Any]]) -> JSONObject:
+    """Return the schema that pydantic makes, with the dialect it is in."""
+    with warnings.catch_warnings():
+        # A default that JSON cannot hold is left out of the schema, and still applies.
+        warnings.simplefilter("ignore", pydantic.json_schema.PydanticJsonSchemaWarning)
+        return {"$schema": DIALECT, **make()}
+
+
+def line_of(error: Exception) -> str:
+    """Return the one line of an error of pydantic's that says what is wrong."""
+    # pydantic says it first and then explains; its core first says where, and last what.
+    return str(error).splitlines()[-1 if isinstance(error, SchemaError) else 0]
