@@ -54,7 +54,7 @@ def main() -> int:
 
 def sdk_python() -> str:
     """Return the Python of the environment that the interop tests keep the SDK in."""
-    spec = importlib.util.spec_from_file_location("interop_sdks", INTEROP / "sdks.py")
+    spec = importlib.util.spec_from_file_location("interop_sdks", _ROOT / "tests" / "support" / "sdks.py")
     assert spec is not None
     assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)

@@ -586,8 +586,8 @@ def portbook() -> Server:
 
 def official_servers() -> tuple[Server, Server]:
     """Return the servers of the MCP project, installed where they are not yet."""
-    sys.path.insert(0, str(ROOT / "tests" / "interop"))
-    import sdks
+    sys.path.insert(0, str(ROOT / "tests"))
+    from support import sdks
 
     python = sdks.python_sdk()
     everything = sdks.typescript_server()

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["support.certificates"]
+
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import TESTS
 from portbook.escaping import MARK, escaped, escaped_json
+from support.portbook_process import TESTS
 
 CASES: list[Any] = json.loads((TESTS / "corpora" / "log_injection.json").read_text("utf-8"))
 

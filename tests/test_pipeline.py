@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from crossings import CANARY, FLAW, NO_KEY, WRONG_KEY, World, a_call, case, raising, refusal
 from portbook.clock import ContentIds
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.model import Done, Identity
 from portbook.pipeline import Completed
 from portbook.tools.catalog import Catalog, Tool
+from support.fake_world import CANARY, FLAW, NO_KEY, WRONG_KEY, World, a_call, case, raising, refusal
 
 
 def test_a_call_that_passes_every_check_is_done_and_recorded() -> None:
@@ -144,7 +144,7 @@ def test_nothing_is_acknowledged_whose_record_cannot_be_kept(
     if isinstance(outcome, Failed):
         assert outcome.reason is Reason.NOT_RECORDED
         assert outcome.note is not None
-        assert outcome.note.startswith("OSError at crossings.py:")
+        assert outcome.note.startswith("OSError at fake_world.py:")
         assert CANARY not in outcome.note
     assert world.diary[-2:] == ["recorded", "returned"]
 

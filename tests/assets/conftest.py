@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asset_samples import ASSET, TONE, BackendProcess, Write
 
 from portbook.assets.library import Library, load_library
+from support.asset_samples import ASSET, TONE, BackendProcess, Write
 
 
 @pytest.fixture

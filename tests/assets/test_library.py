@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asset_samples import ASSET, TONE, Write
 
-from harness import TESTS
 from portbook.assets.library import EMPTY, Library, load_library
 from portbook.assets.toolset import asset_tools
+from support.asset_samples import ASSET, TONE, Write
+from support.portbook_process import TESTS
 
 CASES = json.loads((TESTS / "corpora" / "path_cases.json").read_text())
 CANARY = "CANARY-PATH"

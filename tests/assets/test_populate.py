@@ -8,12 +8,12 @@ import socket
 from typing import Any
 
 import pytest
-from asset_samples import BackendProcess
 
 from portbook.assets import populate as populating
 from portbook.assets.library import EMPTY, Library
 from portbook.assets.populate import Backend, BackendReply, BadBackend, backend_at, populate
 from portbook.net.post import post
+from support.asset_samples import BackendProcess
 
 GOOD: dict[str, Any] = {"name": "a"}
 

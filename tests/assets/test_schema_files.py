@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asset_samples import Write
 
 from portbook.assets import schema_files
 from portbook.assets.files import CannotRead, Found
 from portbook.assets.schema_files import SchemaFiles, SchemaFolder
 from portbook.schema.engine import BadSchema
+from support.asset_samples import Write
 
 LIMIT = 1 << 20
 

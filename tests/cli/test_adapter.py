@@ -21,11 +21,11 @@ from typing import Any
 
 import pytest
 
-from harness import ROOT, TESTS, environment, records
 from portbook.cli import adapter
 from portbook.settings import SETTINGS
 from portbook.version import __version__
 from portbook.wire.framing import MAX_FRAME_BYTES
+from support.portbook_process import ROOT, TESTS, environment, records
 
 MCP = (sys.executable, "-m", "mcp")
 PATIENCE = 30.0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import PORTBOOK, SAMPLE_TOOLS, Finished, environment, records, run
+from support.portbook_process import PORTBOOK, SAMPLE_TOOLS, Finished, environment, records, run
 
 TOOLSET = ("--toolset", str(SAMPLE_TOOLS))
 

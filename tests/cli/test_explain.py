@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness import PORTBOOK, Finished, environment, run
+from support.portbook_process import PORTBOOK, Finished, environment, run
 
 TOOLS = """
 from pathlib import Path

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import run
 from portbook.cli.init import STARTER
 from portbook.settings import load_settings
+from support.portbook_process import run
 
 TOOLS = """
 from portbook import Toolset

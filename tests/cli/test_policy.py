@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness import PORTBOOK, Finished, environment, invoke, run
+from support.portbook_process import PORTBOOK, Finished, environment, invoke, run
 
 TOOLS = """
 from portbook import Toolset

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from harness import PORTBOOK, environment, over_stdio, run
 from portbook.schema import store
 from portbook.schema.pins import PINS
 from portbook.schema.store import NEWEST, REVISIONS
+from support.portbook_process import PORTBOOK, environment, over_stdio, run
 
 OFFICIAL = Path(store.__file__).parent / "official"
 

@@ -18,7 +18,16 @@ from typing import Any
 
 import pytest
 
-from harness import PORTBOOK, SAMPLE_TOOLS, environment, http_server, invoke, over_stdio, records, run
+from support.portbook_process import (
+    PORTBOOK,
+    SAMPLE_TOOLS,
+    environment,
+    http_server,
+    invoke,
+    over_stdio,
+    records,
+    run,
+)
 
 PATIENCE = 30.0
 

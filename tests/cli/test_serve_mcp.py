@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from harness import PORTBOOK, SAMPLE_TOOLS, environment, records
+from support.portbook_process import PORTBOOK, SAMPLE_TOOLS, environment, records
 
 PATIENCE = 30.0
 

@@ -5,7 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from harness import PORTBOOK, SAMPLE_TOOLS, environment, run
+from support.portbook_process import PORTBOOK, SAMPLE_TOOLS, environment, run
 
 
 def test_tools_are_data_on_a_pipe(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from harness import PORTBOOK, Finished, environment, run
 from portbook.cli import validate as verb
+from support.portbook_process import PORTBOOK, Finished, environment, run
 
 TONE = {
     "type": "object",

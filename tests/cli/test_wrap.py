@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from harness import PORTBOOK, environment, run
 from portbook import SigningKey, inspect_envelope, wrap
 from portbook.canonical import digest
 from portbook.provenance.artifacts import Digest, artifact_of
+from support.portbook_process import PORTBOOK, environment, run
 
 KEY = SigningKey(bytes(range(32)))
 

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "interop")]
+sys.path.insert(0, str(HERE.parent))
 
-import sdks  # noqa: E402 - found beside the tests
-
-from harness import http_server  # noqa: E402 - likewise
+from support import sdks  # noqa: E402 - found beside the tests
+from support.portbook_process import http_server  # noqa: E402 - likewise
 
 EVERYTHING = HERE / "everything.py"
 SUITE = "0.2.0-alpha.12"

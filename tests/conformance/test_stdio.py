@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from conversing import EVERY_REVISION, HANDSHAKES, META, STATELESS_META, handshake
-from harness import PORTBOOK, environment
-from mcp_client import EVERYTHING
+from support.in_process_connection import EVERY_REVISION, HANDSHAKES, META, STATELESS_META, handshake
+from support.mcp_http_client import EVERYTHING
+from support.portbook_process import PORTBOOK, environment
 
 CAPABILITIES = {"elicitation": {}, "sampling": {}, "roots": {}}
 TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from conversing import STATELESS_META, Connection
-from harness import SAMPLE_TOOLS, http_server
 from portbook.app.assemble import assemble
 from portbook.audit.jsonl import MemorySink
 from portbook.boundary import Boundary
@@ -19,6 +17,8 @@ from portbook.errors import REASONS, Failed, Finding, Reason, Refused
 from portbook.model import Arrival
 from portbook.settings import load_settings
 from portbook.wire.jsonrpc import Id
+from support.in_process_connection import STATELESS_META, Connection
+from support.portbook_process import SAMPLE_TOOLS, http_server
 
 TONE = {"version": "1.0", "properties": {"pitch": {"type": "number"}}}
 UNSUPPORTED = {"ok": False, "reason": "unsupported", "detail": "tool not implemented"}

@@ -14,7 +14,6 @@ from typing import Any, cast
 
 import pytest
 
-from harness import invoke
 from portbook.app.assemble import assemble
 from portbook.audit.jsonl import MemorySink
 from portbook.boundary import Boundary
@@ -24,6 +23,7 @@ from portbook.mcp.connection import Order, Work
 from portbook.model import Answer, Arrival
 from portbook.settings import load_settings
 from portbook.wire.framing import OVERSIZE, Frame
+from support.portbook_process import invoke
 
 pytestmark = pytest.mark.timeout(
     60

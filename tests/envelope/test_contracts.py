@@ -9,8 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-from harness import ROOT
 from portbook import SchemaRegistry
+from support.portbook_process import ROOT
 
 SCHEMAS = ROOT / "codex" / "specs" / "schemas"
 NAMES = {

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from envelope_samples import KEY, OTHER_KEY, SUBJECT, json_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from portbook.envelope.wrap import signed_bytes
 from portbook.errors import Refused
 from portbook.provenance.anchors import Evidence
 from portbook.wire.parsing import parse
+from support.envelope_samples import KEY, OTHER_KEY, SUBJECT, json_values
 
 FULL = Controls(True, True, "full", parents=("run-0",))
 RESULT = {"ok": True, "hits": ["a", "b"], "score": 0.5}

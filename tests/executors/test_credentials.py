@@ -19,7 +19,7 @@ from portbook.executors.credentials import Credentials
 from portbook.executors.managed_identity import IdentityTokens
 from portbook.executors.secrets import NoCredential, SecretValue
 from portbook.net.http_client import HttpClient
-from upstreams import HANG, Upstream, answer
+from support.scripted_api import HANG, Upstream, answer
 
 BASE = "https://api.example.com"
 

@@ -20,7 +20,7 @@ from portbook.net.http_client import HttpClient
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
-from upstreams import HANG, Answer, Certificates, Conversation, Upstream, answer
+from support.scripted_api import HANG, Answer, Certificates, Conversation, Upstream, answer
 
 IDENTITY = Identity("11111111-2222-4333-a444-555555555555", "a" * 32, "b" * 32)
 LONG_MS = 30_000  # never waited for: where a test would, it has failed

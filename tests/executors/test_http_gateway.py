@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from gateways import APIM, gateway_of, seen_by
 from portbook.apis.http_table import read_http
 from portbook.clock import RandomIds
 from portbook.errors import Failed, Reason, Refused
@@ -19,6 +18,7 @@ from portbook.executors.http import HttpExecutor
 from portbook.model import JSON, Identity, JSONObject, Run
 from portbook.net.destinations import Destinations
 from portbook.tools.catalog import Catalog
+from support.example_gateway import APIM, gateway_of, seen_by
 
 EXTRA = """
 [http.orders.tools.{name}]

@@ -10,9 +10,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-import sdks
 
-from harness import ROOT, environment
+from support import sdks
+from support.portbook_process import ROOT, environment
 
 BUILD = "from hatchling.build import build_editable; import sys; print(build_editable(sys.argv[1]))"
 

@@ -13,9 +13,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import sdks
 
-from harness import ROOT
+from support import sdks
+from support.portbook_process import ROOT
 
 
 def _script() -> ModuleType:

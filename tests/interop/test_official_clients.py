@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import sdks
 
-from harness import PORTBOOK, SAMPLE_TOOLS, environment
+from support import sdks
+from support.portbook_process import PORTBOOK, SAMPLE_TOOLS, environment
 
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import sdks
 
-from harness import environment, http_server
-from mcp_client import EVERYTHING
+from support import sdks
+from support.mcp_http_client import EVERYTHING
+from support.portbook_process import environment, http_server
 
 # How each client is told which era to speak, and the revision that it then speaks.
 MODES = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from official_samples import definitions
 
 from portbook.protocol.methods import METHODS, Sender, method_of
 from portbook.schema.store import REVISIONS
+from support.official_samples import definitions
 
 # Requests whose result has no definition of its own answer with nothing.
 _EMPTY = {"PingRequest", "SetLevelRequest", "SubscribeRequest", "UnsubscribeRequest"}

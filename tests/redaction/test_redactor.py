@@ -18,10 +18,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness import TESTS
 from portbook.canonical import json_bytes
 from portbook.model import JSON
 from portbook.redaction import BadRedaction, Mode, Redactor
+from support.portbook_process import TESTS
 
 CANARIES: list[dict[str, str]] = json.loads((TESTS / "corpora" / "secret_canaries.json").read_text("utf-8"))
 # Three of them are one token: in pieces, in base64, escaped. By themselves they look like nothing.

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from worlds import START, FixedClock
 
 from portbook.access.callers import ANONYMOUS, AllowedKey, Callers
 from portbook.errors import Refused
@@ -17,6 +16,7 @@ from portbook.model import Caller
 from portbook.stores.connections import Connection
 from portbook.stores.keys import BadKeyRequest, KeptKey, Keys
 from portbook.stores.sqlite import Store
+from support.approval_world import START, FixedClock
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness import invoke
 from portbook.app.assemble import App, assemble
 from portbook.audit.jsonl import MemorySink
 from portbook.errors import Finding, Reason, Refused
@@ -23,6 +22,7 @@ from portbook.model import Answer, Arrival
 from portbook.settings import load_settings
 from portbook.wire.framing import MAX_FRAME_BYTES, OVERSIZE, Frame, LineSplitter
 from portbook.wire.parsing import _WORDS, MAX_DEPTH, parse
+from support.portbook_process import invoke
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpora" / "hostile_frames.jsonl"
 

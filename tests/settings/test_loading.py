@@ -1,0 +1,580 @@
+"""Settings: where they come from, who wins, and what is said about those that cannot be used."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from portbook.access.callers import AllowedKey
+from portbook.settings import CONFIG_NAME, SETTINGS, BadSettings, Setting, Settings, load_settings
+from support.portbook_process import environment
+
+DIGEST = hashlib.sha256(b"a key").hexdigest()
+BY_KEY = {setting.key: setting for setting in SETTINGS}
+
+
+def case(name: str, *values: object) -> Any:
+    return pytest.param(*values, id=name)
+
+
+def load(
+    folder: Path, text: str | None = None, environ: dict[str, str] | None = None, **flags: Any
+) -> Settings:
+    """The settings of a folder whose portbook.toml has this text; flags are named section__key."""
+    if text is not None:
+        (folder / CONFIG_NAME).write_text(text, "utf-8")
+    given = {name.replace("__", "."): value for name, value in flags.items()}
+    return load_settings(None, environ or {}, given, folder)
+
+
+def complaint(
+    folder: Path, text: str | None = None, environ: dict[str, str] | None = None, **flags: Any
+) -> str:
+    with pytest.raises(BadSettings) as raised:
+        load(folder, text, environ, **flags)
+    return str(raised.value)
+
+
+def value_of(settings: Settings, key: str) -> Any:
+    return getattr(settings, BY_KEY[key].field)
+
+
+def line(key: str, value: str) -> str:
+    section, _, name = key.rpartition(".")
+    return f"[{section}]\n{name} = {value}\n" if section else f"{name} = {value}\n"
+
+
+def test_the_table_of_settings_and_the_values_name_each_other() -> None:
+    fields = {field.name for field in dataclasses.fields(Settings)} - {"config", "is_given", "places"}
+    assert sorted(setting.field for setting in SETTINGS) == sorted(fields)
+    assert len(BY_KEY) == len(SETTINGS)
+    variables = [setting.env for setting in SETTINGS if setting.env]
+    assert len(set(variables)) == len(variables)
+    # Beside our own, those that the asset specification and its later revisions name.
+    assert all(re.fullmatch(r"(PORTBOOK|SYN|MCP)_[A-Z0-9_]+", variable) for variable in variables)
+    assert all(setting.meaning.endswith(".") for setting in SETTINGS)
+
+
+def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_path: Path) -> None:
+    settings = load(tmp_path)
+    assert {setting.key: value_of(settings, setting.key) for setting in SETTINGS} == {
+        "schema_override_uri": None,
+        "schema_override_revision": "2026-07-28",
+        "schema_override_sha256": None,
+        "server.host": "127.0.0.1",
+        "server.port": 8765,
+        "server.allowed_hosts": (),
+        "server.allowed_origins": (),
+        "server.name": "portbook",
+        "server.title": None,
+        "server.version": None,
+        "server.instructions": None,
+        "audit.log_dir": Path("runs"),
+        "audit.keep": 1000,
+        "audit.on_failure": "refuse",
+        "audit.stderr": False,
+        "audit.arguments": False,
+        "store.path": Path("portbook.db"),
+        "python.toolsets": (),
+        "python.tracebacks": False,
+        "execution.timeout_ms": 30_000,
+        "execution.workers": 16,
+        "docs.enabled": True,
+        "docs.folder": None,
+        "schemas.root": None,
+        "assets.enabled": None,
+        "assets.schemas": None,
+        "assets.examples": None,
+        "assets.max_batch": 100,
+        "assets.backend_url": None,
+        "assets.backend_path": "/synesthetic-assets/",
+        "ids.deterministic": False,
+        "validation.incoming": "enforce",
+        "validation.outgoing": "enforce",
+        "keys.required": None,
+        "keys.allow": (),
+        "policy.allowed_domains": None,
+        "policy.allowed_networks": (),
+        "policy.allowed_methods": None,
+        "policy.max_payload_bytes": None,
+        "policy.max_execution_timeout_ms": None,
+        "policy.max_attempts": None,
+        "policy.max_calls_per_minute": None,
+        "policy.default": "allow",
+        "policy.approval": "never",
+        "policy.approver": "operator",
+        "policy.require_redaction": False,
+        "policy.rules": (),
+        "approvals.expires_s": 3600,
+        "approvals.wait_s": 0,
+        "redaction.enabled": True,
+        "redaction.keys": (),
+        "redaction.pointers": (),
+        "redaction.patterns": (),
+        "redaction.secrets": (),
+        "redaction.detectors": True,
+        "redaction.mode": "replace",
+        "envelope.default": "off",
+        "envelope.signing_key": None,
+        "http": {},
+    }
+    assert settings.config is None
+
+
+@pytest.mark.parametrize(
+    ("key", "in_file", "in_environment", "as_flag", "expected"),
+    [
+        case("text", "server.host", '"file"', "env", "flag", ("file", "env", "flag")),
+        case("whole number", "server.port", "1", "2", 3, (1, 2, 3)),
+        case("address", "schema_override_uri", '"http:file"', "env", "flag", ("http:file", "env", "flag")),
+        case("revision", "schema_override_revision", '"file"', "env", "flag", ("file", "env", "flag")),
+        case("digest", "schema_override_sha256", '"file"', "env", "flag", ("file", "env", "flag")),
+        case(
+            "path", "audit.log_dir", '"/file"', "/env", Path("/flag"),
+            (Path("/file"), Path("/env"), Path("/flag")),
+        ),
+        case(
+            "docs", "docs.folder", '"/file"', "/env", Path("/flag"),
+            (Path("/file"), Path("/env"), Path("/flag")),
+        ),
+        case(
+            "schemas", "schemas.root", '"/file"', "/env", Path("/flag"),
+            (Path("/file"), Path("/env"), Path("/flag")),
+        ),
+        case(
+            "signing key", "envelope.signing_key", '"/file"', "/env", Path("/flag"),
+            (Path("/file"), Path("/env"), Path("/flag")),
+        ),
+        case(
+            "store", "store.path", '"/file"', "/env", Path("/flag"),
+            (Path("/file"), Path("/env"), Path("/flag")),
+        ),
+        case(
+            "assets", "assets.schemas", '"/file"', "/env", Path("/flag"),
+            (Path("/file"), Path("/env"), Path("/flag")),
+        ),
+        case(
+            "examples", "assets.examples", '"/file"', "/env", Path("/flag"),
+            (Path("/file"), Path("/env"), Path("/flag")),
+        ),
+        case("batch", "assets.max_batch", "1", "2", 3, (1, 2, 3)),
+        case("backend", "assets.backend_url", '"file"', "env", "flag", ("file", "env", "flag")),
+        case("its path", "assets.backend_path", '"file"', "env", "flag", ("file", "env", "flag")),
+    ],
+)  # fmt: skip
+def test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_default(
+    key: str, in_file: str, in_environment: str, as_flag: object, expected: tuple[object, ...], tmp_path: Path
+) -> None:
+    variable = BY_KEY[key].env
+    assert variable is not None
+    flag = {key.replace(".", "__"): as_flag}
+    assert value_of(load(tmp_path), key) == BY_KEY[key].default
+    text, environ = line(key, in_file), {variable: in_environment}
+    from_file, from_environment, from_flag = expected
+    assert value_of(load(tmp_path, text), key) == from_file
+    assert value_of(load(tmp_path, text, environ), key) == from_environment
+    assert value_of(load(tmp_path, text, environ, **flag), key) == from_flag
+
+
+def test_a_variable_of_another_contract_that_is_empty_counts_as_not_set(tmp_path: Path) -> None:
+    settings = load(tmp_path, environ={"SYN_BACKEND_URL": "", "SYN_SCHEMAS_DIR": " ", "MCP_MAX_BATCH": ""})
+    assert (settings.backend_url, settings.asset_schemas, settings.asset_max_batch) == (None, None, 100)
+    assert "must be a string that is not empty" in complaint(tmp_path, environ={"PORTBOOK_HOST": ""})
+
+
+def test_every_setting_with_a_variable_is_in_the_table_above() -> None:
+    (mark,) = test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_default.pytestmark  # type: ignore[attr-defined]
+    assert {row.values[0] for row in mark.args[1]} == {setting.key for setting in SETTINGS if setting.env}
+
+
+@pytest.mark.parametrize(
+    ("key", "in_file", "from_file", "as_flag"),
+    [
+        case("audit.keep", "audit.keep", "3", 3, 4),
+        case("execution.timeout_ms", "execution.timeout_ms", "3", 3, 4),
+        case("execution.workers", "execution.workers", "3", 3, 4),
+        case("docs.enabled", "docs.enabled", "false", False, True),
+        case("ids.deterministic", "ids.deterministic", "true", True, False),
+        case("keys.required", "keys.required", "true", True, False),
+        case("approvals.wait_s", "approvals.wait_s", "3", 3, 4),
+        case("python.tracebacks", "python.tracebacks", "true", True, False),
+        case("python.toolsets", "python.toolsets", '["a.b", "c"]', ("a.b", "c"), ("d",)),
+        case("audit.on_failure", "audit.on_failure", '"warn"', "warn", "refuse"),
+        case("policy.allowed_domains", "policy.allowed_domains", "[]", (), ("a",)),
+        case("policy.max_attempts", "policy.max_attempts", "3", 3, 4),
+        case("policy.approval", "policy.approval", '"writes"', "writes", "always"),
+        case("redaction.mode", "redaction.mode", '"hash"', "hash", "remove"),
+    ],
+)
+def test_a_setting_without_a_variable_comes_from_file_or_flag(
+    key: str, in_file: str, from_file: object, as_flag: object, tmp_path: Path
+) -> None:
+    assert value_of(load(tmp_path, line(key, in_file)), key) == from_file
+    assert value_of(load(tmp_path, line(key, in_file), **{key.replace(".", "__"): as_flag}), key) == as_flag
+
+
+def test_a_flag_that_was_not_given_is_none_and_decides_nothing(tmp_path: Path) -> None:
+    assert load(tmp_path, line("server.port", "1"), server__port=None).port == 1
+
+
+def test_variables_of_others_are_not_looked_at(tmp_path: Path) -> None:
+    assert load(tmp_path, None, {"HOST": "x", "PORT": "y", "PORTBOOK_NOTHING": "z"}) == load(tmp_path)
+
+
+@pytest.mark.covers("002.settings.line")
+@pytest.mark.parametrize(
+    ("text", "at", "named", "hint"),
+    [
+        case("a key", "[server]\nprot = 1", 2, "server.prot", "did you mean server.port?"),
+        case("a key further down", "\n# x\n[server]\nport = 1\n\nprot = 1", 6, "server.prot", "server.port?"),
+        case("a section", "[sever]\nport = 1", 1, "sever", "did you mean server?"),
+        case("an empty section", "[sever]", 1, "sever", "did you mean server?"),
+        case("an array of tables", '\n[[keys.alow]]\nname = "a"', 2, "keys.alow", "did you mean keys.allow?"),
+        case("a section of a section", "\n\n[sever.sub]\nport = 1", 3, "sever", "did you mean server?"),
+        case("a plural", "[key]\nrequired = true", 1, "key", "did you mean keys?"),
+        case(
+            "a limit",
+            "[policy]\nmax_attempt = 1",
+            2,
+            "policy.max_attempt",
+            "did you mean policy.max_attempts?",
+        ),
+        case(
+            "a dash",
+            "[execution]\ntimeout-ms = 1",
+            2,
+            "execution.timeout-ms",
+            "did you mean execution.timeout_ms?",
+        ),
+        case("another case", "[Server]\nport = 1", 1, "Server", "did you mean server?"),
+        case("nothing near", "[server]\nxyzzy = 1", 2, "server.xyzzy", "docs/reference/settings.md lists"),
+        case("nothing near, without a section", "xyzzy = 1", 1, "xyzzy", "docs/reference/settings.md lists"),
+        case("a key without a section", "port = 1", 1, "port", "did you mean server.port?"),
+        case(
+            "a setting without a section",
+            "schema_override_url = 'x'",
+            1,
+            "schema_override_url",
+            "schema_override_uri?",
+        ),
+        case(
+            "such a setting in a section",
+            "[server]\nschema_override_uri = 'x'",
+            2,
+            "server.schema_override_uri",
+            "did you mean schema_override_uri?",
+        ),
+        case(
+            "the wrong section", "[server]\nlog_dir = 'x'", 2, "server.log_dir", "did you mean audit.log_dir?"
+        ),
+    ],
+)
+def test_an_unknown_setting_stops_the_start_with_its_line_and_a_suggestion(
+    text: str, at: int, named: str, hint: str, tmp_path: Path
+) -> None:
+    said = complaint(tmp_path, text)
+    assert said.startswith(f"{tmp_path / CONFIG_NAME}:{at}: unknown setting '{named}'; ")
+    assert hint in said
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [("server = 1", 1), ("\nserver = []", 2), ("[[server]]\nport = 1", 1), ('# x\nserver = "x"', 2)],
+)
+def test_a_section_that_is_no_table_is_told_how_to_be_one(text: str, at: int, tmp_path: Path) -> None:
+    assert (
+        complaint(tmp_path, text)
+        == f"{tmp_path / CONFIG_NAME}:{at}: server must be a table; start it with [server]"
+    )
+
+
+WRONG = {
+    "text": ["5", "true", '""', '["x"]', "{ a = 1 }", "1979-05-27"],
+    "address": ["5", "true", '""', '["x"]'],
+    "path": ["5", "true", '""', '["x"]'],
+    "whole": ["true", "1.5", "1.0", '"1"', "[1]", "-1", "nan", "99999999999"],
+    "switch": ["1", "0", '"true"', "[]"],
+    "texts": ['"x"', "[1]", '["x", 1]', "1", '[["x"]]'],
+    "choice": ["1", "true", '""', '"never ever"', '["enforce"]'],
+    "tables": ['"x"', "1", "[1]", '["x"]', "{ name = 'x' }"],
+    "table": ['"x"', "1", "[]", "[1]"],
+}
+
+
+def test_every_kind_of_setting_has_values_of_the_wrong_type() -> None:
+    assert {setting.kind for setting in SETTINGS} == {*WRONG, "keys"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        case(f"{setting.key} = {value}", setting, value)
+        for setting in SETTINGS
+        for value in WRONG.get(setting.kind, [])
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused_with_file_key_and_what_it_must_be(
+    setting: Setting, value: str, tmp_path: Path
+) -> None:
+    text = line(setting.key, value)
+    where = f"{tmp_path / CONFIG_NAME}:{text.count(chr(10))}"
+    said = complaint(tmp_path, text)
+    assert re.fullmatch(rf"{re.escape(where)}: {re.escape(setting.key)} must be [a-z].+", said)
+
+
+@pytest.mark.parametrize("setting", [row for row in SETTINGS if row.kind == "whole"], ids=lambda row: row.key)
+def test_a_whole_number_has_bounds_that_are_allowed_themselves(setting: Setting, tmp_path: Path) -> None:
+    for value in (setting.minimum, setting.maximum):
+        assert value_of(load(tmp_path, line(setting.key, str(value))), setting.key) == value
+    for value in (setting.minimum - 1, setting.maximum + 1):
+        said = complaint(tmp_path, line(setting.key, str(value)))
+        assert f"a whole number from {setting.minimum} to {setting.maximum}" in said
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "x", "1.5", "-1", "+1", " 1", "1 ", "0x10", "1_0", "65536", "٣", "1e3", "9" * 5000]
+)
+def test_a_variable_that_is_no_whole_number_is_named_in_the_refusal(text: str, tmp_path: Path) -> None:
+    said = complaint(tmp_path, None, {"PORTBOOK_PORT": text})
+    assert said == "$PORTBOOK_PORT: server.port must be a whole number from 0 to 65535"
+
+
+@pytest.mark.parametrize(
+    "variable",
+    ["PORTBOOK_HOST", "PORTBOOK_LOG_DIR", "PORTBOOK_DOCS", "PORTBOOK_SCHEMA_ROOT", "PORTBOOK_STORE"],
+)
+def test_an_empty_variable_is_not_the_same_as_none(variable: str, tmp_path: Path) -> None:
+    assert complaint(tmp_path, None, {variable: ""}).startswith(f"${variable}: ")
+
+
+def test_a_flag_of_the_wrong_type_is_refused_too(tmp_path: Path) -> None:
+    assert complaint(tmp_path, server__port=70_000).startswith("command line: server.port must be ")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        case("no value", b"[server]\nport ="),
+        case("the same key twice", b"[server]\nport = 1\nport = 2"),
+        case("the same section twice", b"[server]\nport = 1\n[server]\nhost = 'x'"),
+        case("not UTF-8", b"[server]\nhost = '\xff'"),
+        case("JSON", b'{"server": {"port": 1}}'),
+    ],
+)
+def test_a_file_that_is_not_toml_is_refused_by_name(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / CONFIG_NAME).write_bytes(content)
+    assert complaint(tmp_path).startswith(f"{tmp_path / CONFIG_NAME}: not TOML: ")
+
+
+@pytest.mark.parametrize("named_by", ["argument", "variable"])
+def test_a_named_file_that_is_not_there_stops_the_start(named_by: str, tmp_path: Path) -> None:
+    missing = tmp_path / "missing.toml"
+    config, environ = (missing, {}) if named_by == "argument" else (None, {"PORTBOOK_CONFIG": str(missing)})
+    with pytest.raises(BadSettings, match="cannot be read: No such file or directory") as raised:
+        load_settings(config, environ, {}, tmp_path)
+    assert str(raised.value).startswith(f"{missing}: ")
+
+
+def test_a_folder_in_the_place_of_the_file_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match="cannot be read: Is a directory"):
+        load_settings(tmp_path, {}, {}, tmp_path)
+
+
+def test_the_file_is_the_named_one_then_the_variables_then_the_folders(tmp_path: Path) -> None:
+    for name, port in (("named.toml", 1), ("variable.toml", 2), (CONFIG_NAME, 3)):
+        (tmp_path / name).write_text(line("server.port", str(port)))
+    environ = {"PORTBOOK_CONFIG": str(tmp_path / "variable.toml")}
+    assert load_settings(tmp_path / "named.toml", environ, {}, tmp_path).port == 1
+    assert load_settings(None, environ, {}, tmp_path).port == 2
+    assert load_settings(None, {"PORTBOOK_CONFIG": ""}, {}, tmp_path).port == 3
+    assert load_settings(None, {}, {}, tmp_path).config == tmp_path / CONFIG_NAME
+    assert load_settings(None, {}, {}, tmp_path / "elsewhere").config is None
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "expected"),
+    [
+        case("records", '[audit]\nlog_dir = "logs"', "audit.log_dir", "{folder}/logs"),
+        case("docs", '[docs]\nfolder = "../docs"', "docs.folder", "{folder}/../docs"),
+        case("schemas", '[schemas]\nroot = "."', "schemas.root", "{folder}"),
+        case("an absolute path", '[audit]\nlog_dir = "/var/log"', "audit.log_dir", "/var/log"),
+        case("the store", '[store]\npath = "a/b.db"', "store.path", "{folder}/a/b.db"),
+        case("the store, unnamed, lies beside the file", "", "store.path", "{folder}/portbook.db"),
+    ],
+)
+def test_a_relative_path_in_the_file_starts_where_the_file_stands(
+    text: str, key: str, expected: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "conf"
+    folder.mkdir()
+    (folder / "any.toml").write_text(text)
+    settings = load_settings(folder / "any.toml", {}, {}, tmp_path)
+    assert value_of(settings, key) == Path(expected.format(folder=folder))
+
+
+def test_a_tool_file_starts_where_the_file_stands_and_a_module_nowhere(tmp_path: Path) -> None:
+    settings = load(tmp_path, '[python]\ntoolsets = ["orders.py", "sub/a.py", "/abs/b.py", "package.module"]')
+    assert settings.toolsets == (
+        f"{tmp_path}/orders.py",
+        f"{tmp_path}/sub/a.py",
+        "/abs/b.py",
+        "package.module",
+    )
+
+
+def test_a_relative_path_in_a_variable_or_a_flag_starts_where_portbook_was_started(tmp_path: Path) -> None:
+    settings = load(
+        tmp_path, None, {"PORTBOOK_DOCS": "docs"}, audit__log_dir="logs", python__toolsets=("a.py",)
+    )
+    assert (settings.docs_folder, settings.log_dir, settings.toolsets) == (
+        Path("docs"),
+        Path("logs"),
+        ("a.py",),
+    )
+
+
+KEY = f'name = "ada"\nsha256 = "{DIGEST}"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        case("one", f"[[keys.allow]]\n{KEY}", (AllowedKey("ada", DIGEST),)),
+        case("a table", f"[keys.allow]\n{KEY}", (AllowedKey("ada", DIGEST),)),
+        case(
+            "two",
+            f'[[keys.allow]]\n{KEY}[[keys.allow]]\nname = "bob"\nsha256 = "{"A" * 64}"',
+            (AllowedKey("ada", DIGEST), AllowedKey("bob", "A" * 64)),
+        ),
+        case("none", "[keys]\nallow = []", ()),
+        case(
+            "for some tools",
+            f'[[keys.allow]]\n{KEY}tools = ["orders.*", "look"]',
+            (AllowedKey("ada", DIGEST, ("orders.*", "look")),),
+        ),
+        case("for none", f"[[keys.allow]]\n{KEY}tools = []", (AllowedKey("ada", DIGEST, ()),)),
+    ],
+)
+def test_allowed_keys_are_a_name_a_digest_and_the_tools_that_they_are_for(
+    text: str, expected: tuple[AllowedKey, ...], tmp_path: Path
+) -> None:
+    assert load(tmp_path, text).allowed_keys == expected
+
+
+SHAPE = "each [[keys.allow]] has a name, a sha256 and, if you like, tools"
+PATTERNS = "tools must be a list of patterns"
+DIGITS = "sha256 must be 64 hexadecimal digits (sha256 of the key)"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        case("no digest", '[[keys.allow]]\nname = "ada"', SHAPE),
+        case("no name", f'[[keys.allow]]\nsha256 = "{DIGEST}"', SHAPE),
+        case("something else", f'[[keys.allow]]\n{KEY}key = "x"', SHAPE),
+        case("a name that is no string", f'[[keys.allow]]\nname = 1\nsha256 = "{DIGEST}"', SHAPE),
+        case("a digest that is no string", '[[keys.allow]]\nname = "ada"\nsha256 = 1', SHAPE),
+        case("a string", '[keys]\nallow = "ada"', SHAPE),
+        case("strings", '[keys]\nallow = ["ada"]', SHAPE),
+        case("a number", "[keys]\nallow = 5", SHAPE),
+        case("the second of two", f'[[keys.allow]]\n{KEY}[[keys.allow]]\nname = "bob"', SHAPE),
+        case("a short digest", f'[[keys.allow]]\nname = "ada"\nsha256 = "{DIGEST[1:]}"', DIGITS),
+        case("a long digest", f'[[keys.allow]]\nname = "ada"\nsha256 = "{DIGEST}0"', DIGITS),
+        case("the key itself", '[[keys.allow]]\nname = "ada"\nsha256 = "the key itself"', DIGITS),
+        case("digits of others", f'[[keys.allow]]\nname = "ada"\nsha256 = "{"٣" * 64}"', DIGITS),
+        case("a line break after it", f'[[keys.allow]]\nname = "ada"\nsha256 = "{DIGEST}\\n"', DIGITS),
+        case("tools that are no list", f'[[keys.allow]]\n{KEY}tools = "*"', PATTERNS),
+        case("a number as a pattern", f"[[keys.allow]]\n{KEY}tools = [1]", PATTERNS),
+        case("a bad pattern", f'[[keys.allow]]\n{KEY}tools = ["Look"]', "write 'look'"),
+    ],
+)  # fmt: skip
+def test_an_allowed_key_of_another_shape_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    found = complaint(tmp_path, text)
+    assert re.match(rf"{re.escape(str(tmp_path / CONFIG_NAME))}:[12]: ", found)
+    assert found.endswith(said)
+    assert "the key itself" not in found
+
+
+def test_importing_the_settings_reads_neither_file_nor_environment(tmp_path: Path) -> None:
+    (tmp_path / CONFIG_NAME).write_text("not TOML at all")
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, portbook.settings; print('tomllib' in sys.modules)"],
+        cwd=tmp_path,
+        env=environment(PORTBOOK_PORT="not a port", PORTBOOK_CONFIG="missing.toml"),
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr) == (b"False\n", b"")
+
+
+def test_a_path_of_an_override_in_the_file_starts_in_the_files_folder(tmp_path: Path) -> None:
+    settings = load(tmp_path, line("schema_override_uri", '"mcp/schema.json"'))
+    assert settings.schema_override_uri == str(tmp_path / "mcp/schema.json")
+    settings = load(tmp_path, line("schema_override_uri", '"file:///mcp/schema.json"'))
+    assert settings.schema_override_uri == "file:///mcp/schema.json"
+
+
+RULES = """\
+[policy]
+approval = "writes"
+
+[[policy.rules]]
+name = "a"
+
+[[policy.rules]]
+name = "b"
+action = 5
+
+[http.orders.tools.get]
+method = "GET"
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "place", "said"),
+    [
+        case("a setting", ("policy", "approval"), 2, "policy.approval"),
+        case("a rule", ("policy", "rules", 1), 7, "policy.rules[1]"),
+        case("a member of a rule", ("policy", "rules", 1, "action"), 9, "policy.rules[1].action"),
+        case(
+            "a member that is missing: its rule",
+            ("policy", "rules", 0, "action"),
+            4,
+            "policy.rules[0].action",
+        ),
+        case("a list: its first table", ("policy", "rules"), 4, "policy.rules"),
+        case("a section without a head: what is in it", ("http", "orders"), 11, "http.orders"),
+        case("a section that is missing: the file", ("server", "port"), 1, "server.port"),
+    ],
+)
+def test_settings_know_the_file_and_line_of_their_keys(
+    path: tuple[str | int, ...], place: int, said: str, tmp_path: Path
+) -> None:
+    settings = load(tmp_path, RULES)
+    assert settings.place_of(*path) == f"{CONFIG_NAME}:{place}"
+    complained = settings.complain(path, "is wrong")
+    assert isinstance(complained, BadSettings)
+    assert str(complained) == f"{tmp_path / CONFIG_NAME}:{place}: {said} is wrong"
+
+
+def test_without_a_file_every_setting_is_a_default(tmp_path: Path) -> None:
+    assert load(tmp_path).place_of("policy", "approval") == "default"
+
+
+def test_what_a_file_names_is_looked_for_beside_it(tmp_path: Path) -> None:
+    assert load(tmp_path).folder == Path()
+    assert load(tmp_path, "").folder == tmp_path
+
+
+def test_rules_and_apis_are_tables_as_they_stand_in_the_file(tmp_path: Path) -> None:
+    settings = load(tmp_path, RULES)
+    assert settings.policy_rules == ({"name": "a"}, {"name": "b", "action": 5})
+    assert settings.http_tables == {"orders": {"tools": {"get": {"method": "GET"}}}}

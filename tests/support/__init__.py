@@ -1,0 +1,1 @@
+"""What tests share: ways to start Portbook, clients, peers and samples."""

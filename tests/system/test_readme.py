@@ -1,0 +1,68 @@
+"""What the README and the docs show is what happens."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.page_terminal import Command, File, Terminal, matches, steps
+from support.portbook_process import ROOT
+
+TO_FOLLOW = [ROOT / "README.md", ROOT / "docs/tutorial.md", *sorted((ROOT / "docs/how-to").glob("*.md"))]
+TO_READ = sorted({*(ROOT / "docs").rglob("*.md")} - {*TO_FOLLOW})
+# An example that serves tools is run by test_examples.
+EXAMPLES = [
+    page for page in sorted(ROOT.glob("examples/*/README.md")) if not (page.parent / "calls.jsonl").is_file()
+]
+PAGES = [*TO_FOLLOW, *(page for page in TO_READ if "```console" in page.read_text("utf-8")), *EXAMPLES]
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    made = Terminal(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    "page", PAGES, ids=lambda page: page.stem if page not in EXAMPLES else f"example-{page.parent.name}"
+)
+def test_a_page_shows_what_happens(page: Path, terminal: Terminal) -> None:
+    if page in EXAMPLES:
+        shutil.copytree(page.parent, terminal.folder, dirs_exist_ok=True)
+    taken = list(steps(page))
+    assert any(isinstance(step, Command) for step in taken), "a page to follow has something to run"
+    for step in taken:
+        terminal.do(step)
+
+
+def test_the_readme_shows_a_toolset_and_both_doors() -> None:
+    taken = list(steps(ROOT / "README.md"))
+    lines = [step.line for step in taken if isinstance(step, Command)]
+    assert [step.name for step in taken if isinstance(step, File)] == ["my_tools.py", "portbook.toml"]
+    assert any("serve --stdio my_tools.py" in line for line in lines)
+    assert any("serve --http my_tools.py" in line for line in lines)
+    assert any(line.startswith("curl ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("shown", "actual", "verdict"),
+    [
+        ("a\n", "a\n", True),
+        ("a\n", "b\n", False),
+        ("a\n", "a\nb\n", False),
+        ("", "a\n", False),
+        ('{"ts":"…","n":1}\n', '{"ts":"now","n":1}\n', True),
+        ('{"ts":"…","n":1}\n', '{"ts":"now","n":2}\n', False),
+        ("a…\n", "a\nb\n", False),
+        ("a\n…\nd\n", "a\nb\nc\nd\n", True),
+        ("a\n…\nd\n", "a\nd\n", True),
+        ("a\n…\nd\n", "a\nb\n", False),
+        ("a.c\n", "abc\n", False),
+    ],
+)
+def test_an_ellipsis_is_the_only_thing_that_matches_anything(shown: str, actual: str, verdict: bool) -> None:
+    assert matches(shown, actual) is verdict

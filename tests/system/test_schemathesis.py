@@ -1,0 +1,83 @@
+"""Schemathesis against what `/openapi.json` promises: no undocumented status, no 500, every shape kept."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.portbook_process import http_server
+
+TOOLS = '''
+from typing import Literal
+from portbook import Toolset
+from pydantic import BaseModel
+
+toolset = Toolset("promises")
+
+class Order(BaseModel):
+    id: str
+    cents: int
+    parts: list["Order"] = []
+
+@toolset.tool(effect="read")
+def look_up(id: str, depth: int = 0) -> Order:
+    """One order."""
+    return Order(id=id, cents=1)
+
+@toolset.tool(effect="write")
+def add(order: Order, kind: Literal["new", "old"] = "new") -> list[Order]:
+    """Several orders."""
+    return [order]
+
+@toolset.tool(effect="write")
+def refund(cents: int) -> int:
+    """A number."""
+    return cents
+
+@toolset.tool(effect="destructive")
+def wipe() -> None:
+    """Nothing."""
+'''
+
+SETTINGS = """
+[python]
+toolsets = ["tools.py"]
+
+[policy]
+max_payload_bytes = 4096
+
+[[policy.rules]]
+name = "large refunds need a person"
+tools = ["refund"]
+where = { "/cents" = { minimum = 10000 } }
+action = "ask"
+
+[[policy.rules]]
+name = "nothing destructive"
+effects = ["destructive"]
+action = "deny"
+"""
+
+
+@pytest.mark.covers("002.rest.openapi")
+@pytest.mark.timeout(300)
+def test_schemathesis_finds_no_unexpected_status_and_no_broken_promise(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(TOOLS)
+    (tmp_path / "portbook.toml").write_text(SETTINGS)
+    with http_server(cwd=tmp_path, tools=()) as server:
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/openapi.json"),
+                *("--max-examples", "25", "--seed", "20", "--generation-deterministic", "--no-color"),
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+        assert server.request("/livez").status == 200
+    tested = [line.strip() for line in done.stdout.splitlines() if "Tested:" in line]
+    assert tested == ["Tested: 10"]  # five tools with docs.search, /execute, /tools, /health, /livez, /readyz
