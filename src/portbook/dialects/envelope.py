@@ -113,11 +113,11 @@ class Envelope:
         row, envelope = outcome.row, outcome.envelope
         if envelope is not None and method == REQUEST_METHOD:  # what a tool did wrong is part of the envelope
             return result_frame(identifier.token, json_bytes(envelope)), 200
-        error: dict[str, Any] = dict(CanonicalError.to_jsonrpc_error(row.canonical))
-        if row.detail:
-            error["data"]["reason"] = row.detail
+        error: dict[str, Any] = dict(CanonicalError.to_jsonrpc_error(row.canonical.code))
+        if row.canonical.reason:
+            error["data"]["reason"] = row.canonical.reason
         # The caller can mend its own message; where a tool broke its promise, only the record says how.
-        if row.canonical == "INVALID_INPUT":
+        if row.canonical.code == "INVALID_INPUT":
             error["data"]["violations"] = violations(outcome)
         error["data"].update(outcome.details)
         if row.stage in (Stage.DECIDE, Stage.APPROVE):  # a denial looks like one, and not like a fault

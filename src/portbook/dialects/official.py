@@ -327,7 +327,7 @@ class Official:
         """Return the result that an outcome is told as; None where it is an error."""
         if isinstance(outcome, Done):
             return outcome.wire
-        since = outcome.row.told_to_model_since
+        since = outcome.row.to_model_since
         if exchange.method == "tools/call" and since and exchange.revision.name >= since:
             return json_bytes(told_to_model(outcome, exchange.revision))
         return None

@@ -166,7 +166,7 @@ def generic_error(ending: Ending, revision: str = "") -> dict[str, object]:
     # The sender can mend its own message; where a tool broke its promise, only the record says how.
     if ending.findings and row.stage.is_senders_fault:
         data["violations"] = violations(ending)
-    return {"code": row.code_in(revision), "message": row.jsonrpc_message, "data": data}
+    return {"code": row.mcp.code_in(revision), "message": row.mcp.message, "data": data}
 
 
 def refusal_frame(ending: Ending, token: bytes) -> bytes:
