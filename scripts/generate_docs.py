@@ -320,7 +320,7 @@ def _told(reason: Reason, row: Row) -> list[str]:
     if reason is Reason.FRAME_TOO_LARGE:
         lines = ["- Answer: a result that says `payload_too_large`; see [Envelope](envelope.md#size)."]
     elif row.stage in ("frame", "parse", "classify"):
-        lines = [f"- Answer: `{outside}`"]
+        lines = [f"- Answer: `{outside}`{_since(row) if row.to_model_since else ''}"]
     else:
         lines.append(f"- Answer to an MCP message: `{outside}`{_since(row)}")
     retry = "retryable" if row.is_retryable else "not retryable"

@@ -42,14 +42,17 @@ REST = {
     "RATE_LIMITED": {"RATE_LIMITED"},
     "UPSTREAM_ERROR": {"UPSTREAM_ERROR"},
     "TIMEOUT": {"TIMEOUT"},
-    "BUSY": {"BUSY"},
+    "BUSY": {"BUSY", "TOO_MANY_IN_FLIGHT", "TOO_MANY_STREAMS"},
 }
 
 # What only an operator who decides is told: no such approval, and too late for that.
 OPERATORS_STATUSES = {404, 409}
 
 # What may end better another time without anything being changed.
-RETRYABLE = {"FRAME_TOO_SLOW", "RATE_LIMITED", "APPROVAL_REQUIRED", "STORE_UNUSABLE", "BUSY", "TIMEOUT"}
+RETRYABLE = {
+    *("FRAME_TOO_SLOW", "TOO_MANY_IN_FLIGHT", "TOO_MANY_STREAMS", "RATE_LIMITED", "APPROVAL_REQUIRED"),
+    *("STORE_UNUSABLE", "BUSY", "TIMEOUT"),
+}
 
 # The reasons whose row leaves a column at its default, and why that is meant.
 # The canonical code says all there is to say in an envelope.

@@ -203,11 +203,11 @@ class Conversation:
             return Refused(Reason.ID_IN_USE)
         # Refused, not held back: a door that stops reading would not hear a cancellation either.
         is_listening = exchange.method == LISTEN
+        if is_listening and self._listening >= _MAX_LISTENING:
+            return Refused(Reason.TOO_MANY_STREAMS)
         is_full = len(self._under_way) >= _MAX_UNDER_WAY
-        if (is_full and (is_listening or exchange.call.handler is None)) or (
-            is_listening and self._listening >= _MAX_LISTENING
-        ):
-            return Refused(Reason.BUSY)
+        if is_full and (is_listening or exchange.call.handler is None):
+            return Refused(Reason.TOO_MANY_IN_FLIGHT)
         return None
 
     def _under_policy(self, exchange: Exchange) -> Exchange:

@@ -129,6 +129,8 @@ class Reason(StrEnum):
     NOT_JSONRPC = "NOT_JSONRPC"
     UNKNOWN_METHOD = "UNKNOWN_METHOD"
     ID_IN_USE = "ID_IN_USE"
+    TOO_MANY_IN_FLIGHT = "TOO_MANY_IN_FLIGHT"
+    TOO_MANY_STREAMS = "TOO_MANY_STREAMS"
     UNSUPPORTED_REVISION = "UNSUPPORTED_REVISION"
     HEADER_MISMATCH = "HEADER_MISMATCH"
     BAD_PARAMS = "BAD_PARAMS"
@@ -287,6 +289,22 @@ REASONS: dict[Reason, Row] = {
         canonical=Canonical("INVALID_INPUT", reason="ID_IN_USE"),
         mcp=McpError(-32600, "Invalid Request"),
         rest="INVALID_INPUT", http=400, exit=2,
+    ),
+    Reason.TOO_MANY_IN_FLIGHT: Row(
+        stage=Stage.CLASSIFY,
+        sentence="Too many requests or tasks are in progress. Wait for some of them to end, or cancel them.",
+        canonical=Canonical("INTERNAL_ERROR", reason="TOO_MANY_IN_FLIGHT"),
+        mcp=McpError(-31503, "Too many in flight"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "too_many_in_flight"),
+        rest="BUSY", http=503, exit=1, is_retryable=True,
+    ),
+    Reason.TOO_MANY_STREAMS: Row(
+        stage=Stage.CLASSIFY,
+        sentence="Too many streams are open. Close some of them, then retry.",
+        canonical=Canonical("INTERNAL_ERROR", reason="TOO_MANY_STREAMS"),
+        mcp=McpError(-31503, "Too many streams"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "too_many_streams"),
+        rest="BUSY", http=503, exit=1, is_retryable=True,
     ),
     Reason.UNSUPPORTED_REVISION: Row(
         stage=Stage.CLASSIFY,

@@ -292,6 +292,26 @@ def test_a_task_that_nobody_answers_ends_when_its_time_is_over(
     run(main())
 
 
+@pytest.mark.parametrize(
+    ("limit", "reason"), [("_MAX", "TOO_MANY_IN_FLIGHT"), ("_MAX_OF_ONE", "RATE_LIMITED")]
+)
+def test_a_call_that_would_be_one_task_too_many_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, reason: str
+) -> None:
+    monkeypatch.setattr(f"portbook.talking.tasks.{limit}", 1)
+
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            made = await begun(client, "confirm_delete", filename="a.txt")
+            assert made["resultType"] == "task"
+            refused = await begun(client, "slow_compute", seconds=0.1, label="x")
+            assert refused["_meta"]["portbook/refusal"]["reason"] == reason
+            await client.result("tasks/cancel", {"taskId": made["taskId"], **KNOWS})
+
+    run(main())
+
+
 def test_a_thread_that_is_left_behind_makes_no_task_of_a_call_that_is_over(tmp_path: Path) -> None:
     tools = tmp_path / "late.py"
     tools.write_text(

@@ -92,7 +92,7 @@ class _McpDoor:
             await plain(send, 409, "There is no such event any more, and another reads what is left to hear.")
             return
         if self._listening[live.bound] >= _MAX_LISTENING and not place.stream.is_read:
-            await self._refuse(send, Refused(Reason.BUSY), head)
+            await self._refuse(send, Refused(Reason.TOO_MANY_STREAMS), head)
             return
         key = head.arrival.key
         self._listening[live.bound] += 1

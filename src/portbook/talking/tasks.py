@@ -149,7 +149,7 @@ class Tasks:
         """
         self._prune()
         if len(self._tasks) >= _MAX:
-            raise Refused(Reason.BUSY, note="too many tasks")
+            raise Refused(Reason.TOO_MANY_IN_FLIGHT, note="too many tasks")
         if sum(task.bound == bound for task in self._tasks.values()) >= _MAX_OF_ONE:
             raise Refused(Reason.RATE_LIMITED, note="too many tasks of this caller")
         task = Task(os.urandom(16).hex(), bound, self._clock.now)
