@@ -328,7 +328,7 @@ class Conversation:
     async def _answer_batch(self, messages: list[JSON], arrival: Arrival, outlet: Outlet) -> Answer:
         """Answer the messages of a batch in one array; where none of them waits for an answer, not at all."""
         if not 0 < len(messages) <= _MAX_BATCH:
-            finding = Finding("", f"a batch holds 1 to {_MAX_BATCH} messages", "maxItems", "")
+            finding = Finding("", f"a batch must have 1 to {_MAX_BATCH} messages", "maxItems", "")
             return await self._refuse(messages, Refused(Reason.NOT_JSONRPC, (finding,)), arrival)
         answers: list[bytes] = []
         for message in messages:
@@ -347,7 +347,7 @@ class Conversation:
         self, message: JSONObject, identifier: Id, arrival: Arrival, outlet: Outlet
     ) -> Answer:
         if message.get("method") == "initialize":
-            finding = Finding("/method", "initialize cannot be part of a batch", "batch", "")
+            finding = Finding("/method", "initialize cannot be part of a batch; send it alone", "batch", "")
             flaw = Refused(Reason.NOT_JSONRPC, (finding,))
             return await self._refuse(message, flaw, arrival, identifier)
         member = Outlet(outlet.tell_or_send)

@@ -220,7 +220,7 @@ class Row:
 REASONS: dict[Reason, Row] = {
     Reason.FRAME_TOO_LARGE: Row(
         stage=Stage.FRAME,
-        sentence="The message is longer than 1 MiB. Send less in one message.",
+        sentence="The message is larger than 1 MiB. Send less in one message.",
         canonical=Canonical("INVALID_INPUT", reason="PAYLOAD_TOO_LARGE"),
         mcp=McpError(-32600, "Invalid Request"),
         bare=BareReason("validation_failed", "payload_too_large"),
@@ -228,56 +228,65 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.FRAME_TOO_SLOW: Row(
         stage=Stage.FRAME,
-        sentence="The message did not arrive in time. Send it again, faster.",
+        sentence="The request body was not received in time. Retry.",
         canonical=Canonical("INVALID_INPUT", reason="FRAME_TOO_SLOW"),
         mcp=McpError(-32600, "Invalid Request"),
         rest="INVALID_INPUT", http=408, exit=2, is_retryable=True,
     ),
     Reason.NOT_JSON_CONTENT: Row(
         stage=Stage.FRAME,
-        sentence="The content type must be application/json.",
+        sentence="The request body is not declared as JSON. Set the content type to application/json.",
         canonical=Canonical("INVALID_INPUT", reason="NOT_JSON_CONTENT"),
         mcp=McpError(-32600, "Invalid Request"),
         rest="INVALID_INPUT", http=415, exit=2,
     ),
     Reason.NOT_ACCEPTABLE: Row(
         stage=Stage.FRAME,
-        sentence="The Accept header allows nothing that this answers with. Allow JSON and event streams.",
+        sentence=(
+            "The Accept header does not allow the response. "
+            "Accept application/json and text/event-stream."
+        ),
         canonical=Canonical("INVALID_INPUT", reason="NOT_ACCEPTABLE"),
         mcp=McpError(-32600, "Invalid Request"),
         rest="INVALID_INPUT", http=406, exit=2,
     ),
     Reason.FOREIGN_HOST: Row(
         stage=Stage.FRAME,
-        sentence="The Host or Origin is not this server's own: pages of other sites may not call tools.",
+        sentence=(
+            "The Host or Origin header names a different site. "
+            "The operator can allow it in server.allowed_hosts or server.allowed_origins."
+        ),
         canonical=Canonical("UNAUTHORIZED", reason="FOREIGN_HOST"),
         mcp=McpError(-31403, "Forbidden"),
         rest="UNAUTHORIZED", http=403, exit=3,
     ),
     Reason.UNKNOWN_SESSION: Row(
         stage=Stage.FRAME,
-        sentence="There is no such session, or no longer. Begin another with initialize.",
+        sentence="This session does not exist or has expired. Start a new one with initialize.",
         canonical=Canonical("NOT_FOUND", reason="UNKNOWN_SESSION"),
         mcp=McpError(-31404, "Unknown session"),
         rest="NOT_FOUND", http=404, exit=4,
     ),
     Reason.NOT_JSON: Row(
         stage=Stage.PARSE,
-        sentence="The message is not strict JSON. The violation says what is wrong with it.",
+        sentence="The message is not strict JSON. Fix the error listed under violations.",
         canonical=Canonical("INVALID_INPUT", reason="NOT_JSON"),
         mcp=McpError(-32700, "Parse error"),
         rest="INVALID_INPUT", http=400, exit=2,
     ),
     Reason.NOT_JSONRPC: Row(
         stage=Stage.CLASSIFY,
-        sentence="The message breaks JSON-RPC 2.0, or comes at the wrong time. Mend what is named.",
+        sentence=(
+            "The message breaks JSON-RPC 2.0 or comes at the wrong time. "
+            "Fix the fields listed under violations."
+        ),
         canonical=Canonical("INVALID_INPUT", reason="NOT_JSONRPC"),
         mcp=McpError(-32600, "Invalid Request"),
         rest="INVALID_INPUT", http=400, exit=2,
     ),
     Reason.UNKNOWN_METHOD: Row(
         stage=Stage.CLASSIFY,
-        sentence="There is no such method here, or not in this revision.",
+        sentence="The server has no such method in this protocol revision. Check the method name.",
         canonical=Canonical("NOT_FOUND", reason="UNKNOWN_METHOD"),
         mcp=McpError(-32601, "Method not found"),
         bare=BareReason("unsupported", "tool not implemented"),
@@ -285,7 +294,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.ID_IN_USE: Row(
         stage=Stage.CLASSIFY,
-        sentence="Another request with this id is still under way. Give each one an id of its own.",
+        sentence="A request with this id is still in progress. Use a new id for each request.",
         canonical=Canonical("INVALID_INPUT", reason="ID_IN_USE"),
         mcp=McpError(-32600, "Invalid Request"),
         rest="INVALID_INPUT", http=400, exit=2,
@@ -308,21 +317,21 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.UNSUPPORTED_REVISION: Row(
         stage=Stage.CLASSIFY,
-        sentence="The protocol revision named is not spoken here. Choose one that is supported.",
+        sentence="The server does not support this protocol revision. Choose one listed under supported.",
         canonical=Canonical("INVALID_INPUT", reason="UNSUPPORTED_REVISION"),
         mcp=McpError(-32022, "Unsupported protocol version"),
         rest="INVALID_INPUT", http=400, exit=2,
     ),
     Reason.HEADER_MISMATCH: Row(
         stage=Stage.CLASSIFY,
-        sentence="A header is missing, or does not say what the body says. Send both alike.",
+        sentence="A header is missing or differs from the message or the session. Fix the header.",
         canonical=Canonical("INVALID_INPUT", reason="HEADER_MISMATCH"),
         mcp=McpError(-32020, "Header mismatch"),
         rest="INVALID_INPUT", http=400, exit=2,
     ),
     Reason.BAD_PARAMS: Row(
         stage=Stage.READ,
-        sentence="These params are not allowed. Mend what the violations name.",
+        sentence="The params are invalid. Fix the fields listed under violations.",
         canonical=Canonical("INVALID_INPUT", reason="BAD_PARAMS"),
         mcp=McpError(-32602, "Invalid params"),
         bare=BareReason("validation_failed", "invalid params"),
@@ -330,7 +339,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.BAD_ENVELOPE: Row(
         stage=Stage.READ,
-        sentence="The call's envelope breaks its contract. Mend what the violations name.",
+        sentence="The call's envelope breaks its contract. Fix the fields listed under violations.",
         canonical=Canonical("INVALID_INPUT", reason="BAD_ENVELOPE"),
         mcp=McpError(-32602, "Invalid params"),
         bare=BareReason("validation_failed", "invalid params"),
@@ -338,7 +347,10 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.UNAUTHORIZED: Row(
         stage=Stage.AUTHENTICATE,
-        sentence="A valid key is needed: a bearer token over HTTP, PORTBOOK_KEY over STDIO.",
+        sentence=(
+            "The call needs a valid key. "
+            "Send it as a bearer token over HTTP, or set PORTBOOK_KEY for STDIO."
+        ),
         canonical=Canonical("UNAUTHORIZED"),
         mcp=McpError(-31401, "Unauthorized"),
         bare=BareReason("unsupported", "unauthorized"),
@@ -346,7 +358,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.UNKNOWN_TOOL: Row(
         stage=Stage.RESOLVE,
-        sentence="There is no such tool. `portbook tools` lists those that are served.",
+        sentence="The server has no such tool. List its tools with tools/list or `portbook tools`.",
         canonical=Canonical("NOT_FOUND"),
         mcp=McpError(-32602, "Unknown tool"),
         bare=BareReason("unsupported", "tool not implemented"),
@@ -354,7 +366,10 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.UNKNOWN_RESOURCE: Row(
         stage=Stage.RESOLVE,
-        sentence="There is no such resource. List resources and templates for those there are.",
+        sentence=(
+            "The server has no such resource. "
+            "List them with resources/list and resources/templates/list."
+        ),
         canonical=Canonical("NOT_FOUND", reason="UNKNOWN_RESOURCE"),
         mcp=McpError(-32602, "Resource not found", before=("2026-07-28", -32002)),
         bare=BareReason("unsupported", "unknown resource"),
@@ -362,7 +377,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.UNKNOWN_PROMPT: Row(
         stage=Stage.RESOLVE,
-        sentence="There is no such prompt. List prompts for those there are.",
+        sentence="The server has no such prompt. List its prompts with prompts/list.",
         canonical=Canonical("NOT_FOUND", reason="UNKNOWN_PROMPT"),
         mcp=McpError(-32602, "Unknown prompt"),
         bare=BareReason("unsupported", "unknown prompt"),
@@ -370,7 +385,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.UNKNOWN_TASK: Row(
         stage=Stage.RESOLVE,
-        sentence="There is no such task, or no longer.",
+        sentence="This task does not exist or has expired. Check the task id.",
         canonical=Canonical("NOT_FOUND", reason="UNKNOWN_TASK"),
         mcp=McpError(-32602, "Unknown task"),
         bare=BareReason("unsupported", "unknown task"),
@@ -378,7 +393,10 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.MISSING_CAPABILITY: Row(
         stage=Stage.RESOLVE,
-        sentence="This needs something of the client that it does not declare. Declare it, if it can.",
+        sentence=(
+            "The client has not declared a capability this call needs. "
+            "Declare it if the client supports it."
+        ),
         canonical=Canonical("INVALID_INPUT", reason="MISSING_CAPABILITY"),
         mcp=McpError(-32021, "Missing required client capability"),
         bare=BareReason("unsupported", "missing capability"),
@@ -386,7 +404,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.POLICY_VIOLATION: Row(
         stage=Stage.DECIDE,
-        sentence="The operator's policy does not allow this call. Do not repeat it as it is.",
+        sentence="The operator's policy does not allow this call. Do not retry it unchanged.",
         canonical=Canonical("UNAUTHORIZED", reason="POLICY_VIOLATION"),
         mcp=McpError(-31403, "Forbidden"), to_model_since="2024-11-05",
         bare=BareReason("unsupported", "policy_violation"),
@@ -394,7 +412,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.PAYLOAD_TOO_LARGE: Row(
         stage=Stage.DECIDE,
-        sentence="The arguments are larger than policy allows. Send less in one call.",
+        sentence="The arguments are larger than the policy allows. Send less in one call.",
         canonical=Canonical("INVALID_INPUT", reason="PAYLOAD_TOO_LARGE"),
         mcp=McpError(-31413, "Payload too large"), to_model_since="2024-11-05",
         bare=BareReason("validation_failed", "payload_too_large"),
@@ -402,7 +420,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.RATE_LIMITED: Row(
         stage=Stage.DECIDE,
-        sentence="This caller makes more calls than policy allows. Wait, then try again.",
+        sentence="The caller has exceeded a rate limit. Wait, then retry.",
         canonical=Canonical("INTERNAL_ERROR", reason="RATE_LIMITED"),
         mcp=McpError(-31429, "Too many requests"), to_model_since="2024-11-05",
         bare=BareReason("unsupported", "rate_limited"),
@@ -410,7 +428,10 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.BAD_ARGUMENTS: Row(
         stage=Stage.ARGUMENTS,
-        sentence="The arguments break the tool's input schema. Mend what the violations name.",
+        sentence=(
+            "The arguments do not match the tool's input schema. "
+            "Fix the fields listed under violations."
+        ),
         canonical=Canonical("INVALID_INPUT", reason="BAD_ARGUMENTS"),
         mcp=McpError(-32602, "Invalid params"), to_model_since="2025-11-25",
         bare=BareReason("validation_failed", "invalid params"),
@@ -420,7 +441,7 @@ REASONS: dict[Reason, Row] = {
         stage=Stage.APPROVE,
         sentence=(
             "An operator has to approve this call, with `portbook approvals` or at /approvals. "
-            "Repeat it as it is once they have."
+            "Repeat the same call once it is approved."
         ),
         canonical=Canonical("UNAUTHORIZED", reason="APPROVAL_REQUIRED"),
         mcp=McpError(-31428, "Approval required"), to_model_since="2024-11-05",
@@ -429,7 +450,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.APPROVAL_DENIED: Row(
         stage=Stage.APPROVE,
-        sentence="A person was asked about this call, and said no. Do not repeat it.",
+        sentence="A person was asked to approve this call and denied it. Do not repeat it.",
         canonical=Canonical("UNAUTHORIZED", reason="APPROVAL_DENIED"),
         mcp=McpError(-31403, "Forbidden"), to_model_since="2024-11-05",
         bare=BareReason("unsupported", "approval_denied"),
@@ -437,7 +458,10 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.APPROVAL_REFUSED: Row(
         stage=Stage.APPROVE,
-        sentence="This approval does not cover this call. Repeat it without approval_id to ask anew.",
+        sentence=(
+            "This approval does not cover this call. "
+            "Repeat the call without approval_id to request a new one."
+        ),
         canonical=Canonical("UNAUTHORIZED", reason="APPROVAL_REFUSED"),
         mcp=McpError(-31403, "Forbidden"), to_model_since="2024-11-05",
         bare=BareReason("unsupported", "approval_refused"),
@@ -445,7 +469,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.APPROVAL_UNKNOWN: Row(
         stage=Stage.APPROVE,
-        sentence="There is no such approval. `portbook approvals list` lists those there are.",
+        sentence="This approval does not exist. List approvals with `portbook approvals list`.",
         canonical=Canonical("NOT_FOUND", reason="APPROVAL_UNKNOWN"),
         mcp=McpError(-31404, "Unknown approval"),
         bare=BareReason("unsupported", "approval_unknown"),
@@ -453,7 +477,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.APPROVAL_SETTLED: Row(
         stage=Stage.APPROVE,
-        sentence="This approval can no longer be decided so. Look at what became of it.",
+        sentence="This approval has already been decided or has expired. See `portbook approvals show ID`.",
         canonical=Canonical("INVALID_INPUT", reason="APPROVAL_SETTLED"),
         mcp=McpError(-31409, "Conflict"),
         bare=BareReason("unsupported", "approval_settled"),
@@ -461,7 +485,10 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.NO_ANSWER: Row(
         stage=Stage.EXECUTE,
-        sentence="The tool asked its caller something, and got no answer that it can use.",
+        sentence=(
+            "The tool asked the client a question and got no usable answer. "
+            "Check that the client can answer."
+        ),
         canonical=Canonical("INTERNAL_ERROR", reason="NO_ANSWER"),
         mcp=McpError(-31424, "No answer"), to_model_since="2024-11-05",
         bare=BareReason("backend_error", "no answer"),
@@ -469,7 +496,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.STORE_UNUSABLE: Row(
         stage=Stage.APPROVE,
-        sentence="Approvals and keys cannot be read or written now. Nothing ran; try again later.",
+        sentence="The store of approvals and keys is unavailable, so nothing ran. Retry later.",
         canonical=Canonical("INTERNAL_ERROR", reason="STORE_UNUSABLE"),
         mcp=McpError(-31503, "Store unusable"), to_model_since="2024-11-05",
         bare=BareReason("backend_error", "store_unusable"),
@@ -477,7 +504,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.BUSY: Row(
         stage=Stage.EXECUTE,
-        sentence="Every worker is taken by a call that does not end. Try again later.",
+        sentence="Every worker is occupied by a call that has not ended. Retry later.",
         canonical=Canonical("INTERNAL_ERROR", reason="BUSY"),
         mcp=McpError(-31503, "Busy"), to_model_since="2024-11-05",
         bare=BareReason("backend_error", "busy"),
@@ -485,7 +512,10 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.TIMEOUT: Row(
         stage=Stage.EXECUTE,
-        sentence="The tool did not answer before its deadline. It may have had effects.",
+        sentence=(
+            "The tool did not answer before its deadline. "
+            "Check whether it had effects before you retry."
+        ),
         canonical=Canonical("INTERNAL_ERROR", reason="TIMEOUT"),
         mcp=McpError(-31504, "Timeout"), to_model_since="2024-11-05",
         bare=BareReason("backend_error", "timeout"),
@@ -493,7 +523,10 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.UPSTREAM_ERROR: Row(
         stage=Stage.EXECUTE,
-        sentence="The API behind the tool did not answer as it should. It may have had effects.",
+        sentence=(
+            "The API behind the tool failed or sent an unusable answer. "
+            "Check whether it had effects before you retry."
+        ),
         canonical=Canonical("INTERNAL_ERROR", reason="UPSTREAM_ERROR"),
         mcp=McpError(-31502, "Upstream error"), to_model_since="2024-11-05",
         bare=BareReason("backend_error", "upstream error"),
@@ -501,7 +534,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.TOOL_FAILED: Row(
         stage=Stage.EXECUTE,
-        sentence="The tool raised an exception. The record names its type and place.",
+        sentence="The tool raised an exception. The operator finds its type and place in the record.",
         canonical=Canonical("INTERNAL_ERROR"),
         mcp=McpError(-32603, "Internal error"), to_model_since="2024-11-05",
         bare=BareReason("backend_error", "internal error"),
@@ -509,7 +542,10 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.BAD_RESULT: Row(
         stage=Stage.RESULT,
-        sentence="The tool's result breaks its output schema and was withheld. The record says where.",
+        sentence=(
+            "The tool's result does not match its output schema and was withheld. "
+            "The operator finds the violations in the record."
+        ),
         canonical=Canonical("INVALID_OUTPUT"),
         mcp=McpError(-32603, "Invalid tool output"),
         bare=BareReason("backend_error", "invalid result"),
@@ -517,7 +553,7 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.CANCELLED: Row(
         stage=Stage.EXECUTE,
-        sentence="The call was abandoned before it ended. It may have had effects.",
+        sentence="The call was cancelled before it ended. Check whether it had effects before you retry.",
         canonical=Canonical("INTERNAL_ERROR", reason="CANCELLED"),
         mcp=McpError(-32603, "Internal error"),
         bare=BareReason("backend_error", "cancelled"),
@@ -525,7 +561,10 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.NOT_RECORDED: Row(
         stage=Stage.RECORD,
-        sentence="The record could not be written, so nothing is acknowledged. Look at the log folder.",
+        sentence=(
+            "The record of this call could not be written, so no result is returned. "
+            "The operator has to check the log folder."
+        ),
         canonical=Canonical("INTERNAL_ERROR", reason="NOT_RECORDED"),
         mcp=McpError(-32603, "Internal error"),
         bare=BareReason("backend_error", "not recorded"),
@@ -533,7 +572,10 @@ REASONS: dict[Reason, Row] = {
     ),
     Reason.INTERNAL: Row(
         stage=Stage.RECORD,
-        sentence="Something unforeseen happened inside Portbook. The record names its type and place.",
+        sentence=(
+            "An unexpected error occurred inside Portbook. "
+            "The operator finds its type and place in the record."
+        ),
         canonical=Canonical("INTERNAL_ERROR"),
         mcp=McpError(-32603, "Internal error"),
         bare=BareReason("backend_error", "internal error"),

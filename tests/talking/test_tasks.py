@@ -287,7 +287,7 @@ def test_a_task_that_nobody_answers_ends_when_its_time_is_over(
             made = await begun(client, "confirm_delete", filename="a.txt")
             state = await seen(client, made["taskId"], "completed", "failed")
             refusal = state["result"]["_meta"]["portbook/refusal"]
-            assert (refusal["reason"], refusal["why"]) == ("NO_ANSWER", "nobody answered in time")
+            assert (refusal["reason"], refusal["why"]) == ("NO_ANSWER", "no answer arrived in time")
 
     run(main())
 
@@ -420,7 +420,7 @@ def test_whoever_knows_no_tasks_repeats_the_call_once_it_is_approved(tmp_path: P
         async with serving(tmp_path, EVERYTHING, config=config) as client:
             await client.open("2025-11-25")
             refused = await client.result("tools/call", call)
-            assert "Repeat it as it is" in refused["content"][0]["text"]
+            assert "Repeat the same call" in refused["content"][0]["text"]
             ticket = refused["_meta"]["portbook/refusal"]["approval_id"]
             await client.served.approvals.decide(ticket, "approve", by="eve")
             assert "isError" not in await client.result("tools/call", call)

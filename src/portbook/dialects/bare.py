@@ -20,7 +20,7 @@ __all__ = ["Bare"]
 _MAX_ERRORS: Final = 100
 
 _NOT_AN_OBJECT: Final = Finding("/params", "expected object", "type", "")
-_NO_ID: Final = Finding("/id", "a request needs one", "required", "")
+_NO_ID: Final = Finding("/id", "a request needs an id", "required", "")
 
 
 class Bare:

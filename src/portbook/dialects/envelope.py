@@ -74,7 +74,7 @@ class Envelope:
         given = message.get("params")
         flaw = refuse_structure(message, identifier)
         if flaw is None and (not identifier.is_present or identifier.token in (b'""', b"null")):
-            flaw = _bad_envelope("/id", "a request needs one, a string that is not empty or a number")
+            flaw = _bad_envelope("/id", "a request needs an id: a number or a string that is not empty")
         request = None
         if flaw is None:
             try:

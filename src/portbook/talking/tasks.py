@@ -87,7 +87,7 @@ class Task:
             async with asyncio.timeout(_TTL_MS / 1000):
                 return {key: await future for key, future in futures.items()}
         except TimeoutError:
-            raise Failed(Reason.NO_ANSWER, details={"why": "nobody answered in time"}) from None
+            raise Failed(Reason.NO_ANSWER, details={"why": "no answer arrived in time"}) from None
         finally:
             for key in requests:
                 self._open.pop(key, None)
