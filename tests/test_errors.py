@@ -91,7 +91,8 @@ def test_every_column_of_a_row_is_filled(reason: Reason) -> None:
         assert row.bare.reason in ("validation_failed", "backend_error", "unsupported")
         assert row.bare.detail
     assert isinstance(row.stage, Stage)
-    assert re.fullmatch(r"[A-Z][^{}]{20,}\.", row.sentence)
+    # What happened, then what to do about it.
+    assert re.fullmatch(r"[A-Z][^{}]{20,}\. [A-Z][^{}]+\.", row.sentence)
     assert row.canonical.code in CONTRACT
     assert re.fullmatch(r"([A-Z]+(_[A-Z]+)*)?", row.canonical.reason)
     assert row.mcp.code in JSONRPC_NUMBERS or row.mcp.code == FIXED_NUMBERS.get(reason, -31000 - row.http)
