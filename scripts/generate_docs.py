@@ -291,12 +291,12 @@ def _reasons() -> list[str]:
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for reason, row in REASONS.items():
-        detail = f"`{row.detail}`" if row.detail else ""
+        detail = f"`{row.canonical.reason}`" if row.canonical.reason else ""
         link = f"[`{reason}`](#{reason.lower()})"
-        bare = f"`{row.bare}`: {row.bare_detail}" if row.bare else ""
+        bare = f"`{row.bare.reason}`: {row.bare.detail}" if row.bare else ""
         cells = (
-            link, row.stage, f"`{row.canonical}`", detail, row.jsonrpc, f"`{row.rest}`", row.http, row.exit,
-            bare,
+            link, row.stage, f"`{row.canonical.code}`", detail, row.mcp.code, f"`{row.rest}`", row.http,
+            row.exit, bare,
         )  # fmt: skip
         lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
     for reason, row in REASONS.items():
@@ -305,22 +305,22 @@ def _reasons() -> list[str]:
 
 
 def _since(row: Row) -> str:
-    if not row.told_to_model_since:
+    if not row.to_model_since:
         return "."
-    return f"; to `tools/call`, from {row.told_to_model_since} on, a result with `isError` instead."
+    return f"; to `tools/call`, from {row.to_model_since} on, a result with `isError` instead."
 
 
 def _told(reason: Reason, row: Row) -> list[str]:
-    error: dict[str, Any] = dict(CanonicalError.to_jsonrpc_error(row.canonical))
-    if row.detail:
-        error["data"]["reason"] = row.detail
+    error: dict[str, Any] = dict(CanonicalError.to_jsonrpc_error(row.canonical.code))
+    if row.canonical.reason:
+        error["data"]["reason"] = row.canonical.reason
     inside = json.dumps(error, separators=(",", ":"))
-    outside = json.dumps({"code": row.jsonrpc, "message": row.jsonrpc_message}, separators=(",", ":"))
+    outside = json.dumps({"code": row.mcp.code, "message": row.mcp.message}, separators=(",", ":"))
     lines = [f"- Answer to an envelope: `{inside}`"]
     if reason is Reason.FRAME_TOO_LARGE:
         lines = ["- Answer: a result that says `payload_too_large`; see [Envelope](envelope.md#size)."]
     elif row.stage in ("frame", "parse", "classify"):
-        lines = [f"- Answer: `{outside}`"]
+        lines = [f"- Answer: `{outside}`{_since(row) if row.to_model_since else ''}"]
     else:
         lines.append(f"- Answer to an MCP message: `{outside}`{_since(row)}")
     retry = "retryable" if row.is_retryable else "not retryable"

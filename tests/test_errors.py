@@ -42,14 +42,35 @@ REST = {
     "RATE_LIMITED": {"RATE_LIMITED"},
     "UPSTREAM_ERROR": {"UPSTREAM_ERROR"},
     "TIMEOUT": {"TIMEOUT"},
-    "BUSY": {"BUSY"},
+    "BUSY": {"BUSY", "TOO_MANY_IN_FLIGHT", "TOO_MANY_STREAMS"},
 }
 
 # What only an operator who decides is told: no such approval, and too late for that.
 OPERATORS_STATUSES = {404, 409}
 
 # What may end better another time without anything being changed.
-RETRYABLE = {"FRAME_TOO_SLOW", "RATE_LIMITED", "APPROVAL_REQUIRED", "STORE_UNUSABLE", "BUSY", "TIMEOUT"}
+RETRYABLE = {
+    *("FRAME_TOO_SLOW", "TOO_MANY_IN_FLIGHT", "TOO_MANY_STREAMS", "RATE_LIMITED", "APPROVAL_REQUIRED"),
+    *("STORE_UNUSABLE", "BUSY", "TIMEOUT"),
+}
+
+# The reasons whose row leaves a column at its default, and why that is meant.
+# The canonical code says all there is to say in an envelope.
+CODE_SAYS_ENOUGH = {"UNAUTHORIZED", "UNKNOWN_TOOL", "TOOL_FAILED", "BAD_RESULT", "INTERNAL"}
+# The message is no request that the asset contract could answer with a result.
+NO_REQUEST_AT_ALL = {
+    *("FRAME_TOO_SLOW", "NOT_JSON_CONTENT", "NOT_ACCEPTABLE", "FOREIGN_HOST", "UNKNOWN_SESSION", "NOT_JSON"),
+    *("NOT_JSONRPC", "ID_IN_USE", "UNSUPPORTED_REVISION", "HEADER_MISMATCH"),
+}
+# A model could do nothing about it: the client, the operator or the author of the tool has to.
+NEVER_TOLD_TO_MODEL = {
+    *NO_REQUEST_AT_ALL,
+    *("FRAME_TOO_LARGE", "UNKNOWN_METHOD", "BAD_PARAMS", "BAD_ENVELOPE", "UNAUTHORIZED", "UNKNOWN_TOOL"),
+    *("UNKNOWN_RESOURCE", "UNKNOWN_PROMPT", "UNKNOWN_TASK", "MISSING_CAPABILITY", "APPROVAL_UNKNOWN"),
+    *("APPROVAL_SETTLED", "BAD_RESULT", "CANCELLED", "NOT_RECORDED", "INTERNAL"),
+}
+# MCP itself changed the code with a revision.
+RENUMBERED = {"UNKNOWN_RESOURCE"}
 
 every_reason = pytest.mark.parametrize("reason", list(Reason))
 every_code = pytest.mark.parametrize("code", list(CONTRACT))
@@ -63,22 +84,38 @@ def test_every_reason_has_one_row_and_every_row_a_reason() -> None:
 @every_reason
 def test_every_column_of_a_row_is_filled(reason: Reason) -> None:
     row = REASONS[reason]
-    columns = {field.name for field in dataclasses.fields(Row)} - {"is_retryable", "jsonrpc_before"}
-    empty = {name for name in columns if getattr(row, name) in ("", None, 0)}
-    assert empty <= {"detail", "told_to_model_since", "bare", "bare_detail"}
     # The asset specification's reasons are a closed set; what is no request at all has none of them.
-    assert row.bare in ("", "validation_failed", "backend_error", "unsupported")
-    assert bool(row.bare) is bool(row.bare_detail)
-    assert row.bare or row.stage in (Stage.FRAME, Stage.PARSE, Stage.CLASSIFY)
+    if row.bare is None:
+        assert row.stage in (Stage.FRAME, Stage.PARSE, Stage.CLASSIFY)
+    else:
+        assert row.bare.reason in ("validation_failed", "backend_error", "unsupported")
+        assert row.bare.detail
     assert isinstance(row.stage, Stage)
-    assert re.fullmatch(r"[A-Z][^{}]{20,}\.", row.sentence)
-    assert row.canonical in CONTRACT
-    assert re.fullmatch(r"([A-Z]+(_[A-Z]+)*)?", row.detail)
-    assert row.jsonrpc in JSONRPC_NUMBERS or row.jsonrpc == FIXED_NUMBERS.get(reason, -31000 - row.http)
-    assert row.told_to_model_since in ("", *PINS)
+    # What happened, then what to do about it.
+    assert re.fullmatch(r"[A-Z][^{}]{20,}\. [A-Z][^{}]+\.", row.sentence)
+    assert row.canonical.code in CONTRACT
+    assert re.fullmatch(r"([A-Z]+(_[A-Z]+)*)?", row.canonical.reason)
+    assert row.mcp.code in JSONRPC_NUMBERS or row.mcp.code == FIXED_NUMBERS.get(reason, -31000 - row.http)
+    assert row.mcp.message
+    assert row.to_model_since in ("", *PINS)
+    assert row.rest
     assert 400 <= row.http <= 599
-    assert row.exit == EXITS[row.canonical]
+    assert row.exit == EXITS[row.canonical.code]
     assert type(row.is_retryable) is bool
+
+
+def test_a_default_is_relied_on_only_where_it_is_meant() -> None:
+    assert {field.name for field in dataclasses.fields(Row) if field.default is not dataclasses.MISSING} == {
+        *("to_model_since", "bare", "is_retryable")
+    }
+    assert _those(lambda row: not row.canonical.reason) == CODE_SAYS_ENOUGH
+    assert _those(lambda row: not row.to_model_since) == NEVER_TOLD_TO_MODEL
+    assert _those(lambda row: row.bare is None) == NO_REQUEST_AT_ALL
+    assert _those(lambda row: row.mcp.before is not None) == RENUMBERED
+
+
+def _those(is_one: Callable[[Row], bool]) -> set[str]:
+    return {reason.value for reason, row in REASONS.items() if is_one(row)}
 
 
 @pytest.mark.covers("002.error.codes")
@@ -87,30 +124,30 @@ def test_a_rest_code_of_its_own_or_the_canonical_one_and_denials_share_one() -> 
     for reason, row in REASONS.items():
         found.setdefault(row.rest, set()).add(reason.value)
     assert {code: reasons for code, reasons in found.items() if code not in CONTRACT} == REST
-    assert all(row.rest in (row.canonical, *REST) for row in REASONS.values())
+    assert all(row.rest in (row.canonical.code, *REST) for row in REASONS.values())
 
 
 @pytest.mark.covers("002.error.retryable")
 def test_what_may_end_better_another_time_is_retryable_and_nothing_else() -> None:
-    assert {reason.value for reason, row in REASONS.items() if row.is_retryable} == RETRYABLE
+    assert _those(lambda row: row.is_retryable) == RETRYABLE
 
 
 @pytest.mark.parametrize("stage", [Stage.DECIDE, Stage.APPROVE])
 def test_what_policy_or_a_person_says_of_a_call_is_told_to_the_model_in_every_revision(stage: Stage) -> None:
     rows = [row for row in REASONS.values() if row.stage is stage and row.http not in OPERATORS_STATUSES]
-    assert {row.told_to_model_since for row in rows} == {min(PINS)}
+    assert {row.to_model_since for row in rows} == {min(PINS)}
 
 
 @every_reason
-def test_the_status_of_a_row_is_its_codes_unless_a_detail_says_more(reason: Reason) -> None:
+def test_the_status_of_a_row_is_its_codes_unless_a_reason_says_more(reason: Reason) -> None:
     row = REASONS[reason]
-    assert row.detail or row.http == CanonicalError.to_http_status(row.canonical)
+    assert row.canonical.reason or row.http == CanonicalError.to_http_status(row.canonical.code)
 
 
 @every_reason
 def test_a_number_of_jsonrpc_has_the_words_of_jsonrpc(reason: Reason) -> None:
-    row = REASONS[reason]
-    assert row.jsonrpc_message == JSONRPC_WORDS.get(row.jsonrpc, row.jsonrpc_message)
+    error = REASONS[reason].mcp
+    assert error.message == JSONRPC_WORDS.get(error.code, error.message)
 
 
 def test_every_stage_is_one_in_which_something_can_end() -> None:

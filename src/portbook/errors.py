@@ -16,15 +16,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 __all__ = [
     "REASONS",
+    "BareReason",
+    "Canonical",
     "CanonicalError",
     "Ending",
     "Failed",
     "Finding",
     "JSONRPCError",
+    "McpError",
     "Reason",
     "Refused",
     "Row",
@@ -61,7 +64,7 @@ class Stage(StrEnum):
 
     @property
     def is_senders_fault(self) -> bool:
-        """Return whether the sender can mend what was found here; later ones are the tool's."""
+        """Return whether the sender can fix what was found here; later ones are the tool's."""
         return self not in (Stage.EXECUTE, Stage.RESULT, Stage.RECORD)
 
 
@@ -78,18 +81,18 @@ class JSONRPCError(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class _Canonical:
+class _CanonicalRow:
     http: int
     jsonrpc: int
     message: str
 
 
 _CANONICAL = {
-    "INVALID_INPUT": _Canonical(400, -32602, "Invalid params"),
-    "INVALID_OUTPUT": _Canonical(502, -32002, "Invalid tool output"),
-    "NOT_FOUND": _Canonical(404, -32004, "Resource not found"),
-    "UNAUTHORIZED": _Canonical(401, -32001, "Unauthorized"),
-    "INTERNAL_ERROR": _Canonical(500, -32603, "Internal error"),
+    "INVALID_INPUT": _CanonicalRow(400, -32602, "Invalid params"),
+    "INVALID_OUTPUT": _CanonicalRow(502, -32002, "Invalid tool output"),
+    "NOT_FOUND": _CanonicalRow(404, -32004, "Resource not found"),
+    "UNAUTHORIZED": _CanonicalRow(401, -32001, "Unauthorized"),
+    "INTERNAL_ERROR": _CanonicalRow(500, -32603, "Internal error"),
 }
 
 
@@ -126,6 +129,8 @@ class Reason(StrEnum):
     NOT_JSONRPC = "NOT_JSONRPC"
     UNKNOWN_METHOD = "UNKNOWN_METHOD"
     ID_IN_USE = "ID_IN_USE"
+    TOO_MANY_IN_FLIGHT = "TOO_MANY_IN_FLIGHT"
+    TOO_MANY_STREAMS = "TOO_MANY_STREAMS"
     UNSUPPORTED_REVISION = "UNSUPPORTED_REVISION"
     HEADER_MISMATCH = "HEADER_MISMATCH"
     BAD_PARAMS = "BAD_PARAMS"
@@ -157,240 +162,424 @@ class Reason(StrEnum):
     INTERNAL = "INTERNAL"
 
 
-@dataclass(frozen=True, slots=True)
+class Canonical(NamedTuple):
+    """The envelope contract's answer."""
+
+    code: str
+    """One of the five codes; its message, JSON-RPC code and HTTP status follow from it."""
+    reason: str = ""
+    """`data.reason`, where the code alone says too little; else empty."""
+
+
+class McpError(NamedTuple):
+    """The JSON-RPC error outside of the envelope contract."""
+
+    code: int
+    """MCP's own, or ours beyond the range it reserves."""
+    message: str
+    before: tuple[str, int] | None = None
+    """The first MCP revision that has `code`, and the code of those before it, where they differ."""
+
+    def code_in(self, revision: str) -> int:
+        """Return the code in an MCP revision; in none, the newest one's."""
+        if self.before is not None and revision and revision < self.before[0]:
+            return self.before[1]
+        return self.code
+
+
+class BareReason(NamedTuple):
+    """The asset contract's answer."""
+
+    reason: str
+    detail: str
+    """What it says beside the reason: the detail, or the message of an error that has no finding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What each contract says of one reason."""
+    """What each contract says of one reason. A default is the common case; tests list who relies on it."""
 
     stage: Stage
     sentence: str
-    """For people: what happened, and what to do about it."""
-    canonical: str
-    """The envelope contract's code; its message and JSON-RPC code follow from it."""
-    detail: str
-    """`data.reason` in the envelope dialect, where the code alone says too little; else empty."""
-    jsonrpc: int
-    """The JSON-RPC code outside of the envelope contract: MCP's own, or ours beyond the range it reserves."""
-    jsonrpc_message: str
-    told_to_model_since: str
+    """For people: what happened, then what to do about it."""
+    canonical: Canonical
+    mcp: McpError
+    to_model_since: str = ""
     """The MCP revision from which a tool call that ends so has a result for the model; empty for none."""
+    bare: BareReason | None = None
+    """None where the answer is JSON-RPC's own error in the asset contract too."""
+    rest: str
+    """`error.code` at `/execute`."""
     http: int
     exit: int
     """Exit status of `portbook call`."""
-    rest: str
-    """`error.code` at `/execute`."""
-    bare: str
-    """The asset contract's reason; empty where the answer is JSON-RPC's own error there too."""
-    bare_detail: str
-    """What it says beside the reason: the detail, or the message of an error that has no finding."""
     is_retryable: bool = False
-    """Whether the same call may end better another time; an ending may know better than its reason."""
-    jsonrpc_before: tuple[str, int] | None = None
-    """The first MCP revision that has `jsonrpc`, and the code of those before it, where they differ."""
-
-    def code_in(self, revision: str) -> int:
-        """Return the JSON-RPC code in an MCP revision; in none, the newest one's."""
-        if self.jsonrpc_before is not None and revision and revision < self.jsonrpc_before[0]:
-            return self.jsonrpc_before[1]
-        return self.jsonrpc
+    """Whether the same call may succeed later; an ending may know better than its reason."""
 
 
 REASONS: dict[Reason, Row] = {
     Reason.FRAME_TOO_LARGE: Row(
-        Stage.FRAME, "The message is longer than 1 MiB. Send less in one message.",
-        "INVALID_INPUT", "PAYLOAD_TOO_LARGE", -32600, "Invalid Request", "", 413, 2,
-        "POLICY_VIOLATION", "validation_failed", "payload_too_large",
+        stage=Stage.FRAME,
+        sentence="The message is larger than 1 MiB. Send less in one message.",
+        canonical=Canonical("INVALID_INPUT", reason="PAYLOAD_TOO_LARGE"),
+        mcp=McpError(-32600, "Invalid Request"),
+        bare=BareReason("validation_failed", "payload_too_large"),
+        rest="POLICY_VIOLATION", http=413, exit=2,
     ),
     Reason.FRAME_TOO_SLOW: Row(
-        Stage.FRAME, "The message did not arrive in time. Send it again, faster.",
-        "INVALID_INPUT", "FRAME_TOO_SLOW", -32600, "Invalid Request", "", 408, 2,
-        "INVALID_INPUT", "", "", True,
+        stage=Stage.FRAME,
+        sentence="The request body was not received in time. Retry.",
+        canonical=Canonical("INVALID_INPUT", reason="FRAME_TOO_SLOW"),
+        mcp=McpError(-32600, "Invalid Request"),
+        rest="INVALID_INPUT", http=408, exit=2, is_retryable=True,
     ),
     Reason.NOT_JSON_CONTENT: Row(
-        Stage.FRAME, "The content type must be application/json.",
-        "INVALID_INPUT", "NOT_JSON_CONTENT", -32600, "Invalid Request", "", 415, 2,
-        "INVALID_INPUT", "", "",
+        stage=Stage.FRAME,
+        sentence="The request body is not declared as JSON. Set the content type to application/json.",
+        canonical=Canonical("INVALID_INPUT", reason="NOT_JSON_CONTENT"),
+        mcp=McpError(-32600, "Invalid Request"),
+        rest="INVALID_INPUT", http=415, exit=2,
     ),
     Reason.NOT_ACCEPTABLE: Row(
-        Stage.FRAME, "The Accept header allows nothing that this answers with. Allow JSON and event streams.",
-        "INVALID_INPUT", "NOT_ACCEPTABLE", -32600, "Invalid Request", "", 406, 2,
-        "INVALID_INPUT", "", "",
+        stage=Stage.FRAME,
+        sentence=(
+            "The Accept header does not allow the response. "
+            "Accept application/json and text/event-stream."
+        ),
+        canonical=Canonical("INVALID_INPUT", reason="NOT_ACCEPTABLE"),
+        mcp=McpError(-32600, "Invalid Request"),
+        rest="INVALID_INPUT", http=406, exit=2,
     ),
     Reason.FOREIGN_HOST: Row(
-        Stage.FRAME, "The Host or Origin is not this server's own: pages of other sites may not call tools.",
-        "UNAUTHORIZED", "FOREIGN_HOST", -31403, "Forbidden", "", 403, 3,
-        "UNAUTHORIZED", "", "",
+        stage=Stage.FRAME,
+        sentence=(
+            "The Host or Origin header names a different site. "
+            "The operator can allow it in server.allowed_hosts or server.allowed_origins."
+        ),
+        canonical=Canonical("UNAUTHORIZED", reason="FOREIGN_HOST"),
+        mcp=McpError(-31403, "Forbidden"),
+        rest="UNAUTHORIZED", http=403, exit=3,
     ),
     Reason.UNKNOWN_SESSION: Row(
-        Stage.FRAME, "There is no such session, or no longer. Begin another with initialize.",
-        "NOT_FOUND", "UNKNOWN_SESSION", -31404, "Unknown session", "", 404, 4,
-        "NOT_FOUND", "", "",
+        stage=Stage.FRAME,
+        sentence="This session does not exist or has expired. Start a new one with initialize.",
+        canonical=Canonical("NOT_FOUND", reason="UNKNOWN_SESSION"),
+        mcp=McpError(-31404, "Unknown session"),
+        rest="NOT_FOUND", http=404, exit=4,
     ),
     Reason.NOT_JSON: Row(
-        Stage.PARSE, "The message is not strict JSON. The violation says what is wrong with it.",
-        "INVALID_INPUT", "NOT_JSON", -32700, "Parse error", "", 400, 2,
-        "INVALID_INPUT", "", "",
+        stage=Stage.PARSE,
+        sentence="The message is not strict JSON. Fix the error listed under violations.",
+        canonical=Canonical("INVALID_INPUT", reason="NOT_JSON"),
+        mcp=McpError(-32700, "Parse error"),
+        rest="INVALID_INPUT", http=400, exit=2,
     ),
     Reason.NOT_JSONRPC: Row(
-        Stage.CLASSIFY, "The message breaks JSON-RPC 2.0, or comes at the wrong time. Mend what is named.",
-        "INVALID_INPUT", "NOT_JSONRPC", -32600, "Invalid Request", "", 400, 2,
-        "INVALID_INPUT", "", "",
+        stage=Stage.CLASSIFY,
+        sentence=(
+            "The message breaks JSON-RPC 2.0 or comes at the wrong time. "
+            "Fix the fields listed under violations."
+        ),
+        canonical=Canonical("INVALID_INPUT", reason="NOT_JSONRPC"),
+        mcp=McpError(-32600, "Invalid Request"),
+        rest="INVALID_INPUT", http=400, exit=2,
     ),
     Reason.UNKNOWN_METHOD: Row(
-        Stage.CLASSIFY, "There is no such method here, or not in this revision.",
-        "NOT_FOUND", "UNKNOWN_METHOD", -32601, "Method not found", "", 404, 4,
-        "NOT_FOUND", "unsupported", "tool not implemented",
+        stage=Stage.CLASSIFY,
+        sentence="The server has no such method in this protocol revision. Check the method name.",
+        canonical=Canonical("NOT_FOUND", reason="UNKNOWN_METHOD"),
+        mcp=McpError(-32601, "Method not found"),
+        bare=BareReason("unsupported", "tool not implemented"),
+        rest="NOT_FOUND", http=404, exit=4,
     ),
     Reason.ID_IN_USE: Row(
-        Stage.CLASSIFY, "Another request with this id is still under way. Give each one an id of its own.",
-        "INVALID_INPUT", "ID_IN_USE", -32600, "Invalid Request", "", 400, 2,
-        "INVALID_INPUT", "", "",
+        stage=Stage.CLASSIFY,
+        sentence="A request with this id is still in progress. Use a new id for each request.",
+        canonical=Canonical("INVALID_INPUT", reason="ID_IN_USE"),
+        mcp=McpError(-32600, "Invalid Request"),
+        rest="INVALID_INPUT", http=400, exit=2,
+    ),
+    Reason.TOO_MANY_IN_FLIGHT: Row(
+        stage=Stage.CLASSIFY,
+        sentence="Too many requests or tasks are in progress. Wait for some of them to end, or cancel them.",
+        canonical=Canonical("INTERNAL_ERROR", reason="TOO_MANY_IN_FLIGHT"),
+        mcp=McpError(-31503, "Too many in flight"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "too_many_in_flight"),
+        rest="BUSY", http=503, exit=1, is_retryable=True,
+    ),
+    Reason.TOO_MANY_STREAMS: Row(
+        stage=Stage.CLASSIFY,
+        sentence="Too many streams are open. Close some of them, then retry.",
+        canonical=Canonical("INTERNAL_ERROR", reason="TOO_MANY_STREAMS"),
+        mcp=McpError(-31503, "Too many streams"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "too_many_streams"),
+        rest="BUSY", http=503, exit=1, is_retryable=True,
     ),
     Reason.UNSUPPORTED_REVISION: Row(
-        Stage.CLASSIFY, "The protocol revision named is not spoken here. Choose one that is supported.",
-        "INVALID_INPUT", "UNSUPPORTED_REVISION", -32022, "Unsupported protocol version", "", 400, 2,
-        "INVALID_INPUT", "", "",
+        stage=Stage.CLASSIFY,
+        sentence="The server does not support this protocol revision. Choose one listed under supported.",
+        canonical=Canonical("INVALID_INPUT", reason="UNSUPPORTED_REVISION"),
+        mcp=McpError(-32022, "Unsupported protocol version"),
+        rest="INVALID_INPUT", http=400, exit=2,
     ),
     Reason.HEADER_MISMATCH: Row(
-        Stage.CLASSIFY, "A header is missing, or does not say what the body says. Send both alike.",
-        "INVALID_INPUT", "HEADER_MISMATCH", -32020, "Header mismatch", "", 400, 2,
-        "INVALID_INPUT", "", "",
+        stage=Stage.CLASSIFY,
+        sentence="A header is missing or differs from the message or the session. Fix the header.",
+        canonical=Canonical("INVALID_INPUT", reason="HEADER_MISMATCH"),
+        mcp=McpError(-32020, "Header mismatch"),
+        rest="INVALID_INPUT", http=400, exit=2,
     ),
     Reason.BAD_PARAMS: Row(
-        Stage.READ, "These params are not allowed. Mend what the violations name.",
-        "INVALID_INPUT", "BAD_PARAMS", -32602, "Invalid params", "", 400, 2,
-        "INVALID_INPUT", "validation_failed", "invalid params",
+        stage=Stage.READ,
+        sentence="The params are invalid. Fix the fields listed under violations.",
+        canonical=Canonical("INVALID_INPUT", reason="BAD_PARAMS"),
+        mcp=McpError(-32602, "Invalid params"),
+        bare=BareReason("validation_failed", "invalid params"),
+        rest="INVALID_INPUT", http=400, exit=2,
     ),
     Reason.BAD_ENVELOPE: Row(
-        Stage.READ, "The call's envelope breaks its contract. Mend what the violations name.",
-        "INVALID_INPUT", "BAD_ENVELOPE", -32602, "Invalid params", "", 400, 2,
-        "INVALID_INPUT", "validation_failed", "invalid params",
+        stage=Stage.READ,
+        sentence="The call's envelope breaks its contract. Fix the fields listed under violations.",
+        canonical=Canonical("INVALID_INPUT", reason="BAD_ENVELOPE"),
+        mcp=McpError(-32602, "Invalid params"),
+        bare=BareReason("validation_failed", "invalid params"),
+        rest="INVALID_INPUT", http=400, exit=2,
     ),
     Reason.UNAUTHORIZED: Row(
-        Stage.AUTHENTICATE, "A valid key is needed: a bearer token over HTTP, PORTBOOK_KEY over STDIO.",
-        "UNAUTHORIZED", "", -31401, "Unauthorized", "", 401, 3,
-        "UNAUTHORIZED", "unsupported", "unauthorized",
+        stage=Stage.AUTHENTICATE,
+        sentence=(
+            "The call needs a valid key. "
+            "Send it as a bearer token over HTTP, or set PORTBOOK_KEY for STDIO."
+        ),
+        canonical=Canonical("UNAUTHORIZED"),
+        mcp=McpError(-31401, "Unauthorized"),
+        bare=BareReason("unsupported", "unauthorized"),
+        rest="UNAUTHORIZED", http=401, exit=3,
     ),
     Reason.UNKNOWN_TOOL: Row(
-        Stage.RESOLVE, "There is no such tool. `portbook tools` lists those that are served.",
-        "NOT_FOUND", "", -32602, "Unknown tool", "", 404, 4,
-        "NOT_FOUND", "unsupported", "tool not implemented",
+        stage=Stage.RESOLVE,
+        sentence="The server has no such tool. List its tools with tools/list or `portbook tools`.",
+        canonical=Canonical("NOT_FOUND"),
+        mcp=McpError(-32602, "Unknown tool"),
+        bare=BareReason("unsupported", "tool not implemented"),
+        rest="NOT_FOUND", http=404, exit=4,
     ),
     Reason.UNKNOWN_RESOURCE: Row(
-        Stage.RESOLVE, "There is no such resource. List resources and templates for those there are.",
-        "NOT_FOUND", "UNKNOWN_RESOURCE", -32602, "Resource not found", "", 404, 4,
-        "NOT_FOUND", "unsupported", "unknown resource", False, ("2026-07-28", -32002),
+        stage=Stage.RESOLVE,
+        sentence=(
+            "The server has no such resource. "
+            "List them with resources/list and resources/templates/list."
+        ),
+        canonical=Canonical("NOT_FOUND", reason="UNKNOWN_RESOURCE"),
+        mcp=McpError(-32602, "Resource not found", before=("2026-07-28", -32002)),
+        bare=BareReason("unsupported", "unknown resource"),
+        rest="NOT_FOUND", http=404, exit=4,
     ),
     Reason.UNKNOWN_PROMPT: Row(
-        Stage.RESOLVE, "There is no such prompt. List prompts for those there are.",
-        "NOT_FOUND", "UNKNOWN_PROMPT", -32602, "Unknown prompt", "", 404, 4,
-        "NOT_FOUND", "unsupported", "unknown prompt",
+        stage=Stage.RESOLVE,
+        sentence="The server has no such prompt. List its prompts with prompts/list.",
+        canonical=Canonical("NOT_FOUND", reason="UNKNOWN_PROMPT"),
+        mcp=McpError(-32602, "Unknown prompt"),
+        bare=BareReason("unsupported", "unknown prompt"),
+        rest="NOT_FOUND", http=404, exit=4,
     ),
     Reason.UNKNOWN_TASK: Row(
-        Stage.RESOLVE, "There is no such task, or no longer.",
-        "NOT_FOUND", "UNKNOWN_TASK", -32602, "Unknown task", "", 404, 4,
-        "NOT_FOUND", "unsupported", "unknown task",
+        stage=Stage.RESOLVE,
+        sentence="This task does not exist or has expired. Check the task id.",
+        canonical=Canonical("NOT_FOUND", reason="UNKNOWN_TASK"),
+        mcp=McpError(-32602, "Unknown task"),
+        bare=BareReason("unsupported", "unknown task"),
+        rest="NOT_FOUND", http=404, exit=4,
     ),
     Reason.MISSING_CAPABILITY: Row(
-        Stage.RESOLVE, "This needs something of the client that it does not declare. Declare it, if it can.",
-        "INVALID_INPUT", "MISSING_CAPABILITY", -32021, "Missing required client capability", "", 400, 2,
-        "INVALID_INPUT", "unsupported", "missing capability",
+        stage=Stage.RESOLVE,
+        sentence=(
+            "The client has not declared a capability this call needs. "
+            "Declare it if the client supports it."
+        ),
+        canonical=Canonical("INVALID_INPUT", reason="MISSING_CAPABILITY"),
+        mcp=McpError(-32021, "Missing required client capability"),
+        bare=BareReason("unsupported", "missing capability"),
+        rest="INVALID_INPUT", http=400, exit=2,
     ),
     Reason.POLICY_VIOLATION: Row(
-        Stage.DECIDE, "The operator's policy does not allow this call. Do not repeat it as it is.",
-        "UNAUTHORIZED", "POLICY_VIOLATION", -31403, "Forbidden", "2024-11-05", 403, 3,
-        "POLICY_VIOLATION", "unsupported", "policy_violation",
+        stage=Stage.DECIDE,
+        sentence="The operator's policy does not allow this call. Do not retry it unchanged.",
+        canonical=Canonical("UNAUTHORIZED", reason="POLICY_VIOLATION"),
+        mcp=McpError(-31403, "Forbidden"), to_model_since="2024-11-05",
+        bare=BareReason("unsupported", "policy_violation"),
+        rest="POLICY_VIOLATION", http=403, exit=3,
     ),
     Reason.PAYLOAD_TOO_LARGE: Row(
-        Stage.DECIDE, "The arguments are larger than policy allows. Send less in one call.",
-        "INVALID_INPUT", "PAYLOAD_TOO_LARGE", -31413, "Payload too large", "2024-11-05", 413, 2,
-        "POLICY_VIOLATION", "validation_failed", "payload_too_large",
+        stage=Stage.DECIDE,
+        sentence="The arguments are larger than the policy allows. Send less in one call.",
+        canonical=Canonical("INVALID_INPUT", reason="PAYLOAD_TOO_LARGE"),
+        mcp=McpError(-31413, "Payload too large"), to_model_since="2024-11-05",
+        bare=BareReason("validation_failed", "payload_too_large"),
+        rest="POLICY_VIOLATION", http=413, exit=2,
     ),
     Reason.RATE_LIMITED: Row(
-        Stage.DECIDE, "This caller makes more calls than policy allows. Wait, then try again.",
-        "INTERNAL_ERROR", "RATE_LIMITED", -31429, "Too many requests", "2024-11-05", 429, 1,
-        "RATE_LIMITED", "unsupported", "rate_limited", True,
+        stage=Stage.DECIDE,
+        sentence="The caller has exceeded a rate limit. Wait, then retry.",
+        canonical=Canonical("INTERNAL_ERROR", reason="RATE_LIMITED"),
+        mcp=McpError(-31429, "Too many requests"), to_model_since="2024-11-05",
+        bare=BareReason("unsupported", "rate_limited"),
+        rest="RATE_LIMITED", http=429, exit=1, is_retryable=True,
     ),
     Reason.BAD_ARGUMENTS: Row(
-        Stage.ARGUMENTS, "The arguments break the tool's input schema. Mend what the violations name.",
-        "INVALID_INPUT", "BAD_ARGUMENTS", -32602, "Invalid params", "2025-11-25", 400, 2,
-        "INVALID_INPUT", "validation_failed", "invalid params",
+        stage=Stage.ARGUMENTS,
+        sentence=(
+            "The arguments do not match the tool's input schema. "
+            "Fix the fields listed under violations."
+        ),
+        canonical=Canonical("INVALID_INPUT", reason="BAD_ARGUMENTS"),
+        mcp=McpError(-32602, "Invalid params"), to_model_since="2025-11-25",
+        bare=BareReason("validation_failed", "invalid params"),
+        rest="INVALID_INPUT", http=400, exit=2,
     ),
     Reason.APPROVAL_REQUIRED: Row(
-        Stage.APPROVE,
-        "An operator has to approve this call, with `portbook approvals` or at /approvals. "
-        "Repeat it as it is once they have.",
-        "UNAUTHORIZED", "APPROVAL_REQUIRED", -31428, "Approval required", "2024-11-05", 403, 3,
-        "APPROVAL_REQUIRED", "unsupported", "approval_required", True,
+        stage=Stage.APPROVE,
+        sentence=(
+            "An operator has to approve this call, with `portbook approvals` or at /approvals. "
+            "Repeat the same call once it is approved."
+        ),
+        canonical=Canonical("UNAUTHORIZED", reason="APPROVAL_REQUIRED"),
+        mcp=McpError(-31428, "Approval required"), to_model_since="2024-11-05",
+        bare=BareReason("unsupported", "approval_required"),
+        rest="APPROVAL_REQUIRED", http=403, exit=3, is_retryable=True,
     ),
     Reason.APPROVAL_DENIED: Row(
-        Stage.APPROVE, "A person was asked about this call, and said no. Do not repeat it.",
-        "UNAUTHORIZED", "APPROVAL_DENIED", -31403, "Forbidden", "2024-11-05", 403, 3,
-        "POLICY_VIOLATION", "unsupported", "approval_denied",
+        stage=Stage.APPROVE,
+        sentence="A person was asked to approve this call and denied it. Do not repeat it.",
+        canonical=Canonical("UNAUTHORIZED", reason="APPROVAL_DENIED"),
+        mcp=McpError(-31403, "Forbidden"), to_model_since="2024-11-05",
+        bare=BareReason("unsupported", "approval_denied"),
+        rest="POLICY_VIOLATION", http=403, exit=3,
     ),
     Reason.APPROVAL_REFUSED: Row(
-        Stage.APPROVE, "This approval does not cover this call. Repeat it without approval_id to ask anew.",
-        "UNAUTHORIZED", "APPROVAL_REFUSED", -31403, "Forbidden", "2024-11-05", 403, 3,
-        "POLICY_VIOLATION", "unsupported", "approval_refused",
+        stage=Stage.APPROVE,
+        sentence=(
+            "This approval does not cover this call. "
+            "Repeat the call without approval_id to request a new one."
+        ),
+        canonical=Canonical("UNAUTHORIZED", reason="APPROVAL_REFUSED"),
+        mcp=McpError(-31403, "Forbidden"), to_model_since="2024-11-05",
+        bare=BareReason("unsupported", "approval_refused"),
+        rest="POLICY_VIOLATION", http=403, exit=3,
     ),
     Reason.APPROVAL_UNKNOWN: Row(
-        Stage.APPROVE, "There is no such approval. `portbook approvals list` lists those there are.",
-        "NOT_FOUND", "APPROVAL_UNKNOWN", -31404, "Unknown approval", "", 404, 4,
-        "NOT_FOUND", "unsupported", "approval_unknown",
+        stage=Stage.APPROVE,
+        sentence="This approval does not exist. List approvals with `portbook approvals list`.",
+        canonical=Canonical("NOT_FOUND", reason="APPROVAL_UNKNOWN"),
+        mcp=McpError(-31404, "Unknown approval"),
+        bare=BareReason("unsupported", "approval_unknown"),
+        rest="NOT_FOUND", http=404, exit=4,
     ),
     Reason.APPROVAL_SETTLED: Row(
-        Stage.APPROVE, "This approval can no longer be decided so. Look at what became of it.",
-        "INVALID_INPUT", "APPROVAL_SETTLED", -31409, "Conflict", "", 409, 2,
-        "INVALID_INPUT", "unsupported", "approval_settled",
+        stage=Stage.APPROVE,
+        sentence="This approval has already been decided or has expired. See `portbook approvals show ID`.",
+        canonical=Canonical("INVALID_INPUT", reason="APPROVAL_SETTLED"),
+        mcp=McpError(-31409, "Conflict"),
+        bare=BareReason("unsupported", "approval_settled"),
+        rest="INVALID_INPUT", http=409, exit=2,
     ),
     Reason.NO_ANSWER: Row(
-        Stage.EXECUTE, "The tool asked its caller something, and got no answer that it can use.",
-        "INTERNAL_ERROR", "NO_ANSWER", -31424, "No answer", "2024-11-05", 424, 1,
-        "INTERNAL_ERROR", "backend_error", "no answer",
+        stage=Stage.EXECUTE,
+        sentence=(
+            "The tool asked the client a question and got no usable answer. "
+            "Check that the client can answer."
+        ),
+        canonical=Canonical("INTERNAL_ERROR", reason="NO_ANSWER"),
+        mcp=McpError(-31424, "No answer"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "no answer"),
+        rest="INTERNAL_ERROR", http=424, exit=1,
     ),
     Reason.STORE_UNUSABLE: Row(
-        Stage.APPROVE, "Approvals and keys cannot be read or written now. Nothing ran; try again later.",
-        "INTERNAL_ERROR", "STORE_UNUSABLE", -31503, "Store unusable", "2024-11-05", 503, 1,
-        "INTERNAL_ERROR", "backend_error", "store_unusable", True,
+        stage=Stage.APPROVE,
+        sentence="The store of approvals and keys is unavailable, so nothing ran. Retry later.",
+        canonical=Canonical("INTERNAL_ERROR", reason="STORE_UNUSABLE"),
+        mcp=McpError(-31503, "Store unusable"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "store_unusable"),
+        rest="INTERNAL_ERROR", http=503, exit=1, is_retryable=True,
     ),
     Reason.BUSY: Row(
-        Stage.EXECUTE, "Every worker is taken by a call that does not end. Try again later.",
-        "INTERNAL_ERROR", "BUSY", -31503, "Busy", "2024-11-05", 503, 1,
-        "BUSY", "backend_error", "busy", True,
+        stage=Stage.EXECUTE,
+        sentence="Every worker is occupied by a call that has not ended. Retry later.",
+        canonical=Canonical("INTERNAL_ERROR", reason="BUSY"),
+        mcp=McpError(-31503, "Busy"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "busy"),
+        rest="BUSY", http=503, exit=1, is_retryable=True,
     ),
     Reason.TIMEOUT: Row(
-        Stage.EXECUTE, "The tool did not answer before its deadline. It may have had effects.",
-        "INTERNAL_ERROR", "TIMEOUT", -31504, "Timeout", "2024-11-05", 504, 1,
-        "TIMEOUT", "backend_error", "timeout", True,
+        stage=Stage.EXECUTE,
+        sentence=(
+            "The tool did not answer before its deadline. "
+            "Check whether it had effects before you retry."
+        ),
+        canonical=Canonical("INTERNAL_ERROR", reason="TIMEOUT"),
+        mcp=McpError(-31504, "Timeout"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "timeout"),
+        rest="TIMEOUT", http=504, exit=1, is_retryable=True,
     ),
     Reason.UPSTREAM_ERROR: Row(
-        Stage.EXECUTE, "The API behind the tool did not answer as it should. It may have had effects.",
-        "INTERNAL_ERROR", "UPSTREAM_ERROR", -31502, "Upstream error", "2024-11-05", 502, 1,
-        "UPSTREAM_ERROR", "backend_error", "upstream error",
+        stage=Stage.EXECUTE,
+        sentence=(
+            "The API behind the tool failed or sent an unusable answer. "
+            "Check whether it had effects before you retry."
+        ),
+        canonical=Canonical("INTERNAL_ERROR", reason="UPSTREAM_ERROR"),
+        mcp=McpError(-31502, "Upstream error"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "upstream error"),
+        rest="UPSTREAM_ERROR", http=502, exit=1,
     ),
     Reason.TOOL_FAILED: Row(
-        Stage.EXECUTE, "The tool raised an exception. The record names its type and place.",
-        "INTERNAL_ERROR", "", -32603, "Internal error", "2024-11-05", 500, 1,
-        "INTERNAL_ERROR", "backend_error", "internal error",
+        stage=Stage.EXECUTE,
+        sentence="The tool raised an exception. The operator finds its type and place in the record.",
+        canonical=Canonical("INTERNAL_ERROR"),
+        mcp=McpError(-32603, "Internal error"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "internal error"),
+        rest="INTERNAL_ERROR", http=500, exit=1,
     ),
     Reason.BAD_RESULT: Row(
-        Stage.RESULT, "The tool's result breaks its output schema and was withheld. The record says where.",
-        "INVALID_OUTPUT", "", -32603, "Invalid tool output", "", 502, 5,
-        "INVALID_OUTPUT", "backend_error", "invalid result",
+        stage=Stage.RESULT,
+        sentence=(
+            "The tool's result does not match its output schema and was withheld. "
+            "The operator finds the violations in the record."
+        ),
+        canonical=Canonical("INVALID_OUTPUT"),
+        mcp=McpError(-32603, "Invalid tool output"),
+        bare=BareReason("backend_error", "invalid result"),
+        rest="INVALID_OUTPUT", http=502, exit=5,
     ),
     Reason.CANCELLED: Row(
-        Stage.EXECUTE, "The call was abandoned before it ended. It may have had effects.",
-        "INTERNAL_ERROR", "CANCELLED", -32603, "Internal error", "", 500, 1,
-        "INTERNAL_ERROR", "backend_error", "cancelled",
+        stage=Stage.EXECUTE,
+        sentence="The call was cancelled before it ended. Check whether it had effects before you retry.",
+        canonical=Canonical("INTERNAL_ERROR", reason="CANCELLED"),
+        mcp=McpError(-32603, "Internal error"),
+        bare=BareReason("backend_error", "cancelled"),
+        rest="INTERNAL_ERROR", http=500, exit=1,
     ),
     Reason.NOT_RECORDED: Row(
-        Stage.RECORD, "The record could not be written, so nothing is acknowledged. Look at the log folder.",
-        "INTERNAL_ERROR", "NOT_RECORDED", -32603, "Internal error", "", 503, 1,
-        "INTERNAL_ERROR", "backend_error", "not recorded",
+        stage=Stage.RECORD,
+        sentence=(
+            "The record of this call could not be written, so no result is returned. "
+            "The operator has to check the log folder."
+        ),
+        canonical=Canonical("INTERNAL_ERROR", reason="NOT_RECORDED"),
+        mcp=McpError(-32603, "Internal error"),
+        bare=BareReason("backend_error", "not recorded"),
+        rest="INTERNAL_ERROR", http=503, exit=1,
     ),
     Reason.INTERNAL: Row(
-        Stage.RECORD, "Something unforeseen happened inside Portbook. The record names its type and place.",
-        "INTERNAL_ERROR", "", -32603, "Internal error", "", 500, 1,
-        "INTERNAL_ERROR", "backend_error", "internal error",
+        stage=Stage.RECORD,
+        sentence=(
+            "An unexpected error occurred inside Portbook. "
+            "The operator finds its type and place in the record."
+        ),
+        canonical=Canonical("INTERNAL_ERROR"),
+        mcp=McpError(-32603, "Internal error"),
+        bare=BareReason("backend_error", "internal error"),
+        rest="INTERNAL_ERROR", http=500, exit=1,
     ),
 }  # fmt: skip
 

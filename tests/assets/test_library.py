@@ -112,8 +112,8 @@ def test_files_that_cannot_be_used_are_named_with_the_reason_and_the_rest_is_ser
         for warning in library.warnings
     }
     expected = {
-        "text.schema.json": "not JSON: the text ends too early",
-        "latin.schema.json": "not JSON: bytes that are not UTF-8 stand in a string",
+        "text.schema.json": "not JSON: the text is incomplete",
+        "latin.schema.json": "not JSON: a string is not valid UTF-8; encode it as UTF-8",
         "list.schema.json": "must be an object",
         "boolean.schema.json": "must be an object",
         "broken.schema.json": "/type: ",

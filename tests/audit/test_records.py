@@ -135,7 +135,11 @@ def test_an_error_is_named_as_the_table_of_reasons_has_it(kind: type[Ending], re
     ending: Any = kind(reason)
     error = view(ending)["error"]
     row = REASONS[reason]
-    assert (error["code"], error["reason"], error["stage"]) == (row.canonical, reason.value, row.stage.value)
+    assert (error["code"], error["reason"], error["stage"]) == (
+        row.canonical.code,
+        reason.value,
+        row.stage.value,
+    )
     assert error["executed"] is (kind is Failed)
 
 

@@ -536,7 +536,7 @@ def test_populating_is_enabled_by_the_backends_address_alone(folder: Path) -> No
         ("a.json", json.dumps(EXAMPLE), 0, OK),
         ("SynestheticAsset_9.json", '{"name":5}', 1, failed("/name", "expected string")),
         ("unheard-of.json", "{}", 1, failed("/schema", "unknown schema")),
-        ("a.json", "{", 2, failed("", "not JSON: the text ends too early (line 1, column 1)")),
+        ("a.json", "{", 2, failed("", "not JSON: the text is incomplete (line 1, column 1)")),
         ("missing.json", None, 2, failed("", "cannot be read: No such file or directory")),
     ],
 )

@@ -212,7 +212,7 @@ def test_a_store_that_is_none_is_said_in_a_sentence(tmp_path: Path) -> None:
     finished = run("approvals", "list", cwd=tmp_path)
     assert (finished.code, finished.out) == (2, b"")
     assert finished.err.startswith("portbook: error: ")
-    assert "another program" in finished.err
+    assert "a different program" in finished.err
 
 
 def test_settings_that_cannot_be_used_are_said_in_a_sentence(tmp_path: Path) -> None:

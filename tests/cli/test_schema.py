@@ -67,7 +67,7 @@ def test_each_official_schema_is_accepted_for_its_own_revision(revision: str, tm
 @pytest.mark.parametrize(
     ("content", "options", "reason"),
     [
-        pytest.param("{", (), "it is not JSON: the text ends too early (line 1, column 1)", id="not JSON"),
+        pytest.param("{", (), "it is not JSON: the text is incomplete (line 1, column 1)", id="not JSON"),
         pytest.param("{}", ("--sha256", "0" * 64), "its sha256 is ", id="another digest"),
         pytest.param(None, (), "cannot be read: No such file or directory", id="missing"),
     ],
@@ -214,7 +214,7 @@ def test_a_server_checks_messages_against_the_override(tmp_path: Path) -> None:
     ("uri", "reason"),
     [
         ("missing.json", "missing.json: cannot be read: No such file or directory"),
-        ("bad.json", "bad.json: it is not JSON: the text ends too early (line 1, column 1)"),
+        ("bad.json", "bad.json: it is not JSON: the text is incomplete (line 1, column 1)"),
         (
             "http://user:s3cret@127.0.0.1:9/a?token=s3cret",
             "http://127.0.0.1:9/a: cannot be reached: Connection refused",

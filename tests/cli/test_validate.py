@@ -76,9 +76,9 @@ def test_on_a_terminal_it_is_coloured_and_elsewhere_it_is_not(folder: Path) -> N
         (
             "broken.json",
             b'{"pitch": 1,}',
-            "broken.json:1:13: error: not JSON: a comma stands before a closing bracket",
+            "broken.json:1:13: error: not JSON: trailing comma before a closing bracket",
         ),
-        ("latin.json", b'{"a": "\xe9"}', "latin.json:1:8: error: not JSON: bytes that are not UTF-8"),
+        ("latin.json", b'{"a": "\xe9"}', "latin.json:1:8: error: not JSON: a string is not valid UTF-8"),
         ("gone.json", None, "gone.json: error: cannot be read: No such file or directory"),
     ],
 )

@@ -234,13 +234,14 @@ def test_every_refusal_has_the_contracts_shape(reason: Reason) -> None:
     body, status = bare.write(Failed(reason), Id(b"1", is_present=True))
     result = json.loads(body)["result"]
     row = REASONS[reason]
-    expected: dict[str, Any] = {"ok": False, "reason": row.bare}
-    if row.bare == "validation_failed":
-        expected["errors"] = [{"path": "", "msg": row.bare_detail}]
-    elif row.bare == "backend_error":
-        expected |= {"status": row.http, "detail": row.bare_detail}
+    assert row.bare is not None
+    expected: dict[str, Any] = {"ok": False, "reason": row.bare.reason}
+    if row.bare.reason == "validation_failed":
+        expected["errors"] = [{"path": "", "msg": row.bare.detail}]
+    elif row.bare.reason == "backend_error":
+        expected |= {"status": row.http, "detail": row.bare.detail}
     else:
-        expected["detail"] = row.bare_detail
+        expected["detail"] = row.bare.detail
     assert (result, status) == (expected, row.http)
     assert list(result) == list(expected)
 

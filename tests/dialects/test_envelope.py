@@ -343,10 +343,10 @@ def test_every_reason_is_answered_with_its_canonical_error(reason: Reason) -> No
     row = REASONS[reason]
     found, status = answer(Refused(reason, note="canary"))
     assert status == row.http
-    expected: Any = CanonicalError.to_jsonrpc_error(row.canonical)
-    if row.detail:
-        expected["data"]["reason"] = row.detail
-    if row.canonical == "INVALID_INPUT":
+    expected: Any = CanonicalError.to_jsonrpc_error(row.canonical.code)
+    if row.canonical.reason:
+        expected["data"]["reason"] = row.canonical.reason
+    if row.canonical.code == "INVALID_INPUT":
         expected["data"]["violations"] = []
     if row.stage in ("decide", "approve"):
         expected["data"]["retryable"] = row.is_retryable

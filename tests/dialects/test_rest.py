@@ -159,8 +159,8 @@ def test_a_flaw_quotes_nobody(rest: Rest) -> None:
         case("the same", "orders.get", "orders.get", None),
         case("the same with its prefix", "orders.get", "mcp.tool:orders.get", None),
         case("the route's with its prefix", "mcp.tool:orders.get", "orders.get", None),
-        case("another", "orders.get", "orders.add", "another tool than the route's"),
-        case("no text", "orders.get", None, "another tool than the route's"),
+        case("another", "orders.get", "orders.add", "must be the tool in the route"),
+        case("no text", "orders.get", None, "must be the tool in the route"),
     ],
 )
 def test_a_route_names_the_tool_and_the_body_names_no_other(

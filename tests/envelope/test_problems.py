@@ -105,7 +105,7 @@ def test_every_ending_has_its_entry(reason: Reason) -> None:
         assert problem.message == REASONS[reason].sentence
         assert problem.details == {
             "reason": reason.value,
-            "canonical_code": REASONS[reason].canonical,
+            "canonical_code": REASONS[reason].canonical.code,
             "executed": kind is Failed,
         }
         assert "canary" not in repr(problem)

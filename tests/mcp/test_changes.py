@@ -301,7 +301,7 @@ def test_a_connection_holds_a_limited_number_of_streams(tmp_path: Path) -> None:
         streams = [line.listen("notes://all", id=number) for number in range(64)]
         await line.acknowledged(64)
         one_more = await line.listen("notes://all", id="more")
-        assert one_more["error"]["data"]["reason"] == "BUSY"
+        assert one_more["error"]["data"]["reason"] == "TOO_MANY_STREAMS"
         line.conversation.close()
         assert all("result" in answer for answer in await asyncio.gather(*streams))
         again = line.listen("notes://all", id="again")
@@ -323,7 +323,8 @@ def test_a_stream_counts_among_what_is_under_way(
         line = Line(tmp_path)
         streams = [line.listen("notes://all", id=number) for number in range(2)]
         await line.acknowledged(2)
-        assert "BUSY" in json.dumps(await line.ask(method, params("2026-07-28", **given), "more"))
+        refused = json.dumps(await line.ask(method, params("2026-07-28", **given), "more"))
+        assert "TOO_MANY_IN_FLIGHT" in refused
         listed = await line.ask("tools/list", params("2026-07-28"), "quick")
         assert listed["result"]["tools"] == []
         line.conversation.close()

@@ -287,7 +287,27 @@ def test_a_task_that_nobody_answers_ends_when_its_time_is_over(
             made = await begun(client, "confirm_delete", filename="a.txt")
             state = await seen(client, made["taskId"], "completed", "failed")
             refusal = state["result"]["_meta"]["portbook/refusal"]
-            assert (refusal["reason"], refusal["why"]) == ("NO_ANSWER", "nobody answered in time")
+            assert (refusal["reason"], refusal["why"]) == ("NO_ANSWER", "no answer arrived in time")
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"), [("_MAX", "TOO_MANY_IN_FLIGHT"), ("_MAX_OF_ONE", "RATE_LIMITED")]
+)
+def test_a_call_that_would_be_one_task_too_many_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, reason: str
+) -> None:
+    monkeypatch.setattr(f"portbook.talking.tasks.{limit}", 1)
+
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2026-07-28")
+            made = await begun(client, "confirm_delete", filename="a.txt")
+            assert made["resultType"] == "task"
+            refused = await begun(client, "slow_compute", seconds=0.1, label="x")
+            assert refused["_meta"]["portbook/refusal"]["reason"] == reason
+            await client.result("tasks/cancel", {"taskId": made["taskId"], **KNOWS})
 
     run(main())
 
@@ -400,7 +420,7 @@ def test_whoever_knows_no_tasks_repeats_the_call_once_it_is_approved(tmp_path: P
         async with serving(tmp_path, EVERYTHING, config=config) as client:
             await client.open("2025-11-25")
             refused = await client.result("tools/call", call)
-            assert "Repeat it as it is" in refused["content"][0]["text"]
+            assert "Repeat the same call" in refused["content"][0]["text"]
             ticket = refused["_meta"]["portbook/refusal"]["approval_id"]
             await client.served.approvals.decide(ticket, "approve", by="eve")
             assert "isError" not in await client.result("tools/call", call)

@@ -98,7 +98,7 @@ def bomb(key: str) -> Callable[[Any], object]:
     ("data", "reason"),
     [
         case("nothing", b"", "it is not JSON: "),
-        case("not JSON", b"{", "it is not JSON: the text ends too early (line 1, column 1)"),
+        case("not JSON", b"{", "it is not JSON: the text is incomplete (line 1, column 1)"),
         case("a page", b"<!doctype html>", "it is not JSON: "),
         case("a key twice", b'{"$defs":{},"$defs":{}}', "it is not JSON: an object has the same key twice"),
         case("a byte order mark", b"\xef\xbb\xbf{}", "it is not JSON: "),

@@ -640,7 +640,7 @@ def test_a_store_that_cannot_be_written_refuses_and_lets_nothing_in(world: World
         )
         other = apsw.Connection(str(world.path))
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match="held by another process"):
+        with pytest.raises(StoreError, match="locked by a different process"):
             await approvals.admit(ASK, approval_id)
         other.close()
         assert await approvals.admit(ASK, approval_id) == approval_id

@@ -216,7 +216,7 @@ def torn(path: Path) -> None:
     ("make", "sentence"),
     [
         pytest.param(newer, "newer version of Portbook .*update Portbook", id="of a newer version"),
-        pytest.param(foreign, "database of another program; choose another", id="another program's"),
+        pytest.param(foreign, "database of a different program; choose a different", id="another program's"),
         pytest.param(lambda path: path.write_bytes(b"no database " * 100), "damaged", id="no database"),
         pytest.param(torn, "damaged", id="overwritten"),
         pytest.param(Path.mkdir, "cannot be opened", id="a folder"),
@@ -282,7 +282,7 @@ def test_a_check_tells_what_is_wrong(tmp_path: Path) -> None:
     store.submit(lambda connection: connection.execute("PRAGMA busy_timeout = 0") and None).result()
     other = apsw.Connection(str(tmp_path / "portbook.db"))
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreError, match="held by another process"):
+    with pytest.raises(StoreError, match="locked by a different process"):
         asyncio.run(store.check())
     other.close()
     asyncio.run(store.check())

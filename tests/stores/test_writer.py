@@ -134,7 +134,7 @@ def test_a_disk_without_room_is_told_and_the_next_write_works(store: Store) -> N
         connection.execute("INSERT INTO secret VALUES ('large', zeroblob(1000000))")
 
     store.submit(limit(1)).result()  # no smaller than it is
-    with pytest.raises(StoreError, match="no room"):
+    with pytest.raises(StoreError, match="the disk is full"):
         store.submit(fill).result()
     store.submit(limit(1_000_000)).result()
     assert store.submit(put("next")).result() == "next"
@@ -147,7 +147,7 @@ def test_a_store_that_others_hold_is_told_and_the_next_write_works(tmp_path: Pat
     other = apsw.Connection(str(tmp_path / "portbook.db"))
     other.execute("BEGIN IMMEDIATE")
     future = store.submit(put("one"))
-    with pytest.raises(StoreError, match="held by another process"):
+    with pytest.raises(StoreError, match="locked by a different process"):
         future.result()
     other.execute("COMMIT")
     assert store.submit(put("next")).result() == "next"

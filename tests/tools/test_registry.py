@@ -234,7 +234,7 @@ def test_a_contract_that_cannot_be_read_or_compiled_is_named(root: Path) -> None
         SchemaRegistry(root).load("x")
     assert (raised.value.path, raised.value.pointer) == (path, "/properties/a/$ref")
     path.write_text("{")
-    with pytest.raises(BadBundle, match="the text ends too early"):
+    with pytest.raises(BadBundle, match="the text is incomplete"):
         SchemaRegistry(root).load("evidence.v0.1")
 
 
@@ -313,15 +313,15 @@ UNCLEAR = "check its spelling"
         spoiled("something else", "/inputs", {}, 'unexpected property "inputs"', pointer=""),
         spoiled("a description that is none", "/description", 5, "expected string"),
         case("a list", [GOOD], "", "expected object"),
-        case("no JSON", b"not JSON", "", "a value was expected here (line 1, column 2)"),
-        case("nothing", b"", "", "the text ends too early"),
+        case("no JSON", b"not JSON", "", "a JSON value is expected here (line 1, column 2)"),
+        case("nothing", b"", "", "the text is incomplete"),
         case("a key twice", b'{"tool":"a",\n"tool":"b"}', "", "the same key twice; keep one (line 2, column"),
-        case("not UTF-8", b'{"tool":"\xff","input":{}}', "", "not UTF-8"),
+        case("not UTF-8", b'{"tool":"\xff","input":{}}', "", "not valid UTF-8; encode it"),
         case(
             "a byte order mark",
             b"\xef\xbb\xbf{}",
             "",
-            "it starts with a byte order mark; send UTF-8 without one",
+            "starts with a byte order mark; send UTF-8 without one",
         ),
     ],
 )
@@ -381,7 +381,7 @@ def test_a_contract_that_does_not_compile_is_named(root: Path) -> None:
 
 def test_a_bad_bundle_is_a_value_error(root: Path) -> None:
     write(root, "a.json", b"")
-    with pytest.raises(ValueError, match="the text ends too early"):
+    with pytest.raises(ValueError, match="the text is incomplete"):
         SchemaRegistry(root).bundles()
 
 

@@ -332,8 +332,8 @@ def test_the_answer_to_a_line_too_long_is_the_one_the_asset_specification_writes
 def test_an_error_says_of_its_reason_what_the_one_table_says_and_nothing_of_the_note(reason: Reason) -> None:
     row = REASONS[reason]
     assert generic_error(Failed(reason, note="for the record alone")) == {
-        "code": row.jsonrpc,
-        "message": row.jsonrpc_message,
+        "code": row.mcp.code,
+        "message": row.mcp.message,
         "data": {"reason": reason.value, "hint": row.sentence},
     }
 

@@ -136,12 +136,12 @@ class Undecidable(Exception):
 _TOO_LATE: Final[Mapping[State, str]] = {
     State.PENDING: "it is not decided yet",
     State.APPROVED: "it is approved already",
-    State.DENIED: "it was denied; the caller has to ask anew",
+    State.DENIED: "it was denied; the caller has to request a new approval",
     State.RUNNING: "its call is running already",
     State.DONE: "its call has run already",
     State.FAILED: "its call has run already, and failed",
-    State.UNKNOWN: "its call was running when its process died; look at what it did, then let it ask anew",
-    State.EXPIRED: "it has expired; the caller has to ask anew",
+    State.UNKNOWN: "its call was running when its process died; check what it did before repeating it",
+    State.EXPIRED: "it has expired; the caller has to request a new approval",
 }
 
 

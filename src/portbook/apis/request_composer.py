@@ -88,7 +88,7 @@ class Composer:
                 if not operation.sends_body:
                     query.extend(self._query(Parameter(argument, ParameterPlace.QUERY, argument), value))
                 elif argument in self._members:
-                    raise _refused((argument,), "is the name of another argument in the body; use that one")
+                    raise _refused((argument,), "names a different argument in the body; use that one")
                 else:
                     fields[argument] = value
             elif placed.place is ParameterPlace.QUERY:
@@ -111,7 +111,7 @@ class Composer:
                 raise _refused(place, "is fixed by the operator in this tool's query; leave it out")
             # What a parameter is called was declared; every other name is the caller's choice.
             if not (is_placed and member is None) and self._taken.is_anothers(name, argument):
-                raise _refused(place, "is the name of another argument in the query; use that one")
+                raise _refused(place, "names a different argument in the query; use that one")
             key = quote(name, safe="")
             for text in texts:
                 yield f"{key}={text}"

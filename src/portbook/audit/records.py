@@ -167,7 +167,7 @@ def _error(ending: Ending) -> JSONObject:
         for finding in ending.findings[:_MAX_VIOLATIONS]
     ]
     return {
-        "code": row.canonical,
+        "code": row.canonical.code,
         "reason": ending.reason.value,
         "stage": row.stage.value,
         "executed": isinstance(ending, Failed),

@@ -114,7 +114,7 @@ def _pretty(done: Done) -> str:
 def _as_data(ending: Ending) -> dict[str, Any]:
     return {
         "error": {
-            "canonical_code": ending.row.canonical,
+            "canonical_code": ending.row.canonical.code,
             "reason": ending.reason.value,
             "message": ending.row.sentence,
             "violations": violations(ending) if isinstance(ending, Refused) else [],
@@ -129,7 +129,7 @@ def _similar(app: App, tool: str) -> str | None:
 
 
 def _explain(ending: Ending, similar: str | None) -> None:
-    say(f"{ending.row.canonical}: {ending.row.sentence}")
+    say(f"{ending.row.canonical.code}: {ending.row.sentence}")
     if ending.reason is Reason.UNKNOWN_TOOL and similar:
         say(f"  did you mean {similar}?")
     for finding in ending.findings:

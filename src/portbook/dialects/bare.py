@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from portbook.canonical import json_bytes
 from portbook.dialects.request_meta import NO_CONTROLS, controls_of
-from portbook.errors import Ending, Finding, Reason, Refused
+from portbook.errors import BareReason, Ending, Finding, Reason, Refused
 from portbook.model import JSON, Arrival, Call, CallerContext, Done, JSONObject, Outcome, trace_of
 from portbook.wire.jsonrpc import Id, refusal_frame, refuse_structure, result_frame
 
@@ -20,7 +20,7 @@ __all__ = ["Bare"]
 _MAX_ERRORS: Final = 100
 
 _NOT_AN_OBJECT: Final = Finding("/params", "expected object", "type", "")
-_NO_ID: Final = Finding("/id", "a request needs one", "required", "")
+_NO_ID: Final = Finding("/id", "a request needs an id", "required", "")
 
 
 class Bare:
@@ -68,9 +68,9 @@ class Bare:
         if isinstance(outcome, Done):
             return result_frame(identifier.token, outcome.body), 200
         row = outcome.row
-        if not row.bare:
+        if row.bare is None:
             return refusal_frame(outcome, identifier.token), row.http
-        return result_frame(identifier.token, json_bytes(_result(outcome))), row.http
+        return result_frame(identifier.token, json_bytes(_result(outcome, row.bare))), row.http
 
     def _flaw(self, message: JSONObject, params: JSON, identifier: Id) -> Refused | None:
         """Return why `message` cannot be a call.
@@ -98,15 +98,14 @@ def _without_meta(params: JSONObject) -> tuple[JSONObject, JSONObject]:
     return {name: value for name, value in params.items() if name != "_meta"}, meta
 
 
-def _result(ending: Ending) -> dict[str, Any]:
+def _result(ending: Ending, bare: BareReason) -> dict[str, Any]:
     """Return a refusal or failure as the contract has it: a closed set of reasons, and more beside them."""
-    row = ending.row
-    result: dict[str, Any] = {"ok": False, "reason": row.bare}
-    if row.bare == "validation_failed":
+    result: dict[str, Any] = {"ok": False, "reason": bare.reason}
+    if bare.reason == "validation_failed":
         told = [(finding.pointer, finding.message) for finding in ending.findings[:_MAX_ERRORS]]
-        errors = sorted(set(told)) or [("", row.bare_detail)]
+        errors = sorted(set(told)) or [("", bare.detail)]
         return {**result, "errors": [{"path": path, "msg": message} for path, message in errors]}
-    if row.bare == "backend_error":
-        return {**result, "status": row.http, "detail": row.bare_detail}
+    if bare.reason == "backend_error":
+        return {**result, "status": ending.row.http, "detail": bare.detail}
     # What to do about it: the ticket that waits for a person, the seconds to wait.
-    return {**result, "detail": row.bare_detail, **ending.details}
+    return {**result, "detail": bare.detail, **ending.details}

@@ -84,7 +84,7 @@ class Envelope:
         given = message.get("params")
         flaw = refuse_structure(message, identifier)
         if flaw is None and (not identifier.is_present or identifier.token in (b'""', b"null")):
-            flaw = _bad_envelope("/id", "a request needs one, a string that is not empty or a number")
+            flaw = _bad_envelope("/id", "a request needs an id: a number or a string that is not empty")
         request = None
         if flaw is None:
             try:
@@ -123,11 +123,11 @@ class Envelope:
         row, envelope = outcome.row, outcome.envelope
         if envelope is not None and method == REQUEST_METHOD:  # what a tool did wrong is part of the envelope
             return result_frame(identifier.token, json_bytes(envelope)), 200
-        error: dict[str, Any] = dict(CanonicalError.to_jsonrpc_error(row.canonical))
-        if row.detail:
-            error["data"]["reason"] = row.detail
+        error: dict[str, Any] = dict(CanonicalError.to_jsonrpc_error(row.canonical.code))
+        if row.canonical.reason:
+            error["data"]["reason"] = row.canonical.reason
         # The caller can mend its own message; where a tool broke its promise, only the record says how.
-        if row.canonical == "INVALID_INPUT":
+        if row.canonical.code == "INVALID_INPUT":
             error["data"]["violations"] = violations(outcome)
         error["data"].update(outcome.details)
         if row.stage in (Stage.DECIDE, Stage.APPROVE):  # a denial looks like one, and not like a fault

@@ -78,7 +78,7 @@ class Rest:
             body = {"tool_id": tool, **body}
             if slug_of(str(body["tool_id"])) != slug_of(tool):
                 flaw = Refused(
-                    Reason.BAD_PARAMS, (Finding("/tool_id", "another tool than the route's", "const", ""),)
+                    Reason.BAD_PARAMS, (Finding("/tool_id", "must be the tool in the route", "const", ""),)
                 )
         if flaw is None and not self._schema.allows(body):
             flaw = Refused(Reason.BAD_PARAMS, self._schema.findings(body))

@@ -123,7 +123,7 @@ def ending_problem(ending: Ending, arguments: JSON = None) -> Problem:
     details: dict[str, Scalar] = {
         **told,
         "reason": ending.reason.value,
-        "canonical_code": row.canonical,
+        "canonical_code": row.canonical.code,
         "executed": isinstance(ending, Failed),
     }
     evidence: list[Evidence] = []

@@ -214,11 +214,11 @@ class McpConnection:
             return Refused(Reason.ID_IN_USE)
         # Refused, not held back: a door that stops reading would not hear a cancellation either.
         is_listening = exchange.method == LISTEN
+        if is_listening and self._listening >= _MAX_LISTENING:
+            return Refused(Reason.TOO_MANY_STREAMS)
         is_full = len(self._under_way) >= _MAX_UNDER_WAY
-        if (is_full and (is_listening or exchange.call.handler is None)) or (
-            is_listening and self._listening >= _MAX_LISTENING
-        ):
-            return Refused(Reason.BUSY)
+        if is_full and (is_listening or exchange.call.handler is None):
+            return Refused(Reason.TOO_MANY_IN_FLIGHT)
         return None
 
     def _under_policy(self, exchange: Exchange) -> Exchange:
@@ -339,7 +339,7 @@ class McpConnection:
     async def _answer_batch(self, messages: list[JSON], arrival: Arrival, outlet: Outlet) -> Answer:
         """Answer the messages of a batch in one array; where none of them waits for an answer, not at all."""
         if not 0 < len(messages) <= _MAX_BATCH:
-            finding = Finding("", f"a batch holds 1 to {_MAX_BATCH} messages", "maxItems", "")
+            finding = Finding("", f"a batch must have 1 to {_MAX_BATCH} messages", "maxItems", "")
             return await self._refuse(messages, Refused(Reason.NOT_JSONRPC, (finding,)), arrival)
         answers: list[bytes] = []
         for message in messages:
@@ -358,7 +358,7 @@ class McpConnection:
         self, message: JSONObject, identifier: Id, arrival: Arrival, outlet: Outlet
     ) -> Answer:
         if message.get("method") == "initialize":
-            finding = Finding("/method", "initialize cannot be part of a batch", "batch", "")
+            finding = Finding("/method", "initialize cannot be part of a batch; send it alone", "batch", "")
             flaw = Refused(Reason.NOT_JSONRPC, (finding,))
             return await self._refuse(message, flaw, arrival, identifier)
         member = Outlet(outlet.tell_or_send)

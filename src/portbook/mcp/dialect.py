@@ -154,7 +154,7 @@ class McpDialect:
         if known is None or known.sender is Sender.SERVER or not (is_served or known.is_notification):
             return Refused(Reason.UNKNOWN_METHOD)
         if not known.is_notification and "id" not in message:
-            return Refused(Reason.NOT_JSONRPC, (Finding("/id", "a request needs one", "required", ""),))
+            return Refused(Reason.NOT_JSONRPC, (Finding("/id", "a request needs an id", "required", ""),))
         if headers is not None and not revision.has_handshake and META_REVISION in meta_of(message):
             refusal = refuse_headers(headers, message, revision.name)
             if refusal is not None:
@@ -165,7 +165,8 @@ class McpDialect:
                 return Refused(Reason.NOT_JSONRPC if is_frame else Reason.BAD_PARAMS, findings)
             self._warn(f"incoming {method} breaks {revision.name}: {first_of(findings)}")
         if method == "initialize" and session.revision is not None:
-            return Refused(Reason.NOT_JSONRPC, (Finding("/method", "already initialised", "session", ""),))
+            finding = Finding("/method", "already initialized; send initialize once", "session", "")
+            return Refused(Reason.NOT_JSONRPC, (finding,))
         return None
 
     def _refuse_extension(
@@ -327,7 +328,7 @@ class McpDialect:
         """Return the result that an outcome is told as; None where it is an error."""
         if isinstance(outcome, Done):
             return outcome.wire
-        since = outcome.row.told_to_model_since
+        since = outcome.row.to_model_since
         if exchange.method == "tools/call" and since and exchange.revision.name >= since:
             return json_bytes(told_to_model(outcome, exchange.revision))
         return None
@@ -357,9 +358,7 @@ def _refuse_id(message: JSONObject) -> Refused | None:
     """Return the refusal of an id that JSON-RPC allows and MCP does not: a number that is not whole."""
     identifier = message.get("id", 0)
     if isinstance(identifier, float) and not identifier.is_integer():
-        return Refused(
-            Reason.NOT_JSONRPC, (Finding("/id", "must be a string or a whole number", "type", ""),)
-        )
+        return Refused(Reason.NOT_JSONRPC, (Finding("/id", "must be a string or an integer", "type", ""),))
     return None
 
 

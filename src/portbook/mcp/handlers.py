@@ -158,7 +158,7 @@ class Handlers:
         if found is None or not matches(caller.tools, found[0]):
             raise Refused(Reason.UNKNOWN_RESOURCE)
         if not asked.session.watch(uri):
-            finding = Finding("/params/uri", "this connection watches too many; let one go", "maxItems", "")
+            finding = Finding("/params/uri", "too many subscriptions; unsubscribe from one", "maxItems", "")
             raise Refused(Reason.BAD_PARAMS, (finding,))
         return {}
 

@@ -77,7 +77,7 @@ def carried_by(params: JSONObject, bound: Callable[[], JSON], states: StateCodec
         return Carried(given)
     content = states.open(bound(), text)
     if content is None:
-        finding = Finding("/params/requestState", "not one that was given out for this call", "state", "")
+        finding = Finding("/params/requestState", "not issued for this call; leave it out", "state", "")
         raise Refused(Reason.BAD_PARAMS, (finding,))
     return Carried(
         given,

@@ -28,7 +28,7 @@ def skill_of(tools: list[Tool], params: JSONObject) -> JSONObject:
     """
     found = dict(skills_of(tools)).get(cast("str", params["uri"]))
     if found is None:
-        raise _refused("no skill is served there")
+        raise _refused("no skill has this URI; list the skills")
     return {"skill": found}
 
 
@@ -49,7 +49,7 @@ def directory_of(tools: list[Tool], params: JSONObject, revision: Revision) -> l
             folder: JSONObject = {"uri": child, "name": name, "mimeType": _FOLDER}
             children[child] = folder if slash else described_resource(tool, revision)
     if not children:
-        raise _refused("no folder of a skill lies there")
+        raise _refused("no folder of a skill has this URI; list the skills")
     return sorted(children.items())
 
 

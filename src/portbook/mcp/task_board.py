@@ -86,7 +86,7 @@ class Task:
             async with asyncio.timeout(_TTL_MS / 1000):
                 return {key: await future for key, future in futures.items()}
         except TimeoutError:
-            raise Failed(Reason.NO_ANSWER, details={"why": "nobody answered in time"}) from None
+            raise Failed(Reason.NO_ANSWER, details={"why": "no answer arrived in time"}) from None
         finally:
             for key in requests:
                 self._open.pop(key, None)
@@ -148,7 +148,7 @@ class TaskBoard:
         """
         self._prune()
         if len(self._tasks) >= _MAX:
-            raise Refused(Reason.BUSY, note="too many tasks")
+            raise Refused(Reason.TOO_MANY_IN_FLIGHT, note="too many tasks")
         if sum(task.bound == bound for task in self._tasks.values()) >= _MAX_OF_ONE:
             raise Refused(Reason.RATE_LIMITED, note="too many tasks of this caller")
         task = Task(os.urandom(16).hex(), bound, self._clock.now)

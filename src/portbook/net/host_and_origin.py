@@ -31,10 +31,10 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _MAX_REMEMBERED: Final = 512
 
 _FOREIGN_HOST: Final = (
-    "The Host is no name of this server's. If it is meant to be one, list it in server.allowed_hosts."
+    "The Host header does not name this server. The operator can allow it in server.allowed_hosts."
 )
 _FOREIGN_ORIGIN: Final = (
-    "Pages of this Origin may not call tools here. If they are meant to, list it in server.allowed_origins."
+    "Pages of this Origin may not call tools. The operator can allow it in server.allowed_origins."
 )
 
 

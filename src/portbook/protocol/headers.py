@@ -79,14 +79,14 @@ def refuse_headers(headers: Mapping[str, str], message: JSONObject, revision: JS
     """
     method, params = message.get("method"), message.get("params")
     if headers.get(VERSION, "").strip() != revision:
-        return mismatch("MCP-Protocol-Version", "must be the revision that _meta names")
+        return mismatch("MCP-Protocol-Version", "must equal the revision in _meta")
     if headers.get(_METHOD, "").strip() != method:
-        return mismatch("Mcp-Method", "must be the method")
+        return mismatch("Mcp-Method", "must equal the method")
     member = _NAMED_BY.get(method) if isinstance(method, str) else None
     if member is None or not isinstance(params, dict) or not isinstance(params.get(member), str):
         return None
     if _NAME not in headers or _decoded(headers[_NAME]) != params[member]:
-        return mismatch("Mcp-Name", f"must be params.{member}")
+        return mismatch("Mcp-Name", f"must equal params.{member}")
     return None
 
 
@@ -100,7 +100,7 @@ def refuse_params(
         if sent is None and value is None:
             continue
         if sent is None or not _says(sent, value, is_integer=mark.is_integer):
-            return mismatch(f"Mcp-Param-{mark.suffix}", f"must be the argument {'.'.join(mark.path)}")
+            return mismatch(f"Mcp-Param-{mark.suffix}", f"must equal the argument {'.'.join(mark.path)}")
     return None
 
 
@@ -126,7 +126,7 @@ def marked_params(input_schema: JSONObject) -> tuple[Mark, ...]:
         if kind not in _TYPES:
             raise BadMark(f"{pointer}: {_MARK} must be on a property whose type is {', '.join(_TYPES)}")
         if suffix.lower() in marked:
-            raise BadMark(f"{pointer}: {_MARK} {suffix} is taken by another property; use each name once")
+            raise BadMark(f"{pointer}: {_MARK} {suffix} is used by two properties; use each name once")
         marked[suffix.lower()] = Mark(path, suffix, kind == "integer")
     return tuple(marked.values())
 

@@ -45,10 +45,10 @@ def revision_of(
         return negotiate(wanted if isinstance(wanted, str) else ""), None
     if session.revision is not None:
         is_other = header is not None and header != session.revision.name
-        return session.revision, mismatch(VERSION, "must be the revision agreed on") if is_other else None
+        return session.revision, mismatch(VERSION, "must be the negotiated revision") if is_other else None
     if message.get("method") == "ping" or "id" not in message:
         return NEWEST_HANDSHAKE, None
-    finding = Finding("/params/_meta", f"send initialize first, or name {META_REVISION}", "required", "")
+    finding = Finding("/params/_meta", f"send initialize first, or set {META_REVISION}", "required", "")
     return NEWEST_HANDSHAKE, Refused(Reason.BAD_PARAMS, (finding,))
 
 

@@ -56,7 +56,7 @@ _BLUNT: Final = "has a form that is not allowed"
 _SENTENCES: dict[str, Callable[[Any], str]] = {
     "AdditionalItems": lambda kind: f"has more than {_count(kind.limit, 'item')}",
     "AdditionalProperties": lambda kind: f"unexpected property {_named(kind.unexpected)}",
-    "BacktrackLimitExceeded": lambda kind: "too costly to match against its pattern",
+    "BacktrackLimitExceeded": lambda kind: "too costly to match against its pattern; shorten it",
     "Constant": lambda kind: f"must be {_listed([kind.expected_value])}",
     "Contains": lambda kind: "holds too few or too many items of the required form",
     "ContentEncoding": lambda kind: f"is not {kind.content_encoding} encoded",
@@ -64,7 +64,7 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
     "Enum": lambda kind: f"must be one of {_listed(kind.options)}",
     "ExclusiveMaximum": lambda kind: f"must be below {kind.limit}",
     "ExclusiveMinimum": lambda kind: f"must be above {kind.limit}",
-    "FalseSchema": lambda kind: "nothing is allowed here",
+    "FalseSchema": lambda kind: "must not be present",
     "Format": lambda kind: f"is not a valid {kind.format}",
     "MaxItems": lambda kind: f"has more than {_count(kind.limit, 'item')}",
     "Maximum": lambda kind: f"above the maximum {kind.limit}",

@@ -142,11 +142,11 @@ def _version_within(connection: Connection, path: Path) -> int:
     if not application and not version and not connection.execute("SELECT count(*) FROM sqlite_schema").get:
         return 0
     if application != _APPLICATION:
-        raise StoreError(f"{path}: the database of another program; choose another [store] path")
+        raise StoreError(f"{path}: the database of a different program; choose a different [store] path")
     if not 0 < version <= _VERSION:
         raise StoreError(
             f"{path}: made by a newer version of Portbook (its tables have version {version}, "
-            f"this one knows {_VERSION}); update Portbook, or choose another [store] path"
+            f"this one knows {_VERSION}); update Portbook, or choose a different [store] path"
         )
     return version
 

@@ -18,19 +18,19 @@ class StoreError(OSError):
     """The store cannot be read or written; the message says which one, why, and what to do."""
 
 
-_DAMAGED: Final = "damaged, or no database; restore it from a backup, or move it away to start anew"
+_DAMAGED: Final = "damaged, or not a database; restore it from a backup, or move it away"
 _UNWRITABLE: Final = "cannot be written; check its permissions and those of its folder"
 
 # By the names of the library's errors.
 _SENTENCES: Final = {
-    "BusyError": "held by another process for too long; try again",
-    "FullError": "there is no room for it on the disk; make some",
+    "BusyError": "locked by a different process for too long; retry",
+    "FullError": "the disk is full; free some space",
     "ReadOnlyError": _UNWRITABLE,
     "PermissionsError": _UNWRITABLE,
     "CantOpenError": "cannot be opened; check that its folder exists and can be written",
     "NotADBError": _DAMAGED,
     "CorruptError": _DAMAGED,
-    "IOError": "the disk reports an error; check it, and that it has room",
+    "IOError": "the disk reports an error; check the disk and its free space",
 }
 
 

@@ -124,7 +124,7 @@ def _require_name(name: str) -> None:
             "a letter or a digit first"
         )
     if name in (ANONYMOUS.name, OPERATOR.name):
-        raise BadKeyRequest(f"{name} is what records call somebody else; take another")
+        raise BadKeyRequest(f"{name} is a reserved name; choose a different one")
 
 
 def _configured(connection: Connection) -> tuple[AllowedKey, ...] | None:

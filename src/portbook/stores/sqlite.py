@@ -110,7 +110,7 @@ class Store:
             return
         disk = os.statvfs(self.path)
         if disk.f_bavail * disk.f_frsize < _ROOM:
-            raise StoreError(f"{self.path}: there is no room for it on the disk; make some")
+            raise StoreError(f"{self.path}: the disk is full; free some space")
 
     def _require_same(self) -> None:
         """Raise `StoreError` where somebody has put another file in the place of the one that is open.

@@ -71,7 +71,7 @@ def read_id(message: JSONObject, frame: bytes) -> Id:
     else:
         return Id(b"null", is_present=True, problem="must be a string or a number")
     if len(token) > MAX_ID_BYTES:
-        return Id(b"null", is_present=True, problem=f"longer than {MAX_ID_BYTES} bytes; choose a shorter one")
+        return Id(b"null", is_present=True, problem=f"longer than {MAX_ID_BYTES} bytes; use a shorter id")
     return Id(token, True)
 
 
@@ -101,7 +101,7 @@ def not_an_object(message: JSON) -> Refused:
     """Return the refusal of a message that is not an object, such as a batch where there are none."""
     is_batch = isinstance(message, list)
     return _not_jsonrpc(
-        "", "a batch is not served here; send one request per message" if is_batch else "must be an object"
+        "", "batches are not supported; send one request per message" if is_batch else "must be an object"
     )
 
 
@@ -121,7 +121,7 @@ def refuse_structure(message: JSONObject, identifier: Id) -> Refused | None:
         return _not_jsonrpc("/method", "must be a string")
     for extra in ("result", "error"):
         if extra in message:
-            return _not_jsonrpc(f"/{extra}", "a request has none")
+            return _not_jsonrpc(f"/{extra}", "not allowed in a request; remove it")
     if not isinstance(message.get("params", {}), dict | list):
         return _not_jsonrpc("/params", "must be an object")
     return None
@@ -166,7 +166,7 @@ def generic_error(ending: Ending, revision: str = "") -> dict[str, object]:
     # The sender can mend its own message; where a tool broke its promise, only the record says how.
     if ending.findings and row.stage.is_senders_fault:
         data["violations"] = violations(ending)
-    return {"code": row.code_in(revision), "message": row.jsonrpc_message, "data": data}
+    return {"code": row.mcp.code_in(revision), "message": row.mcp.message, "data": data}
 
 
 def refusal_frame(ending: Ending, token: bytes) -> bytes:

@@ -26,19 +26,19 @@ _WORDS: tuple[tuple[str, str], ...] = (
     ("Detected duplicate key", "an object has the same key twice; keep one"),
     ("recursion limit", f"nested deeper than {MAX_DEPTH} levels; flatten it"),
     ("number out of range", "a number has too many digits; send it as a string"),
-    ("trailing characters", "something follows the value; send one value per message"),
-    ("trailing comma", "a comma stands before a closing bracket; remove it"),
-    ("EOF while parsing", "the text ends too early"),
-    ("control character", "a control character stands unescaped in a string; write it as \\u00XX"),
-    ("invalid unicode code point", "bytes that are not UTF-8 stand in a string"),
-    ("unexpected end of hex escape", "a \\u escape is cut short or is half of a surrogate pair"),
-    ("lone leading surrogate", "a \\u escape is half of a surrogate pair"),
-    ("invalid escape", "a string has an unknown escape"),
-    ("invalid number", "a number is not written as JSON writes numbers"),
-    ("key must be a string", "an object's key is not a string"),
-    ("expected value", "a value was expected here"),
-    ("expected ident", "a value was expected here"),
-    ("expected", "a comma, colon or closing bracket is missing"),
+    ("trailing characters", "extra text follows the value; send one value per message"),
+    ("trailing comma", "trailing comma before a closing bracket; remove it"),
+    ("EOF while parsing", "the text is incomplete"),
+    ("control character", "unescaped control character in a string; write it as \\u00XX"),
+    ("invalid unicode code point", "a string is not valid UTF-8; encode it as UTF-8"),
+    ("unexpected end of hex escape", "a \\u escape is incomplete or half of a surrogate pair; complete it"),
+    ("lone leading surrogate", "a \\u escape is half of a surrogate pair; add the second half"),
+    ("invalid escape", "unknown escape in a string; escape the backslash itself"),
+    ("invalid number", "a number is not valid JSON; fix its digits, sign or exponent"),
+    ("key must be a string", "an object's key is not a string; put it in double quotes"),
+    ("expected value", "a JSON value is expected here"),
+    ("expected ident", "a JSON value is expected here"),
+    ("expected", "a comma, colon or closing bracket is missing; add it"),
 )
 _POSITION = re.compile(r"at line (\d+) column (\d+)$")
 
@@ -52,7 +52,7 @@ def parse(frame: bytes) -> JSON:
         value: Any = jiter.from_json(frame, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")
     except ValueError as error:
         if frame.startswith(b"\xef\xbb\xbf"):
-            raise _not_json("it starts with a byte order mark; send UTF-8 without one") from None
+            raise _not_json("starts with a byte order mark; send UTF-8 without one") from None
         raise _not_json(_describe(str(error))) from None
     # 1e999 is grammatical and becomes infinity. Writing the value out is the cheapest way to look at
     # every number at once: 0.3 µs for a small call, where a regular expression over the bytes takes 3.
@@ -64,7 +64,7 @@ def parse(frame: bytes) -> JSON:
 
 
 def _describe(problem: str) -> str:
-    words = next((ours for theirs, ours in _WORDS if problem.startswith(theirs)), "this is not JSON")
+    words = next((ours for theirs, ours in _WORDS if problem.startswith(theirs)), "not valid JSON")
     position = _POSITION.search(problem)
     return f"{words} (line {position[1]}, column {position[2]})" if position else words
 

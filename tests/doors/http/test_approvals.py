@@ -188,8 +188,8 @@ def test_an_unknown_approval_is_not_found(served: Served, approval: str) -> None
     ("decisions", "state", "why"),
     [
         (["approve", "approve"], "approved", "it is approved already"),
-        (["deny", "deny"], "denied", "it was denied; the caller has to ask anew"),
-        (["deny", "approve"], "denied", "it was denied; the caller has to ask anew"),
+        (["deny", "deny"], "denied", "it was denied; the caller has to request a new approval"),
+        (["deny", "approve"], "denied", "it was denied; the caller has to request a new approval"),
     ],
 )
 def test_what_is_decided_already_is_a_conflict(

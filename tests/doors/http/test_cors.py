@@ -95,7 +95,7 @@ def test_the_words_of_a_refusal_stand_where_its_contract_has_them(tmp_path: Path
     async def main() -> None:
         async with serving(tmp_path) as client:
             rest = await client.send(CALL, path="/execute", host="evil.test")
-            assert rest.json["error"]["message"].startswith("The Host is no name of this server's.")
+            assert rest.json["error"]["message"].startswith("The Host header does not name this server.")
             assert rest.json["error"]["details"] == {"reason": "FOREIGN_HOST"}
             rpc = await client.send(HELLO, path="/mcp", origin="https://evil.test")
             assert rpc.json["error"]["data"]["hint"].startswith("Pages of this Origin may not call tools")

@@ -52,10 +52,10 @@ def route(routes: Mapping[tuple[str, str], Application]) -> Application:
             await handler(scope, receive, send)
         elif path in methods:
             allowed = ", ".join(methods[path])
-            await plain(send, 405, f"This takes {allowed}.", [(b"allow", allowed.encode())])
+            await plain(send, 405, f"Use {allowed}.", [(b"allow", allowed.encode())])
         else:
             known = sorted(path for path in methods if not path.endswith("/{}"))
-            await plain(send, 404, f"Nothing here. Try {', '.join(known)}.")
+            await plain(send, 404, f"Not found. Try {', '.join(known)}.")
 
     return app
 

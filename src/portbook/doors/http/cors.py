@@ -40,7 +40,7 @@ def behind_front(app: Application, hosts: Hosts, is_shared: Callable[[str], bool
         named = sum(name == b"host" for name, _ in headers)
         if named > 1 or (named == 0 and scope.get("http_version") == "1.1"):
             # RFC 9112, 3.2. Which of two was meant would be a matter of who reads it.
-            await plain(send, 400, "A request has one Host header.", [(b"connection", b"close")])
+            await plain(send, 400, "Send exactly one Host header.", [(b"connection", b"close")])
             return
         origin = next((value for name, value in headers if name == b"origin"), None)
         if origin is None or not is_shared(scope["path"]):

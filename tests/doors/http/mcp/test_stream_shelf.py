@@ -101,6 +101,29 @@ def test_two_who_begin_to_listen_at_once_do_not_both_hear_the_same(tmp_path: Pat
     run(main())
 
 
+def test_a_caller_holds_a_limited_number_of_streams_and_may_open_one_when_one_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("portbook.doors.mcp_http._MAX_LISTENING", 2)
+
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            streams: list[Exchange] = []
+            for _ in range(2):
+                await client.open("2025-11-25")
+                streams.append(await _listening(client))
+            await client.open("2025-11-25")
+            refused = await client.send(method="GET")
+            assert (refused.status, refused.json["error"]["code"]) == (503, -31503)
+            assert refused.json["error"]["data"]["reason"] == "TOO_MANY_STREAMS"
+            await streams[0].leave()
+            streams[0] = await _listening(client)
+            for stream in streams:
+                await stream.leave()
+
+    run(main())
+
+
 @pytest.mark.covers("design.mcp-http.resumption-after-restart")
 def test_who_comes_back_after_a_restart_hears_what_is_new_and_nothing_of_others(tmp_path: Path) -> None:
     async def main() -> None:

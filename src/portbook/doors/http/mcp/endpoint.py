@@ -89,10 +89,10 @@ class _McpDoor:
         last_event = head.headers.get(b"last-event-id", b"").decode("latin-1").strip()
         place = live.place_of(last_event or None)
         if place.is_guest and place.stream.is_read:
-            await plain(send, 409, "There is no such event any more, and another reads what is left to hear.")
+            await plain(send, 409, "This event has expired, and the stream has a reader. Omit Last-Event-ID.")
             return
         if self._listening[live.bound] >= _MAX_LISTENING and not place.stream.is_read:
-            await self._refuse(send, Refused(Reason.BUSY), head)
+            await self._refuse(send, Refused(Reason.TOO_MANY_STREAMS), head)
             return
         key = head.arrival.key
         self._listening[live.bound] += 1
@@ -117,7 +117,7 @@ class _McpDoor:
             await self._refuse(send, refusal, head)
             return None
         if head.session is None:
-            await plain(send, 405, "Without a session, this takes POST.", [(b"allow", b"POST")])
+            await plain(send, 405, "Without a session, use POST.", [(b"allow", b"POST")])
             return None
         reason: Reason | None = None
         live = self._sessions.find(head.session, head.arrival)
