@@ -46,5 +46,6 @@ class Dispatch:
 
     async def close(self) -> None:
         """Close what is kept open between calls."""
+        self.python.close()
         if self.http is not None:
             await self.http.close()

@@ -47,6 +47,10 @@ class PythonExecutor:
                 raise ToolExit("exit") from None
         return await self._workers.run(function, arguments, timeout_s)
 
+    def close(self) -> None:
+        """Let the worker threads end."""
+        self._workers.close()
+
 
 def _running(function: Callable[[JSONObject], Any], run: Run) -> Callable[[JSONObject], Any]:
     """Return `function` as one that can be told which call it runs for."""

@@ -62,7 +62,7 @@ class Threads:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._jobs: queue.SimpleQueue[_ThreadJob] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_ThreadJob | None] = queue.SimpleQueue()
         self._threads = 0
         self._outstanding = 0
         self._left_behind = 0
@@ -90,6 +90,11 @@ class Threads:
             raise
         finally:
             deadline.cancel()
+
+    def close(self) -> None:
+        """Let the threads end, each when its function does; nothing can be run any more."""
+        for _ in range(self._threads):
+            self._jobs.put(None)
 
     def _make_room(self) -> None:
         """Start a thread if there are more jobs than threads, and it may be."""
@@ -131,6 +136,8 @@ class Threads:
     def _work(self) -> None:
         while True:
             job = self._jobs.get()
+            if job is None:
+                return
             if not _take(job.start):
                 continue  # given up while it waited
             result: Any = None

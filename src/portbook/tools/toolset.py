@@ -283,9 +283,10 @@ class Toolset:
         """Tell clients that watch the resource at `uri` that it holds something else now. From any thread."""
         self._tell(Changed("resource", uri))
 
-    def watch(self, watcher: Callable[[Changed], None]) -> None:
-        """Have a `watcher` told of every change, from whichever thread makes it."""
+    def watch(self, watcher: Callable[[Changed], None]) -> Callable[[], None]:
+        """Have a `watcher` told of every change, from whichever thread makes it; return what ends that."""
         self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
 
     def _switch(self, kind: Kind, name: str) -> Switch:
         return self._switches.setdefault((kind, name), Switch())
@@ -300,7 +301,7 @@ class Toolset:
             self._tell(Changed(kind))
 
     def _tell(self, changed: Changed) -> None:
-        for watcher in self._watchers:
+        for watcher in tuple(self._watchers):
             watcher(changed)
 
     def specs(self) -> list[ToolSpec]:
