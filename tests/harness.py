@@ -12,7 +12,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -114,6 +114,16 @@ class HttpServer:
 
 def _lower(headers: Any) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
+
+
+@contextlib.contextmanager
+def child(command: Sequence[str | bytes], **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """Start a process in nobody's environment; however the block ends, the process has ended after it."""
+    with subprocess.Popen(command, **{"env": environment(), **options}) as process:
+        try:
+            yield process
+        finally:
+            process.kill()  # nothing where it has ended already
 
 
 @contextlib.contextmanager

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from counts import count
 from portbook.chain import GENESIS, Break, Head, Links, Verdict, chained, head_of, verify
 from portbook.records import files_in, lines_of
 from portbook.sinks import ChainedSink
@@ -490,6 +491,8 @@ _json = st.recursive(
 )
 
 
+@pytest.mark.soak("altered bytes")
+@settings(max_examples=count("altered bytes"))
 @given(st.lists(st.dictionaries(st.text(min_size=5), _json, max_size=4), min_size=1, max_size=5), st.data())
 def test_no_byte_of_a_log_can_be_changed_unseen(records: list[Any], data: st.DataObject) -> None:
     written: list[bytes] = []

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from counts import count
 from portbook.assets.compatibility import Verdict, compare
 from portbook.assets.patterns import sample
 from portbook.model import JSONObject
@@ -396,8 +397,10 @@ def widened(schema: Any, random: random.Random) -> Any:
     }
 
 
+@pytest.mark.soak("random schemas")
 @settings(
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None, max_examples=300
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    max_examples=count("random schemas"),
 )
 @given(
     old=WHOLE,

@@ -11,6 +11,7 @@ from envelope_samples import KEY, OTHER_KEY, SUBJECT, json_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from counts import count
 from portbook import Controls, Subject, enclose, inspect_envelope, wrap
 from portbook.canonical import NotJSON, digest, jcs_bytes, json_bytes
 from portbook.envelope.wrapping import signed_bytes
@@ -264,7 +265,8 @@ def test_no_member_can_be_added_taken_out_or_changed(member: str) -> None:
 
 
 @pytest.mark.covers("003.check.altered")
-@settings(deadline=None, max_examples=300)
+@pytest.mark.soak("altered bytes")
+@settings(max_examples=count("altered bytes"))
 @given(json_values, st.data())
 def test_altering_any_byte_of_a_signed_envelope_is_found(value: Any, data: st.DataObject) -> None:
     written = json_bytes(enclose(value, FULL, SUBJECT, KEY))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
 from worlds import ASK, START, FixedClock, approved, asked, for_order, refusal_of, settled
 
+from counts import count
 from portbook.approvals import TRANSITIONS, State, Undecidable, later
 from portbook.errors import Reason, Refused
 from portbook.stores import tickets
@@ -777,5 +778,5 @@ class AnySequence(RuleBasedStateMachine):
         self.loop.close()
 
 
-AnySequence.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
-test_any_sequence_keeps_the_rules = AnySequence.TestCase
+AnySequence.TestCase.settings = settings(max_examples=count("sequences of approvals"), stateful_step_count=25)
+test_any_sequence_keeps_the_rules = pytest.mark.soak("sequences of approvals")(AnySequence.TestCase)
