@@ -135,13 +135,17 @@ def http_server(
     stderr: IO[bytes] | None = None,
 ) -> Iterator[HttpServer]:
     """`portbook serve --http` on a free port; what it says once it serves goes to `stderr`, if given."""
-    process = subprocess.Popen(
+    with child(
         [*PORTBOOK, "serve", "--http", "--port", "0", *options, *tools],
         cwd=cwd,
         env=env or environment(),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-    )
+    ) as process:
+        yield from _served(process, stderr)
+
+
+def _served(process: subprocess.Popen[bytes], stderr: IO[bytes] | None) -> Iterator[HttpServer]:
     assert process.stderr is not None
     listening: threading.Thread | None = None
     try:
@@ -161,7 +165,6 @@ def http_server(
         process.wait(30)
         if listening is not None:
             listening.join(30)
-        process.stderr.close()
 
 
 def records(log_dir: Path) -> list[dict[str, Any]]:

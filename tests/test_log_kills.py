@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from counts import count
+from harness import child
 from portbook.chain import verify
 from portbook.records import files_in, lines_of, record_of, stream_folder
 
@@ -35,7 +36,7 @@ def test_a_killed_writer_loses_nothing_that_it_acknowledged(tmp_path: Path) -> N
         started = f"2026-01-01T00:{kill // 60:02d}:{kill % 60:02d}.000Z"
         before = 1 + kill % 20 * 7
         command = [sys.executable, "-c", WRITER, str(tmp_path), started]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        with child(command, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             for _ in range(before):
                 writer.stdout.readline()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness import PORTBOOK, Finished, environment, run
+from harness import PORTBOOK, Finished, child, environment, run
 
 TONE = {
     "type": "object",
@@ -43,24 +43,24 @@ def validate(folder: Path, *arguments: str) -> Finished:
 def on_a_terminal(folder: Path, *arguments: str, term: str = "xterm") -> tuple[str, int | None]:
     """Run on a pseudo terminal; return what it shows, and its exit status."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
+    with child(
         [*PORTBOOK, *arguments],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
         cwd=folder,
         env=environment(TERM=term),
-    )
-    os.close(theirs)
-    shown = b""
-    try:
-        while chunk := os.read(ours, 65536):
-            shown += chunk
-    except OSError:  # what Linux says when the other side is closed
-        pass
-    finally:
-        os.close(ours)
-    return shown.decode().replace("\r\n", "\n"), process.wait(30)
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                shown += chunk
+        except OSError:  # what Linux says when the other side is closed
+            pass
+        finally:
+            os.close(ours)
+        return shown.decode().replace("\r\n", "\n"), process.wait(30)
 
 
 def test_valid_files_are_quiet_and_the_status_is_0(folder: Path) -> None:
