@@ -79,8 +79,8 @@ def named_by_tests() -> set[str]:
     return {
         node.args[0].value
         for path in TESTS.rglob("test_*.py")
-        if path != Path(__file__)
-        for node in ast.walk(ast.parse(path.read_text()))
+        if path != Path(__file__) and "pytest.mark.soak" in (text := path.read_text())
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call)
         and ast.unparse(node.func) == "pytest.mark.soak"
         and isinstance(node.args[0], ast.Constant)
