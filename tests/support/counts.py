@@ -76,7 +76,7 @@ COUNTS: Final = {
     ),
     "canonical forms": Count(
         60,
-        20_000,
+        5_000,
         "{count:,} values for each of {tests} properties: one canonical form, that of another implementation",
     ),
     "sequences of approvals": Count(
