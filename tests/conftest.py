@@ -1,9 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+from support import counts, leftover_processes
+from support.soak import Soak
 
 pytest_plugins = ["support.certificates"]
 
@@ -12,12 +17,48 @@ GOLDEN = Path(__file__).resolve().parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--regenerate-golden", action="store_true", help="write the golden files anew")
+    parser.addoption("--soak", type=int, metavar="SEED", help="run what has a long count, with that count")
+    parser.addoption("--soak-report", metavar="FILE", help="write a line for each promise there, not here")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "covers(requirement): the requirement of requirements.toml this test shows"
     )
+    config.addinivalue_line("markers", "soak(name): the row of support/counts.py that has its count")
+    _let_children_be_interrupted()
+    leftover_processes.mark()
+    seed: int | None = config.getoption("--soak")
+    counts.choose(seed)
+    settings.register_profile(
+        "quick", max_examples=counts.count("properties"), derandomize=True, deadline=None
+    )
+    settings.register_profile("soak", max_examples=counts.count("properties"), deadline=None, print_blob=True)
+    settings.load_profile("quick" if seed is None else "soak")
+    if seed is not None:
+        config.pluginmanager.register(Soak(config.getoption("--soak-report")))
+
+
+def _let_children_be_interrupted() -> None:
+    """Undo an ignored SIGINT, which a shell gives to what it starts in the background.
+
+    Children inherit what is ignored, and no test could interrupt them; what is handled they start anew.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_stays(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a file of tests that leaves a process behind.
+
+    The first fixture of a file to begin is the last to end, so that the file's own ones are over by then.
+    """
+    yield
+    if left := leftover_processes.left():
+        leftover_processes.end(left)
+        commands = "\n".join(f"{process.number}: {process.command}" for process in left)
+        pytest.fail(f"{request.node.nodeid} left processes behind:\n{commands}", pytrace=False)
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from portbook.canonical import (
     json_bytes,
 )
 from portbook.wire.parsing import parse
+from support.counts import count
 
 
 class Text(str):
@@ -242,7 +243,11 @@ def is_sorted_throughout(value: Any) -> bool:
     return all(map(is_sorted_throughout, value)) if isinstance(value, list) else True
 
 
-@settings(deadline=None)
+def canonical(test: Any) -> Any:
+    return pytest.mark.soak("canonical forms")(settings(max_examples=count("canonical forms"))(test))
+
+
+@canonical
 @given(values)
 def test_equal_values_have_equal_bytes_and_fingerprints_in_whatever_order_they_were_built(
     value: object,
@@ -253,7 +258,7 @@ def test_equal_values_have_equal_bytes_and_fingerprints_in_whatever_order_they_w
     assert fingerprint(reordered(value)) == fingerprint(value) == hashlib.sha256(written).hexdigest()
 
 
-@settings(deadline=None)
+@canonical
 @given(values)
 def test_both_forms_are_read_again_as_the_value_and_are_of_equal_length(value: object) -> None:
     plain, canonical = json_bytes(value), canonical_bytes(value)
@@ -263,13 +268,13 @@ def test_both_forms_are_read_again_as_the_value_and_are_of_equal_length(value: o
     assert len(plain) == len(canonical)
 
 
-@settings(deadline=None)
+@canonical
 @given(made_of(exact))  # floats have two spellings: 1e-6, and 1e-06 where a big integer is part of the value
 def test_a_value_is_written_the_same_beside_a_big_integer(value: object) -> None:
     assert canonical_bytes([value, 2**64]) == b"[" + canonical_bytes(value) + b"," + b"%d]" % 2**64
 
 
-@settings(deadline=None)
+@canonical
 @given(values, values)
 def test_different_values_have_different_fingerprints(one: object, other: object) -> None:
     # By what they spell: to Python 1, 1.0 and True are equal, to JSON they are not.
@@ -374,7 +379,7 @@ doubles = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infini
 safe = made_of(st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | doubles.map(float) | text)
 
 
-@settings(deadline=None, max_examples=300)
+@canonical
 @given(safe)
 @example([{"\uffff": 1, "\U00010000": 2}])
 @example(["12345678901234567", ",1.5", "[1e5"])
@@ -386,13 +391,13 @@ def test_the_form_is_that_of_another_implementation(value: Any) -> None:
     assert jcs_bytes(parse(written)) == written
 
 
-@settings(deadline=None)
+@canonical
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_is_read_again_as_itself(number: float) -> None:
     assert float(jcs_bytes(number)) == number
 
 
-@settings(deadline=None)
+@canonical
 @given(
     st.integers() | st.integers(1, 999).flatmap(lambda head: st.integers(0, 40).map(lambda n: head * 10**n))
 )

@@ -15,6 +15,7 @@ from portbook.assets.library import Library, load_library
 from portbook.assets.validate import validate_asset, validate_many
 from portbook.canonical import json_bytes
 from support.asset_samples import Write
+from support.counts import count
 
 OK = {"ok": True, "errors": []}
 
@@ -192,7 +193,11 @@ EVEN = {"$id": "https://schemas.example/even", "$defs": {"even": {"multipleOf": 
 
 
 @pytest.mark.covers("004.draft")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@pytest.mark.soak("random schemas")
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=count("random schemas"),
+)
 @given(schema=schemas(), values=st.lists(VALUES, min_size=3, max_size=6))
 def test_verdicts_are_those_of_the_reference_implementation(
     schema: Any, values: list[Any], write: Write, tmp_path: Path

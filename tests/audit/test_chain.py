@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portbook.audit.chain import GENESIS, Break, ChainVerdict, Head, Links, chained, head_of, verify
 from portbook.audit.jsonl import ChainedSink
 from portbook.audit.log_files import files_in, lines_of
+from support.counts import count
 
 RECORD: Any = {"timestamp": "2026-01-02T03:04:05.678Z", "session_id": "grüße\n\u2028", "tool_id": None}
 
@@ -490,6 +491,8 @@ _json = st.recursive(
 )
 
 
+@pytest.mark.soak("altered bytes")
+@settings(max_examples=count("altered bytes"))
 @given(st.lists(st.dictionaries(st.text(min_size=5), _json, max_size=4), min_size=1, max_size=5), st.data())
 def test_no_byte_of_a_log_can_be_changed_unseen(records: list[Any], data: st.DataObject) -> None:
     written: list[bytes] = []

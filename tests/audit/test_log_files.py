@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.audit import log_files as records
@@ -62,7 +62,6 @@ def test_lines_are_read_from_either_end(
 
 
 @given(st.binary(max_size=60), st.integers(1, 9))
-@settings(deadline=None)
 def test_backwards_is_forwards_reversed_whatever_the_blocks(
     tmp_path_factory: Any, text: bytes, block: int
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.builtin.docs_search import docs_search_tool
@@ -144,7 +144,6 @@ def test_the_longest_query_is_answered(pages: ToolSpec, query: str) -> None:
 SYNTAX = ["pip", "server", "AND", "OR", "NOT", "NEAR(", '"', "*", "^", ":", "\0", "é"]
 
 
-@settings(deadline=None)
 @given(
     st.text(min_size=1, max_size=1000) | st.lists(st.sampled_from(SYNTAX), min_size=1).map(" ".join),
     st.integers(1, 100),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.builtin.sections import Section, cut
@@ -140,7 +140,6 @@ def test_a_hostile_line_does_not_stop_the_cutting(line: str, suffix: str) -> Non
     assert sections(f"a.{suffix}", line + "\n\nend")[-1][2].endswith("end")
 
 
-@settings(deadline=None)
 @given(st.text(st.sampled_from("#`~->=ab \n\t\r\x00"), max_size=200), st.sampled_from(["md", "txt", "rst"]))
 def test_ids_are_unique_and_titles_never_empty_whatever_the_text(text: str, suffix: str) -> None:
     found = list(cut(f"a.{suffix}", text))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.builtin.snippets import snippet
@@ -44,7 +44,6 @@ def test_a_snippet_shows_the_words_around_the_match(body: str, stems: set[str], 
     assert len(found) <= 240
 
 
-@settings(deadline=None)
 @given(st.text(st.sampled_from("ab c\né😀…"), max_size=2000), st.sampled_from([{"a"}, {"ab", "c"}, {"x"}]))
 def test_a_snippet_is_one_line_of_the_body_whatever_the_text(body: str, stems: set[str]) -> None:
     found = snippet(body.strip(), stems, tokens)

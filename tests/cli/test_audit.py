@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from portbook.audit.jsonl import ChainedSink, JsonlSink
-from support.portbook_process import PORTBOOK, Finished, environment, run
+from support.portbook_process import PORTBOOK, Finished, child, environment, run
 
 IDS = [f"{number}0000000-0000-4000-a000-000000000000" for number in range(10)]
 
@@ -232,23 +232,18 @@ def test_tail_escapes_what_it_shows_on_a_terminal(log: Log) -> None:
 
 def test_tail_follows_what_is_added_until_it_is_interrupted(log: Log) -> None:
     log.write(1)
-    following = subprocess.Popen(
-        [*PORTBOOK, "audit", "tail", "-f", "--log-dir", str(log.log_dir)],
-        stdout=subprocess.PIPE,
-        env=environment(),
-    )
-    assert following.stdout is not None
-    try:
+    with child(
+        [*PORTBOOK, "audit", "tail", "-f", "--log-dir", str(log.log_dir)], stdout=subprocess.PIPE
+    ) as following:
+        assert following.stdout is not None
         assert json.loads(following.stdout.readline())["seq"] == 1
         log.write(2)
         assert json.loads(following.stdout.readline())["seq"] == 2
         log.new_run()
         log.write(3)
         assert json.loads(following.stdout.readline())["request_id"] == IDS[3]
-    finally:
         following.send_signal(signal.SIGINT)
-        following.communicate(timeout=30)
-    assert following.returncode == 0
+        assert following.wait(30) == 0
 
 
 # -- show

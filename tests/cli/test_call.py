@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.portbook_process import PORTBOOK, SAMPLE_TOOLS, Finished, environment, records, run
+from support.portbook_process import PORTBOOK, SAMPLE_TOOLS, Finished, child, environment, records, run
 
 TOOLSET = ("--toolset", str(SAMPLE_TOOLS))
 
@@ -143,10 +143,9 @@ def test_an_approval_is_redeemed_once_by_the_call_that_it_was_given_for(tmp_path
 
 def test_a_call_waits_for_a_decision_as_long_as_it_is_told_to(tmp_path: Path) -> None:
     (tmp_path / "portbook.toml").write_text(ASKING)
-    with subprocess.Popen(
+    with child(
         [*PORTBOOK, "call", "wait_for", f"path={tmp_path}/flag", "--wait-ms", "60000", *TOOLSET],
         cwd=tmp_path,
-        env=environment(),
         stdout=subprocess.PIPE,
     ) as waiting:
         approvals: list[dict[str, str]] = []
@@ -160,7 +159,7 @@ def test_a_call_waits_for_a_decision_as_long_as_it_is_told_to(tmp_path: Path) ->
         (tmp_path / "flag").unlink()
         assert waiting.stdout is not None
         assert waiting.stdout.read() == b'"released"\n'
-    assert waiting.returncode == 0
+        assert waiting.wait(30) == 0
 
 
 def test_a_call_that_waited_in_vain_says_that_a_person_is_needed(tmp_path: Path) -> None:

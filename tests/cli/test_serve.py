@@ -21,6 +21,7 @@ import pytest
 from support.portbook_process import (
     PORTBOOK,
     SAMPLE_TOOLS,
+    child,
     environment,
     http_server,
     invoke,
@@ -353,7 +354,7 @@ def test_a_full_disk_refuses_calls_before_they_run(tmp_path: Path) -> None:
     flag = tmp_path / "ran"
     server = shlex.join([*PORTBOOK, "serve", "--stdio", str(SAMPLE_TOOLS)])
     limited = f"ulimit -f 1; exec {server}"
-    with subprocess.Popen(
+    with child(
         ["bash", "-c", limited],
         cwd=tmp_path,
         env=environment(),
@@ -454,7 +455,7 @@ def test_heavy_libraries_are_not_imported_where_nothing_needs_them(
 
 def test_a_terminal_without_flags_is_served_over_http(tmp_path: Path) -> None:
     controller, terminal = os.openpty()
-    with subprocess.Popen(
+    with child(
         [*PORTBOOK, "serve", "--port", "0", str(SAMPLE_TOOLS)],
         stdin=terminal,
         stdout=terminal,
@@ -494,17 +495,11 @@ def test_the_invitation_counts_whatever_is_served(
         f"from portbook import Toolset\n\ntoolset = Toolset('offers')\n{code}"
     )
     (tmp_path / "portbook.toml").write_text(settings)
-    process = subprocess.Popen(
+    with child(
         [*PORTBOOK, "serve", "--http", "--port", "0", "offers.py"],
         cwd=tmp_path,
-        env=environment(),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-    )
-    assert process.stderr is not None
-    try:
+    ) as process:
+        assert process.stderr is not None
         assert any(said in line for line in iter(process.stderr.readline, b""))
-    finally:
-        process.terminate()
-        process.wait(30)
-        process.stderr.close()

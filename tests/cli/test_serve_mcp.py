@@ -9,6 +9,7 @@ import struct
 import subprocess
 import termios
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,18 @@ INITIALIZE = {
 }
 
 
+STARTED: list[subprocess.Popen[bytes]] = []
+
+
+@pytest.fixture(autouse=True)
+def _ended() -> Iterator[None]:
+    """End what a test started and did not, which is one that failed."""
+    yield
+    while STARTED:
+        with STARTED.pop() as process:  # closes its pipes
+            process.kill()
+
+
 class Client:
     def __init__(self, folder: Path, *tools: str) -> None:
         self.process = subprocess.Popen(
@@ -40,6 +53,7 @@ class Client:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
+        STARTED.append(self.process)
 
     def send(self, *messages: Any) -> None:
         assert self.process.stdin is not None
@@ -81,9 +95,7 @@ def client(tmp_path: Path) -> Any:
     client = Client(tmp_path)
     client.send(INITIALIZE)
     assert client.next()["result"]["protocolVersion"] == "2025-11-25"
-    with client.process:  # closes its pipes
-        yield client
-        client.process.kill()
+    return client
 
 
 @pytest.mark.covers("001.mcp.concurrent")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from portbook.cli import validate as verb
-from support.portbook_process import PORTBOOK, Finished, environment, run
+from support.portbook_process import PORTBOOK, Finished, child, environment, run
 
 TONE = {
     "type": "object",
@@ -274,18 +274,14 @@ def test_a_defect_is_no_verdict(folder: Path) -> None:
 
 def test_who_interrupts_it_has_no_verdict(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
-    process = subprocess.Popen(
-        [*PORTBOOK, "validate", "--schema", "tone", "pipe"],
-        cwd=folder,
-        env=environment(),
-        stderr=subprocess.PIPE,
-    )
-    with (folder / "pipe").open("wb"):  # opened once it reads
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
-    assert process.stderr is not None
-    assert process.stderr.read() == b""
-    process.stderr.close()
+    with child(
+        [*PORTBOOK, "validate", "--schema", "tone", "pipe"], cwd=folder, stderr=subprocess.PIPE
+    ) as process:
+        with (folder / "pipe").open("wb"):  # opened once it reads
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
 
 
 def test_watching_outlives_a_schema_that_is_half_written(folder: Path) -> None:

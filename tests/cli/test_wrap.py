@@ -15,7 +15,7 @@ import pytest
 from portbook import SigningKey, inspect_envelope, wrap
 from portbook.canonical import digest
 from portbook.provenance.artifacts import Digest, artifact_of
-from support.portbook_process import PORTBOOK, environment, run
+from support.portbook_process import PORTBOOK, child, environment, run
 
 KEY = SigningKey(bytes(range(32)))
 
@@ -185,20 +185,19 @@ def test_a_program_that_prints_without_end_is_ended(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_program_and_the_envelope_says_so(number: signal.Signals, tmp_path: Path) -> None:
-    process = subprocess.Popen(
+    with child(
         [*PORTBOOK, "wrap", "--", "sh", "-c", "echo started >&2; exec sleep 60"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=tmp_path,
-        env=environment(),
         start_new_session=True,
-    )
-    assert process.stderr is not None
-    assert process.stderr.readline() == b"started\n"
-    if number is signal.SIGINT:
-        os.killpg(process.pid, number)  # as a terminal does
-    else:
-        process.send_signal(number)
-    out, _ = process.communicate(timeout=30)
-    assert process.returncode == 128 + number
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"started\n"
+        if number is signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does
+        else:
+            process.send_signal(number)
+        out, _ = process.communicate(timeout=30)
+        assert process.returncode == 128 + number
     assert json.loads(out)["errors"][0]["details"]["signal"] == number

@@ -15,7 +15,7 @@ import pytest
 
 from support.in_process_connection import EVERY_REVISION, HANDSHAKES, META, STATELESS_META, handshake
 from support.mcp_http_client import EVERYTHING
-from support.portbook_process import PORTBOOK, environment
+from support.portbook_process import PORTBOOK, child
 
 CAPABILITIES = {"elicitation": {}, "sampling": {}, "roots": {}}
 TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
@@ -104,23 +104,18 @@ class Peer:
 @pytest.fixture(scope="module", params=EVERY_REVISION)
 def peer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
     folder: Path = tmp_path_factory.mktemp("stdio")
-    process = subprocess.Popen(
+    with child(
         [*PORTBOOK, "serve", "--stdio", str(EVERYTHING)],
         cwd=folder,
-        env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    peer = Peer(request.param, process)
-    try:
+    ) as process:
+        assert process.stdin is not None
+        peer = Peer(request.param, process)
         yield peer
-    finally:
         process.stdin.close()
         assert process.wait(30) == 0
         peer.reading.join(30)
-        process.stdout.close()
 
 
 def _tools(peer: Peer) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -67,12 +70,27 @@ def test_the_fixture_offers_all_that_scenarios_would_otherwise_pass_without() ->
     assert all(tool.spec.description for tool in catalog)
 
 
+AT_ONCE = 3  # the scenarios spend most of their time waiting
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[dict[str, Future[list[Any]]]]:
+    """All selections, under way side by side; each has a server of its own."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {
+            selection.name: pool.submit(lambda selection=selection: list(SUITE.run_all((selection,))))
+            for selection in SUITE.SELECTIONS
+        }
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.covers("design.conformance.suite")
-@pytest.mark.parametrize("selection", SUITE.SELECTIONS, ids=lambda selection: selection.name)
-def test_every_scenario_of_the_official_suite_passes(selection: object) -> None:
+@pytest.mark.parametrize("name", [selection.name for selection in SUITE.SELECTIONS])
+def test_every_scenario_of_the_official_suite_passes(
+    name: str, running: dict[str, Future[list[Any]]]
+) -> None:
     try:
-        [counted] = SUITE.run_all((selection,))
+        [counted] = running[name].result()
     except SUITE.sdks.Unavailable as unavailable:
         if os.environ.get("CI"):
             pytest.fail(str(unavailable))

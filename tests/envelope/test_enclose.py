@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook import (
@@ -60,7 +60,6 @@ def test_every_envelope_is_sound(outcome: Any, asked: Controls, signer: Any) -> 
     assert inspect_envelope(json.loads(json_bytes(envelope))).is_sound
 
 
-@settings(deadline=None, max_examples=50)
 @given(json_values, st.sampled_from(CONTROLS))
 def test_any_json_value_with_provenance_is_sound_and_comes_out_equal(value: Any, asked: Controls) -> None:
     envelope = enclose(value, asked, SUBJECT, KEY)

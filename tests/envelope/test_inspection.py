@@ -16,6 +16,7 @@ from portbook.envelope.wrap import signed_bytes
 from portbook.errors import Refused
 from portbook.provenance.anchors import Evidence
 from portbook.wire.parsing import parse
+from support.counts import count
 from support.envelope_samples import KEY, OTHER_KEY, SUBJECT, json_values
 
 FULL = Controls(True, True, "full", parents=("run-0",))
@@ -264,7 +265,8 @@ def test_no_member_can_be_added_taken_out_or_changed(member: str) -> None:
 
 
 @pytest.mark.covers("003.check.altered")
-@settings(deadline=None, max_examples=300)
+@pytest.mark.soak("altered bytes")
+@settings(max_examples=count("altered bytes"))
 @given(json_values, st.data())
 def test_altering_any_byte_of_a_signed_envelope_is_found(value: Any, data: st.DataObject) -> None:
     written = json_bytes(enclose(value, FULL, SUBJECT, KEY))

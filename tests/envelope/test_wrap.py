@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from portbook import SchemaRegistry, failure, unwrap, wrap
 from portbook.canonical import json_bytes
@@ -16,7 +16,6 @@ from support.envelope_samples import json_values
 SCHEMA = SchemaRegistry().load("mcp.envelope.v0.1")
 
 
-@settings(deadline=None)
 @given(json_values)
 def test_any_json_value_wraps_validates_and_unwraps_equal(value: Any) -> None:
     envelope = wrap(value)
@@ -25,7 +24,6 @@ def test_any_json_value_wraps_validates_and_unwraps_equal(value: Any) -> None:
     assert json_bytes(unwrap(json.loads(json_bytes(envelope)))) == json_bytes(value)
 
 
-@settings(deadline=None)
 @given(json_values)
 def test_wrapping_twice_changes_nothing(value: Any) -> None:
     once = wrap(value)

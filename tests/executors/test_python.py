@@ -20,7 +20,7 @@ from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import Effect, ToolSpec
 
 LONG_MS = 30_000  # never waited for: where a test would, it has failed
-SHORT_MS = 20
+SHORT_MS = 200
 
 WAYS = ("inline", "thread", "async")
 

@@ -10,6 +10,7 @@ from portbook.protocol.conformance import RESULT, SchemaValidator
 from portbook.protocol.methods import METHODS, method_of
 from portbook.schema.engine import SchemaViolation
 from portbook.schema.store import REVISIONS
+from support.counts import count, seed
 from support.official_samples import STORE, broken, definitions, sample
 
 VALIDATOR = SchemaValidator(STORE)
@@ -19,7 +20,6 @@ VALIDATOR.initialize()
 FORMATS = jsonschema.FormatChecker(())
 FORMATS.checks("uri")(lambda value: not isinstance(value, str) or ":" in value)
 
-SEEDS = 6
 MUTATIONS = 12
 
 TYPES = [
@@ -66,17 +66,18 @@ def oracle(revision: str, message_type: str, definition: str, message: Any) -> b
 
 
 @pytest.mark.covers("001.validator.differential")
+@pytest.mark.soak("broken messages")
 @pytest.mark.parametrize(("revision", "message_type", "definition"), TYPES, ids=str)
 def test_verdicts_are_those_of_another_implementation(
     revision: str, message_type: str, definition: str
 ) -> None:
-    chance = random.Random(f"{revision} {message_type}")
+    chance = random.Random(f"{seed()} {revision} {message_type}")
     verdicts: set[bool] = set()
-    for seed in range(SEEDS):
-        message = sample(revision, definition, seed)
+    for number in range(count("broken messages")):
+        message = sample(revision, definition, seed() + number)
         if not message_type.endswith(RESULT):
             message |= {"jsonrpc": "2.0"}
-            message |= {} if definition.endswith("Notification") else {"id": seed}
+            message |= {} if definition.endswith("Notification") else {"id": number}
         for candidate in (message, *broken(message, chance, MUTATIONS)):
             if _asks_for_input(candidate):
                 continue  # another definition decides, on purpose

@@ -12,6 +12,7 @@ from portbook.canonical import json_bytes
 from portbook.schema.cache import validator_for
 from portbook.schema.cost import explanation_of
 from portbook.schema.references import DIALECT
+from support.counts import count
 from support.random_schemas import SCHEMAS, VALUES
 
 # Not an assertion about speed: what takes exponential time never comes back, and would hang the suite.
@@ -172,7 +173,8 @@ def test_a_reference_into_a_branch_does_not_spoil_the_explanation() -> None:
     assert (finding.pointer, finding.message) == ("", "breaks the schema")
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@pytest.mark.soak("random schemas")
+@settings(max_examples=count("random schemas"), suppress_health_check=[HealthCheck.too_slow])
 @given(SCHEMAS, VALUES)
 def test_the_twin_gives_the_same_verdicts(schema: Any, value: Any) -> None:
     twin = explanation_of(schema, DIALECT).twin

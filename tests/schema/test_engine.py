@@ -20,6 +20,7 @@ from portbook.schema import engine
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, SchemaViolation, compile_schema
 from portbook.schema.references import DIALECT
+from support.counts import count
 from support.random_schemas import LEAVES, SCHEMAS, VALUES, values
 
 CORPORA = Path(__file__).resolve().parents[1] / "corpora"
@@ -366,9 +367,10 @@ def test_what_json_cannot_hold_is_not_allowed_and_raises_nothing(value: Any, sch
         validator.validate(payload)
 
 
+@pytest.mark.soak("large documents")
 def test_nesting_that_would_exhaust_the_stack_is_not_allowed_either() -> None:
     payload: list[Any] = []
-    for _ in range(100_000):
+    for _ in range(count("large documents")):
         payload = [payload]
     validator = validator_for({"items": {"$ref": "#"}})
     assert validator.is_valid(payload) is False
@@ -395,14 +397,16 @@ def test_allows_is_the_verdict_on_what_is_known_to_be_json() -> None:
 # --------------------------------------------------------------------------------------------------- bounds
 
 
-def test_a_megabyte_that_is_wrong_in_every_item_has_one_finding() -> None:
-    payload = [1] * 500_000
+@pytest.mark.soak("large documents")
+def test_a_large_document_that_is_wrong_in_every_item_has_one_finding() -> None:
+    payload = [1] * count("large documents")
     (finding,) = validator_for({"items": {"type": "string"}}).findings(payload)
     assert (finding.pointer, finding.message) == ("/0", "expected string")
 
 
+@pytest.mark.soak("large documents")
 def test_a_large_document_that_is_allowed_has_no_finding() -> None:
-    assert validator_for({"items": {"type": "integer"}}).findings([1] * 100_000) == ()
+    assert validator_for({"items": {"type": "integer"}}).findings([1] * count("large documents")) == ()
 
 
 BOMBS = json.loads((CORPORA / "schema_bombs.json").read_text())
@@ -497,14 +501,18 @@ def test_a_hostile_pattern_is_matched_or_refused(row: dict[str, Any]) -> None:
 
 
 @comes_back
+@pytest.mark.soak("large documents")
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|aa)+$", "(x+x+)+y", "^(a|a?)+$"])
-def test_a_pattern_is_matched_against_a_megabyte(pattern: str) -> None:
-    assert not validator_for({"pattern": pattern}).is_valid("a" * 1_000_000 + "!")
+def test_a_pattern_is_matched_against_a_large_text(pattern: str) -> None:
+    assert not validator_for({"pattern": pattern}).is_valid("a" * count("large documents") + "!")
 
 
 # ---------------------------------------------------------------------------------------- random schemas
 
-thorough = settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+
+def thorough(test: Any) -> Any:
+    many = settings(max_examples=count("random schemas"), suppress_health_check=[HealthCheck.too_slow])
+    return pytest.mark.soak("random schemas")(many(test))
 
 
 @thorough

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.errors import Finding
@@ -488,7 +488,6 @@ def test_what_only_looks_like_a_reference_is_data(schema: Any) -> None:
 names = st.text(st.sampled_from("ab/~%01# é"), max_size=6)
 
 
-@settings(max_examples=200)
 @given(st.lists(names, unique=True, min_size=1, max_size=5), st.data())
 def test_any_name_can_be_pointed_at(found: list[str], data: st.DataObject) -> None:
     aim = data.draw(st.sampled_from(found))

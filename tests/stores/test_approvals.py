@@ -24,6 +24,7 @@ from portbook.stores.connections import Connection
 from portbook.stores.errors import StoreError
 from portbook.stores.sqlite import Store
 from support.approval_world import ASK, START, FixedClock, approved, asked, for_order, refusal_of, settled
+from support.counts import count
 
 LONG_MS = 60_000
 
@@ -780,5 +781,5 @@ class AnySequence(RuleBasedStateMachine):
         self.loop.close()
 
 
-AnySequence.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
-test_any_sequence_keeps_the_rules = AnySequence.TestCase
+AnySequence.TestCase.settings = settings(max_examples=count("sequences of approvals"), stateful_step_count=25)
+test_any_sequence_keeps_the_rules = pytest.mark.soak("sequences of approvals")(AnySequence.TestCase)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
-import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from portbook.stores.errors import StoreError
 from portbook.stores.owners import Owner, folder_of
+from support.portbook_process import child
 
 _HOLDER = """
 import sys
@@ -31,21 +33,18 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.exists() else set()
 
 
-def holder(folder: Path, name: str) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
+@contextlib.contextmanager
+def holder(folder: Path, name: str) -> Iterator[None]:
+    """Another process that holds a name, and is killed in the end."""
+    with child(
         [sys.executable, "-c", _HOLDER, str(folder), name],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "held\n"
-    return process
-
-
-def kill(process: subprocess.Popen[str]) -> None:
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield
 
 
 def test_an_owner_lives_until_it_lets_go(tmp_path: Path) -> None:
@@ -88,10 +87,9 @@ def test_the_files_are_nobody_elses_and_go_with_the_last_one(tmp_path: Path) -> 
 
 
 def test_a_killed_process_is_gone_and_what_it_left_is_swept_away(tmp_path: Path) -> None:
-    process = holder(tmp_path, "killed")
     owner = Owner(tmp_path, "one")
-    assert owner.lives("killed")
-    kill(process)
+    with holder(tmp_path, "killed"):
+        assert owner.lives("killed")
     assert names(tmp_path) == {"killed"}
     assert not owner.lives("killed")
     owner.hold()
@@ -101,13 +99,12 @@ def test_a_killed_process_is_gone_and_what_it_left_is_swept_away(tmp_path: Path)
 
 
 def test_a_process_that_lives_is_not_swept_away(tmp_path: Path) -> None:
-    process = holder(tmp_path, "alive")
     owner = Owner(tmp_path, "one")
-    owner.hold()
-    assert owner.lives("alive")
-    assert names(tmp_path) == {"alive", "one"}
-    owner.release()
-    kill(process)
+    with holder(tmp_path, "alive"):
+        owner.hold()
+        assert owner.lives("alive")
+        assert names(tmp_path) == {"alive", "one"}
+        owner.release()
 
 
 def test_who_was_swept_away_while_it_came_comes_again(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sqlite3
@@ -19,6 +20,7 @@ import pytest
 from portbook.stores.connections import Connection
 from portbook.stores.errors import StoreError
 from portbook.stores.sqlite import Store
+from support.portbook_process import child
 
 MEMORY = Path(":memory:")
 
@@ -304,20 +306,23 @@ store.close()
 
 def test_processes_that_make_it_at_once_make_one(tmp_path: Path) -> None:
     path = tmp_path / "portbook.db"
-    makers = [
-        subprocess.Popen(
-            [sys.executable, "-c", _MAKER, str(path), f"maker-{number}"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(6)
-    ]
-    for maker in makers:  # they wait for a word, so that none is done before another begins
-        assert maker.stdin is not None
-        maker.stdin.write("go\n")
-        maker.stdin.flush()
-    keys = {maker.communicate(timeout=60)[0].strip() for maker in makers}
+    with contextlib.ExitStack() as started:
+        makers = [
+            started.enter_context(
+                child(
+                    [sys.executable, "-c", _MAKER, str(path), f"maker-{number}"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for number in range(6)
+        ]
+        for maker in makers:  # they wait for a word, so that none is done before another begins
+            assert maker.stdin is not None
+            maker.stdin.write("go\n")
+            maker.stdin.flush()
+        keys = {maker.communicate(timeout=60)[0].strip() for maker in makers}
     assert [maker.returncode for maker in makers] == [0] * 6
     store = Store(path)
     assert keys == {store.key.hex()}

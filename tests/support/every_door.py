@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from support.in_process_connection import EVERY_REVISION, HANDSHAKES, handshake, params
-from support.portbook_process import PORTBOOK, HttpServer, environment, http_server
+from support.portbook_process import PORTBOOK, HttpServer, child, environment, http_server
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,39 @@ def _execute_body(asked: Asked) -> dict[str, Any]:
     return body
 
 
+class _Shared:
+    """The HTTP server of one folder, for all doors of it that are open."""
+
+    def __init__(self, folder: Path) -> None:
+        self._running = contextlib.ExitStack()
+        self.server = self._running.enter_context(
+            http_server("--log-dir", str(folder / "runs" / "http"), cwd=folder, tools=())
+        )
+        self.doors = 0
+
+    def close(self) -> None:
+        self._running.close()
+
+
+_shared: dict[Path, _Shared] = {}
+
+
+@contextlib.contextmanager
+def _http(folder: Path) -> Iterator[HttpServer]:
+    """The server of a folder: started for the first door that is opened, ended with the last one."""
+    if folder not in _shared:
+        _shared[folder] = _Shared(folder)
+    shared = _shared[folder]
+    shared.doors += 1
+    try:
+        yield shared.server
+    finally:
+        shared.doors -= 1
+        if not shared.doors:
+            del _shared[folder]
+            shared.close()
+
+
 def _post(server: HttpServer, path: str, body: Any, key: str | None) -> bytes:
     headers = {"content_type": "application/json"}
     if key is not None:
@@ -91,7 +124,7 @@ def _post(server: HttpServer, path: str, body: Any, key: str | None) -> bytes:
 
 @contextlib.contextmanager
 def _rest(folder: Path, key: str | None) -> Iterator[Doorway]:
-    with http_server("--log-dir", str(folder / "runs" / "rest"), cwd=folder, tools=()) as server:
+    with _http(folder) as server:
         yield lambda asked: _rest_verdict(
             _post(server, "/execute", {"tool_id": asked.tool, **_execute_body(asked)}, key)
         )
@@ -99,7 +132,7 @@ def _rest(folder: Path, key: str | None) -> Iterator[Doorway]:
 
 @contextlib.contextmanager
 def _rest_by_route(folder: Path, key: str | None) -> Iterator[Doorway]:
-    with http_server("--log-dir", str(folder / "runs" / "route"), cwd=folder, tools=()) as server:
+    with _http(folder) as server:
         yield lambda asked: _rest_verdict(_post(server, f"/tools/{asked.tool}", _execute_body(asked), key))
 
 
@@ -128,7 +161,7 @@ def _envelope_verdict(body: bytes) -> Verdict:
 
 @contextlib.contextmanager
 def _rpc(folder: Path, key: str | None) -> Iterator[Doorway]:
-    with http_server("--log-dir", str(folder / "runs" / "rpc"), cwd=folder, tools=()) as server:
+    with _http(folder) as server:
         yield lambda asked: _envelope_verdict(_post(server, "/rpc", _envelope(asked), key))
 
 
@@ -142,14 +175,16 @@ def _stdio(
 ) -> Iterator[Callable[[Any], bytes]]:
     """A STDIO server; what is yielded sends one message and returns its answer."""
     extra = {"MCP_READY_FILE": ""} if key is None else {"MCP_READY_FILE": "", "PORTBOOK_KEY": key}
-    with (folder / f"{name}.stderr").open("wb") as stderr:
-        process = subprocess.Popen(
-            [*program, "--log-dir", str(folder / "runs" / name)],
-            cwd=folder,
-            env=environment(**extra),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
+    with (folder / f"{name}.stderr").open("wb") as stderr, contextlib.ExitStack() as ending:
+        process = ending.enter_context(
+            child(
+                [*program, "--log-dir", str(folder / "runs" / name)],
+                cwd=folder,
+                env=environment(**extra),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+            )
         )
         assert process.stdin is not None
         assert process.stdout is not None
@@ -165,7 +200,6 @@ def _stdio(
         finally:
             incoming.close()
             process.wait(30)
-            outgoing.close()
 
 
 @contextlib.contextmanager
@@ -223,8 +257,7 @@ def _mcp_headers(revision: str, message: dict[str, Any], key: str | None) -> dic
 def _mcp(revision: str) -> Callable[[Path, str | None], contextlib.AbstractContextManager[Doorway]]:
     @contextlib.contextmanager
     def opened(folder: Path, key: str | None) -> Iterator[Doorway]:
-        log_dir = str(folder / "runs" / f"http-{revision}")
-        with http_server("--log-dir", log_dir, cwd=folder, tools=()) as server:
+        with _http(folder) as server:
             session: dict[str, str] = {}
 
             def post(message: dict[str, Any]) -> Any:
@@ -273,7 +306,7 @@ def _request(asked: Asked) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _rpc_request(folder: Path, key: str | None) -> Iterator[Doorway]:
-    with http_server("--log-dir", str(folder / "runs" / "request"), cwd=folder, tools=()) as server:
+    with _http(folder) as server:
         yield lambda asked: _envelope_verdict(_post(server, "/rpc", _request(asked), key))
 
 
@@ -321,7 +354,7 @@ def _bare_verdict(body: bytes) -> Verdict:
 
 @contextlib.contextmanager
 def _rpc_bare(folder: Path, key: str | None) -> Iterator[Doorway]:
-    with http_server("--log-dir", str(folder / "runs" / "rpc-bare"), cwd=folder, tools=()) as server:
+    with _http(folder) as server:
         yield lambda asked: _bare_verdict(_post(server, "/rpc", _bare(asked), key))
 
 

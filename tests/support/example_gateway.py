@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from support.portbook_process import ROOT
+from support.portbook_process import ROOT, child
 
 APIM = ROOT / "examples" / "apim"
 _SHOWN = "127.0.0.1:9000"
@@ -27,24 +27,19 @@ def gateway_of(folder: Path) -> Iterator[str | None]:
     if not (folder / "gateway.py").is_file():
         yield None
         return
-    process = subprocess.Popen(
+    with child(
         [sys.executable, "gateway.py", "--port", "0"],
         cwd=folder,
         stdout=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
-    )
-    assert process.stdout is not None
-    try:
+    ) as process:
+        assert process.stdout is not None
         said = process.stdout.readline().decode()
         found = re.search(r"http://(\S+)", said)
         assert found is not None, said
         config = folder / "portbook.toml"
         config.write_text(config.read_text("utf-8").replace(_SHOWN, found[1]), "utf-8")
         yield found[0]
-    finally:
-        process.terminate()
-        process.wait(30)
-        process.stdout.close()
 
 
 def seen_by(gateway: str) -> list[dict[str, Any]]:

@@ -99,10 +99,13 @@ class Terminal:
     def close(self) -> None:
         """Stop the server as Ctrl-C does."""
         if self._server is not None:
-            self._server.send_signal(signal.SIGINT)
-            rest, _ = self._server.communicate(timeout=30)
-            assert self._server.returncode == 0, rest
-            self._server = None
+            server, self._server = self._server, None
+            server.send_signal(signal.SIGINT)
+            try:
+                rest, _ = server.communicate(timeout=30)
+            finally:
+                server.kill()
+            assert server.returncode == 0, rest
 
     def _run(self, command: Command) -> str:
         if "curl " in command.line and shutil.which("curl") is None:

@@ -12,7 +12,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -117,6 +117,16 @@ def _lower(headers: Any) -> dict[str, str]:
 
 
 @contextlib.contextmanager
+def child(command: Sequence[str | bytes], **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """Start a process in nobody's environment; however the block ends, the process has ended after it."""
+    with subprocess.Popen(command, **{"env": environment(), **options}) as process:
+        try:
+            yield process
+        finally:
+            process.kill()  # nothing where it has ended already
+
+
+@contextlib.contextmanager
 def http_server(
     *options: str,
     cwd: Path,
@@ -125,13 +135,17 @@ def http_server(
     stderr: IO[bytes] | None = None,
 ) -> Iterator[HttpServer]:
     """`portbook serve --http` on a free port; what it says once it serves goes to `stderr`, if given."""
-    process = subprocess.Popen(
+    with child(
         [*PORTBOOK, "serve", "--http", "--port", "0", *options, *tools],
         cwd=cwd,
         env=env or environment(),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-    )
+    ) as process:
+        yield from _served(process, stderr)
+
+
+def _served(process: subprocess.Popen[bytes], stderr: IO[bytes] | None) -> Iterator[HttpServer]:
     assert process.stderr is not None
     listening: threading.Thread | None = None
     try:
@@ -151,7 +165,6 @@ def http_server(
         process.wait(30)
         if listening is not None:
             listening.join(30)
-        process.stderr.close()
 
 
 def records(log_dir: Path) -> list[dict[str, Any]]:

@@ -137,18 +137,22 @@ def test_whoever_asks_for_nothing_gets_the_bare_result(world: World, door: str) 
     assert b"mcp.envelope" not in verdict.raw
 
 
+@pytest.fixture(scope="module")
+def giving(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with serving(tmp_path_factory.mktemp("giving"), request.param) as world:
+        yield world
+
+
 @pytest.mark.covers("003.doors.default")
 @pytest.mark.parametrize(
-    ("default", "door", "has_record"),
+    ("giving", "door", "has_record"),
     [("wrap", "STDIO, envelope", False), *(("provenance", door, True) for door in DOORWAYS)],
+    indirect=["giving"],
 )
-def test_an_operator_gives_everybody_envelopes(
-    tmp_path: Path, default: str, door: str, *, has_record: bool
-) -> None:
-    with serving(tmp_path, default) as world:
-        envelope = world.ask(door, Asked("look_up", {"id": "A-1"})).envelope
-        assert envelope["schema_version"] == "mcp.envelope.v0.1"
-        assert (envelope["provenance"] is not None) is has_record
+def test_an_operator_gives_everybody_envelopes(giving: World, door: str, *, has_record: bool) -> None:
+    envelope = giving.ask(door, Asked("look_up", {"id": "A-1"})).envelope
+    assert envelope["schema_version"] == "mcp.envelope.v0.1"
+    assert (envelope["provenance"] is not None) is has_record
 
 
 @pytest.mark.covers("003.doors.signed")

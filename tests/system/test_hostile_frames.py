@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.counts import count, seed
 from support.in_process_connection import STATELESS_META, Connection, frame_of
 from support.mcp_http_client import run, serving
 from support.portbook_process import TESTS
@@ -113,6 +115,61 @@ def _spelled(value: str) -> str:
 
 def _without_id(answers: list[Any]) -> list[Any]:
     return [{name: value for name, value in answer.items() if name != "id"} for answer in answers]
+
+
+def _altered(frame: bytes, chance: random.Random) -> bytes:
+    """A frame with some bytes changed, lost, doubled or moved; still one line."""
+    altered = bytearray(frame)
+    for _ in range(chance.randint(1, 6)):
+        at = chance.randrange(len(altered) + 1)
+        length = chance.randint(1, 8)
+        match chance.randrange(4):
+            case 0:
+                altered[at : at + 1] = bytes([chance.randrange(256)])
+            case 1:
+                del altered[at : at + length]
+            case 2:
+                altered[at:at] = altered[at : at + length]
+            case _:
+                altered[at:at] = chance.choice(ALTERATIONS)
+    return bytes(altered).replace(b"\n", b" ")
+
+
+ALTERATIONS = [
+    b'"',
+    b"\\",
+    b"{",
+    b"}",
+    b"[",
+    b",",
+    b":",
+    b"null",
+    b"1e999",
+    b'"id":1,',
+    b"\xff",
+    b"\\ud800",
+    b"-",
+]
+SHORT = [frame for row in ROWS if len(frame := frame_of(row)) < 2_000]
+
+
+@pytest.mark.soak("altered frames")
+def test_a_frame_that_chance_has_altered_has_one_answer_at_most_and_the_next_one_is_served(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "tools.py").write_text(TOOL)
+    connection = Connection(tmp_path, tools=tmp_path / "tools.py")
+    chance = random.Random(seed())
+    good = {"name": "echo", "arguments": {"text": "x"}, "_meta": STATELESS_META}
+    for number in range(count("altered frames")):
+        frame = _altered(chance.choice(SHORT), chance)
+        answers = connection.send(frame)
+        assert len(answers) <= 1, frame
+        for answer in answers:
+            assert answer["jsonrpc"] == "2.0", frame
+            assert ("result" in answer) != ("error" in answer), frame
+        if number % 10 == 0:
+            assert connection.request("tools/call", good)["result"]["content"][0]["text"] == "x", frame
 
 
 def test_the_corpus_is_whole() -> None:

@@ -1,4 +1,4 @@
-"""Two hundred kills under load: no acknowledged record and no approval is lost, and nothing runs twice.
+"""Kills under load: no acknowledged record and no approval is lost, and nothing runs twice.
 
 Each round starts a server, sends it calls faster than it can answer, kills it with SIGKILL after some of the
 answers were read, and remembers which calls those answered. The tool's only effect is a line in a file.
@@ -23,9 +23,9 @@ from portbook.access.approval_ticket import State
 from portbook.clock import SystemClock
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.sqlite import Store
-from support.portbook_process import PORTBOOK, environment, run
+from support.counts import count, seed
+from support.portbook_process import PORTBOOK, child, run
 
-KILLS = 200
 WORLDS = 2  # one for each core
 CALLS = 40
 APPROVED = 3  # approvals that a round redeems
@@ -85,14 +85,17 @@ def frame(number: str, approval: str | None = None) -> bytes:
 
 def one_life(world: World, chance: random.Random, life: int) -> None:
     """Start a server, talk to it, kill it in the middle of its work."""
-    process = subprocess.Popen(
+    with child(
         [*PORTBOOK, "serve", "--stdio"],
         cwd=world.folder,
-        env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-    )
+    ) as process:
+        _talk_and_kill(process, world, chance, life)
+
+
+def _talk_and_kill(process: subprocess.Popen[bytes], world: World, chance: random.Random, life: int) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
     redeemed = list(world.asked.items())[-APPROVED:]  # those of the life before
@@ -111,8 +114,6 @@ def one_life(world: World, chance: random.Random, life: int) -> None:
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     world.kills += 1
-    process.stdin.close()
-    process.stdout.close()
 
 
 def approve(world: World) -> None:
@@ -129,11 +130,11 @@ def approve(world: World) -> None:
     asyncio.run(say_yes())
 
 
-def many_lives(folder: Path, seed: int) -> World:
+def many_lives(folder: Path, number: int) -> World:
     (folder / "tools.py").write_text(TOOLS)
     (folder / "portbook.toml").write_text(SETTINGS)
-    world, chance = World(folder), random.Random(seed)
-    for life in range(KILLS // WORLDS):
+    world, chance = World(folder), random.Random(seed() * WORLDS + number)
+    for life in range(count("server kills") // WORLDS):
         one_life(world, chance, life)
         approve(world)
     return world
@@ -162,11 +163,11 @@ def stream(world: World, name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.covers("002.kills")
-@pytest.mark.timeout(600)
-def test_after_two_hundred_kills_nothing_acknowledged_is_lost_and_nothing_ran_twice(
+@pytest.mark.soak("server kills")
+def test_after_many_kills_nothing_acknowledged_is_lost_and_nothing_ran_twice(
     worlds: list[World],
 ) -> None:
-    assert sum(world.kills for world in worlds) == KILLS
+    assert sum(world.kills for world in worlds) == count("server kills")
     for world in worlds:
         ran = entered(world)
         assert max(ran.values()) == 1, "something ran twice"
@@ -183,12 +184,14 @@ def test_after_two_hundred_kills_nothing_acknowledged_is_lost_and_nothing_ran_tw
         assert {record["request_id"] for record in done} <= {intent["request_id"] for intent in intents}
 
 
+@pytest.mark.soak("server kills")
 def test_the_chain_of_records_is_whole_after_every_kill(worlds: list[World]) -> None:
     for world in worlds:
         verified = run("audit", "verify", cwd=world.folder)
         assert verified.code == 0, verified.out.decode() + verified.err
 
 
+@pytest.mark.soak("server kills")
 def test_no_approval_is_lost_and_a_call_that_was_killed_is_unknown(worlds: list[World]) -> None:
     for world in worlds:
         store = Store(world.folder / "portbook.db")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from support.counts import count
 from support.in_process_connection import handshake
 from support.portbook_process import http_server
 
@@ -72,24 +74,26 @@ def _wait_for_calls(callers: list[Caller], more: int) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.timeout(150)
 @pytest.mark.covers("design.mcp-http.restart-under-load")
+@pytest.mark.soak("restarts")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_sessions_go_on_when_the_server_is_replaced_under_load(tmp_path: Path, how: signal.Signals) -> None:
-    with http_server(cwd=tmp_path) as server:
+    with contextlib.ExitStack() as servers:
+        server = servers.enter_context(http_server(cwd=tmp_path))
         port = server.url.rpartition(":")[2]
         callers = [Caller(server.url) for _ in range(SESSIONS)]
         for caller in callers:
             caller.start()
         _wait_for_calls(callers, 5)
-        server.process.send_signal(how)
-        server.process.wait(30)
-        with http_server("--port", port, cwd=tmp_path):
+        for _ in range(count("restarts")):
+            server.process.send_signal(how)
+            server.process.wait(30)
+            server = servers.enter_context(http_server("--port", port, cwd=tmp_path))
             _wait_for_calls(callers, 5)
-            for caller in callers:
-                caller.is_over.set()
-            for caller in callers:
-                caller.join(30)
+        for caller in callers:
+            caller.is_over.set()
+        for caller in callers:
+            caller.join(30)
     assert not any(caller.is_alive() for caller in callers)
     assert [caller.wrong for caller in callers] == [[]] * SESSIONS
     assert set().union(*(caller.statuses for caller in callers)) == {200}

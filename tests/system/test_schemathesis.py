@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.counts import count, seed
 from support.portbook_process import http_server
 
 TOOLS = '''
@@ -63,15 +64,16 @@ action = "deny"
 
 
 @pytest.mark.covers("002.rest.openapi")
-@pytest.mark.timeout(300)
+@pytest.mark.soak("requests by the description")
 def test_schemathesis_finds_no_unexpected_status_and_no_broken_promise(tmp_path: Path) -> None:
     (tmp_path / "tools.py").write_text(TOOLS)
     (tmp_path / "portbook.toml").write_text(SETTINGS)
+    chance = ("--seed", str(seed())) + (() if seed() else ("--generation-deterministic",))
     with http_server(cwd=tmp_path, tools=()) as server:
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/openapi.json"),
-                *("--max-examples", "25", "--seed", "20", "--generation-deterministic", "--no-color"),
+                *("--max-examples", str(count("requests by the description")), "--no-color", *chance),
             ],
             cwd=tmp_path,
             capture_output=True,

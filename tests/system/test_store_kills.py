@@ -1,4 +1,4 @@
-"""Two hundred kills: nothing acknowledged is lost, nothing runs twice."""
+"""Kills: nothing acknowledged is lost, nothing runs twice."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from portbook.access.approval_ticket import State
 from portbook.clock import SystemClock
 from portbook.stores.approvals import ApprovalStore
 from portbook.stores.sqlite import Store
+from support.counts import count, seed
 
-KILLS = 200
+pytestmark = pytest.mark.soak("store kills")
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +24,13 @@ def aftermath(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
     """The store that the killed left behind, and how often each word was said of each ticket."""
     path = tmp_path_factory.mktemp("kills") / "portbook.db"
     hammered = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("hammer.py")), str(path), str(KILLS), "1"],
+        [
+            *(sys.executable, str(Path(__file__).with_name("hammer.py"))),
+            *(str(path), str(count("store kills")), str(seed() + 1)),
+        ],
         stdout=subprocess.PIPE,
         env={"PYTHONPATH": str(Path(__file__).parent.parent)},
-        timeout=150,
+        timeout=600,
         check=True,
         text=True,
     )

@@ -6,7 +6,7 @@ import itertools
 import tracemalloc
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from portbook.wire.framing import MAX_FRAME_BYTES, OVERSIZE, Frame, LineSplitter
@@ -93,7 +93,6 @@ pieces = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(pieces)
 @example([b"12345678", b"9", b"\n", b"{"])
 @example([b" " * 9, b"\n"])
@@ -102,7 +101,6 @@ def test_where_chunks_are_cut_makes_no_difference(chunks: list[bytes]) -> None:
     assert split(*chunks) == split(stream) == split(*byte_by_byte(stream)) == expected(stream)
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.binary(min_size=1, max_size=LIMIT).filter(lambda line: b"\n" not in line and line.strip(b" \t\r"))

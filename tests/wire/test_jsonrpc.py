@@ -7,7 +7,7 @@ import tracemalloc
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.errors import REASONS, Failed, Finding, Reason, Refused
@@ -172,7 +172,6 @@ number_tokens = st.from_regex(r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,20})?([eE][+-]?
 spaces = st.text(" \t\r", max_size=2)
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     st.dictionaries(words.filter(lambda key: key != "id"), values, max_size=4),
     st.one_of(string_tokens(), number_tokens.filter(str.isascii)),

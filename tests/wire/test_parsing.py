@@ -22,6 +22,7 @@ from portbook.model import Answer, Arrival
 from portbook.settings import load_settings
 from portbook.wire.framing import MAX_FRAME_BYTES, OVERSIZE, Frame, LineSplitter
 from portbook.wire.parsing import _WORDS, MAX_DEPTH, parse
+from support.counts import count
 from support.portbook_process import invoke
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpora" / "hostile_frames.jsonl"
@@ -236,14 +237,12 @@ values = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(values, st.booleans(), st.sampled_from([None, 1, "\t"]))
 def test_what_json_writes_is_read_again(value: object, is_ascii: bool, indent: int | str | None) -> None:
     written = json.dumps(value, ensure_ascii=is_ascii, indent=indent).encode()
     assert repr(parse(written)) == repr(value)
 
 
-@settings(deadline=None)
 @given(finite)
 def test_a_double_is_read_as_the_same_double(number: float) -> None:
     assert math.copysign(1, parse(repr(number).encode())) == math.copysign(1, number)
@@ -285,7 +284,8 @@ mutations = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=400)
+@pytest.mark.soak("broken documents")
+@settings(max_examples=count("broken documents"))
 @given(values, mutations)
 @example({"a": 1}, [(1, 0, b'"a":1,')])
 @example(["x"], [(2, 1, rb"\ud800")])
@@ -299,7 +299,8 @@ def test_a_broken_document_gets_the_verdict_of_a_second_strict_parser(
     check_against_second_opinion(frame)
 
 
-@settings(deadline=None)
+@pytest.mark.soak("broken documents")
+@settings(max_examples=count("broken documents"))
 @given(st.one_of(st.binary(max_size=12), st.lists(st.sampled_from(SNIPPETS), max_size=8).map(b"".join)))
 def test_any_bytes_get_the_verdict_of_a_second_strict_parser(frame: bytes) -> None:
     check_against_second_opinion(frame)
@@ -333,7 +334,6 @@ BREAKINGS = {
 }
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.text(st.characters(categories=["Lu"], max_codepoint=0x24F), min_size=6, max_size=20))
 @pytest.mark.parametrize("breaking", [pytest.param(text, id=name) for name, text in BREAKINGS.items()])
 def test_a_refusal_never_quotes_what_was_sent(breaking: str, word: str) -> None:

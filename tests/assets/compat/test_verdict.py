@@ -14,6 +14,7 @@ from portbook.assets.compat.verdict import Compatibility, compare
 from portbook.model import JSONObject
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import Validator
+from support.counts import count
 
 
 def made(schema: Any) -> tuple[JSONObject, Validator]:
@@ -396,8 +397,10 @@ def widened(schema: Any, random: random.Random) -> Any:
     }
 
 
+@pytest.mark.soak("random schemas")
 @settings(
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None, max_examples=300
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    max_examples=count("random schemas"),
 )
 @given(
     old=WHOLE,

@@ -1,0 +1,134 @@
+"""How many times the checks run that run many times: a few in every run of the tests, many in a soak.
+
+Each row is a promise. A test asks for its count with `count("server kills")`, and names the row with
+`@pytest.mark.soak("server kills")` so that a soak runs it and reports on it. Chance comes from `seed()`: the
+same in every run of the tests, another one in each soak, which says which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    quick: int
+    """In every run of the tests."""
+    long: int
+    """In a soak."""
+    promise: str
+    """What holds, with the place of the `count`, and of the number of `tests` where it helps."""
+
+
+COUNTS: Final = {
+    "server kills": Count(
+        20,
+        200,
+        "{count:,} kills of servers under load: no record and no approval lost, none twice",
+    ),
+    "store kills": Count(
+        60,
+        2_000,
+        "{count:,} kills of processes that share a store: nothing acknowledged is lost, nothing ran twice",
+    ),
+    "log kills": Count(
+        8,
+        200,
+        "{count:,} kills of writers of records: nothing acknowledged is lost, the chain is whole",
+    ),
+    "restarts": Count(
+        1,
+        20,
+        "{count:,} replacements of a server under load, for each of {tests} signals: every session goes on",
+    ),
+    "altered frames": Count(
+        300,
+        50_000,
+        "{count:,} frames altered by chance: at most one answer each, and the next one is served",
+    ),
+    "broken documents": Count(
+        100,
+        20_000,
+        "{count:,} broken documents for each of {tests} properties: the verdict of a second strict parser",
+    ),
+    "broken messages": Count(
+        2,
+        50,
+        "{count:,} messages for each of {tests} types of MCP, each broken in 12 ways too: "
+        "the verdict of another implementation",
+    ),
+    "random schemas": Count(
+        60,
+        5_000,
+        "{count:,} schemas made by chance for each of {tests} properties: verdicts, findings and comparisons "
+        "are right",
+    ),
+    "hidden secrets": Count(
+        100,
+        5_000,
+        "{count:,} values around a secret for each of {tests} properties: it never survives redaction",
+    ),
+    "altered bytes": Count(
+        60,
+        5_000,
+        "{count:,} altered bytes in each of {tests} kinds of signed or chained text: each one is found",
+    ),
+    "canonical forms": Count(
+        60,
+        5_000,
+        "{count:,} values for each of {tests} properties: one canonical form, that of another implementation",
+    ),
+    "sequences of approvals": Count(
+        15,
+        1_000,
+        "{count:,} sequences of asking, deciding and running: no approval is good for two runs",
+    ),
+    "requests by the description": Count(
+        8,
+        200,
+        "{count:,} requests made from each part of the OpenAPI document: every answer is as promised",
+    ),
+    "hostile texts": Count(
+        100_000,
+        2_000_000,
+        "{count:,} characters in each of {tests} hostile texts: the search for secrets stays linear",
+    ),
+    "costly values": Count(
+        10_000,
+        200_000,
+        "{count:,} bytes in each of {tests} costly values: redaction takes a few calls for each",
+    ),
+    "large documents": Count(
+        100_000,
+        2_000_000,
+        "{count:,} parts in each of {tests} large documents: checked with a verdict and a short report",
+    ),
+    "properties": Count(
+        40,
+        2_000,
+        "{count:,} examples of each of {tests} other properties",
+    ),
+}
+
+
+class _Tier:
+    """Which of the two counts this run takes. Set once, before any test is collected."""
+
+    soak_seed: int | None = None
+
+
+def choose(soak_seed: int | None) -> None:
+    """Take the long counts, with this seed; or the quick ones, for None."""
+    _Tier.soak_seed = soak_seed
+
+
+def count(name: str) -> int:
+    """How many times the check of this name runs."""
+    found = COUNTS[name]
+    return found.quick if _Tier.soak_seed is None else found.long
+
+
+def seed() -> int:
+    """Where chance starts."""
+    return 0 if _Tier.soak_seed is None else _Tier.soak_seed

@@ -1,0 +1,74 @@
+"""Finds the processes that tests started and did not end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+GRACE_S = 3.0
+"""What was told to end may take a moment."""
+
+MARK = "TESTS_STARTED_BY"
+"""A variable that children inherit: whoever's parent ended has another parent, but still this variable."""
+
+# Part of Python itself: one for each process that uses multiprocessing, and ends with it.
+_OF_PYTHON = b"multiprocessing.resource_tracker"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    number: int
+    parent: int
+    command: str
+
+
+def mark() -> None:
+    """Let all that this process starts from here on be known as its own."""
+    os.environ[MARK] = str(os.getpid())
+
+
+def left() -> list[Process]:
+    """The processes of this one that still live, after a moment of grace; none where there is no /proc."""
+    deadline = time.monotonic() + GRACE_S
+    while (found := _ours()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
+
+
+def end(processes: list[Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.number, signal.SIGKILL)
+
+
+def _ours() -> list[Process]:
+    everything = {process.number: process for process in _processes()}
+    ours = {os.getpid()}
+    while more := {one.number for one in everything.values() if one.parent in ours} - ours:
+        ours |= more
+    ours |= {number for number in everything if _is_marked(number)}
+    return [everything[number] for number in sorted(ours - {os.getpid()}) if number in everything]
+
+
+def _processes() -> Iterator[Process]:
+    # macOS has no /proc; what Linux finds is enough, for the tests are the same.
+    for folder in PROC.glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended meanwhile, or is none of our business
+            stat = (folder / "stat").read_text(errors="replace")
+            state, parent, *_ = stat.rpartition(")")[2].split()
+            command = (folder / "cmdline").read_bytes()
+            if state not in "ZX" and _OF_PYTHON not in command:
+                shown = command.replace(b"\0", b" ").decode(errors="replace").strip()
+                yield Process(int(folder.name), int(parent), shown)
+
+
+def _is_marked(number: int) -> bool:
+    with contextlib.suppress(OSError):
+        return f"{MARK}={os.getpid()}".encode() in (PROC / str(number) / "environ").read_bytes().split(b"\0")
+    return False
