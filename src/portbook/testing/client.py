@@ -119,8 +119,18 @@ class TestClient(Workbench):
 
     def _run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         try:
-            asyncio.get_running_loop()
+            self._world.require_open()
+            _require_no_loop()
         except RuntimeError:
-            return self._world.runner.run(coroutine)
-        coroutine.close()
-        raise RuntimeError("an event loop is running here; use AsyncTestClient in tests that are coroutines")
+            coroutine.close()
+            raise
+        return self._world.runner.run(coroutine)
+
+
+def _require_no_loop() -> None:
+    """Raise `RuntimeError` where an event loop runs already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("an event loop is running here; use AsyncTestClient in tests that are coroutines")

@@ -86,7 +86,7 @@ class Speaker:
 
     async def send(self, message: bytes | str | Mapping[str, Any] | list[Any]) -> Any:
         """Send one message of any contract as it is; return the answer, or None where there is none."""
-        self._require_open()
+        self._world.require_open()
         frame = message if isinstance(message, bytes) else _encoded(message)
         if self._raw is None:
             self._raw = self._connect(None)
@@ -108,7 +108,7 @@ class Speaker:
         raise RuntimeError(f"{method} asked {_MAX_ROUNDS} times: the tool does not accept its answers")
 
     async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        self._require_open()
+        self._world.require_open()
         if self._agreed is None:
             self._agreed = self._connect(self._session(), is_official=True)
         self._count += 1
@@ -116,10 +116,6 @@ class Speaker:
         answer = await self._agreed.receive(_encoded(message)).answering
         assert answer.body is not None
         return json.loads(answer.body)
-
-    def _require_open(self) -> None:
-        if self._world.is_closed:
-            raise RuntimeError("the test client is closed")
 
     def _meta(self) -> dict[str, Any]:
         meta: dict[str, Any] = {"progressToken": self._count + 1, **self.voice.meta}

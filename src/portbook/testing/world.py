@@ -66,6 +66,11 @@ class World:
     connections: list[McpConnection] = field(default_factory=list[McpConnection])
     is_closed: bool = False
 
+    def require_open(self) -> None:
+        """Raise `RuntimeError` where it is closed."""
+        if self.is_closed:
+            raise RuntimeError("the test client is closed")
+
     def arrival(self, key: str | None) -> Arrival:
         """Return how messages come in of whoever has this key."""
         return Arrival(_TRANSPORT, _TRANSPORT, key=key)
