@@ -15,7 +15,12 @@ _EVERYTHING: Final[JSONObject] = {"elicitation": {"form": {}, "url": {}}, "sampl
 
 
 class Inquiry(NamedTuple):
-    """Something that a tool asks of its caller."""
+    """Something that a tool asks of its caller, handed to the function that `answers` is.
+
+    The function returns a dict of its fields for a form; for a form or a page it can also return `True` to
+    accept, `False` to decline and `None` to cancel. For a sample it returns the model's words, for roots a
+    list of URIs. It may be a coroutine function.
+    """
 
     kind: Literal["form", "page", "sample", "roots"]
     """`form` and `page` are for a person, `sample` is for the client's model."""
@@ -71,10 +76,7 @@ def given_by(answers: Answers, inquiry: Inquiry) -> Any:
 
 
 def response_to(inquiry: Inquiry, given: Any) -> JSONObject:
-    """Return the client's answer.
-
-    A form is answered with its fields by name; it and a page with `True` for yes, `False` to decline and
-    `None` to cancel. A sample is answered with the model's words, or a whole message; roots with their URIs.
+    """Return the client's answer, as `Inquiry` says.
 
     Raises `TypeError` and `ValueError` for what is no answer to the question.
     """
