@@ -298,7 +298,7 @@ def test_a_task_that_nobody_answers_ends_when_its_time_is_over(
 def test_a_call_that_would_be_one_task_too_many_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, reason: str
 ) -> None:
-    monkeypatch.setattr(f"portbook.talking.tasks.{limit}", 1)
+    monkeypatch.setattr(f"portbook.mcp.task_board.{limit}", 1)
 
     async def main() -> None:
         async with serving(tmp_path, EVERYTHING) as client:

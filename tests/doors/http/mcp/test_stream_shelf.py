@@ -104,7 +104,7 @@ def test_two_who_begin_to_listen_at_once_do_not_both_hear_the_same(tmp_path: Pat
 def test_a_caller_holds_a_limited_number_of_streams_and_may_open_one_when_one_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("portbook.doors.mcp_http._MAX_LISTENING", 2)
+    monkeypatch.setattr("portbook.doors.http.mcp.endpoint._MAX_LISTENING", 2)
 
     async def main() -> None:
         async with serving(tmp_path, EVERYTHING) as client:

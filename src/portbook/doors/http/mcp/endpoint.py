@@ -11,14 +11,15 @@ from typing import Final, NamedTuple
 
 from portbook.boundary import Boundary
 from portbook.doors.http.accept import Accepts, accepted
-from portbook.doors.http.asgi import Application, Receive, Scope, Send, plain
+from portbook.doors.http.asgi import Receive, Scope, Send
 from portbook.doors.http.mcp.live_session import LiveSession
 from portbook.doors.http.mcp.response import McpResponse, Running, send_stream
 from portbook.doors.http.mcp.sessions import Sessions
-from portbook.doors.http.request import arrival_of, headers_of, read_message, send_answer
+from portbook.doors.http.request import arrival_of, headers_of, read_message
+from portbook.doors.http.response import plain, send_answer
+from portbook.doors.http.router import Route
 from portbook.errors import Reason, Refused
 from portbook.model import Answer, Arrival
-from portbook.net.host_and_origin import Hosts
 from portbook.protocol.headers import VERSION
 from portbook.protocol.revisions import STATELESS_REVISIONS
 from portbook.wire.framing import Frame
@@ -44,24 +45,24 @@ class _Head(NamedTuple):
     is_stateless: bool
 
 
-def mcp(boundary: Boundary, sessions: Sessions, hosts: Hosts) -> dict[str, Application]:
-    """Return the applications behind the route, by HTTP verb."""
-    door = _McpDoor(boundary, sessions, hosts)
-    return {"POST": door.post, "GET": door.get, "DELETE": door.delete}
+def mcp(boundary: Boundary, sessions: Sessions) -> dict[str, Route]:
+    """Return the routes, by HTTP method."""
+    door = _McpDoor(boundary, sessions)
+    methods = {"POST": door.post, "GET": door.get, "DELETE": door.delete}
+    return {name: Route(serve, door.refuse) for name, serve in methods.items()}
 
 
 class _McpDoor:
-    def __init__(self, boundary: Boundary, sessions: Sessions, hosts: Hosts) -> None:
+    def __init__(self, boundary: Boundary, sessions: Sessions) -> None:
         self._boundary = boundary
         self._sessions = sessions
-        self._hosts = hosts
         self._running: Running = {}
         self._listening: Counter[str] = Counter()
 
     async def post(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take one message, or a batch of them."""
         head = _head_of(scope)
-        frame = await read_message(head.headers, receive, self._hosts)
+        frame = await read_message(head.headers, receive)
         if frame is None:
             return
         if isinstance(frame, Refused):
@@ -108,14 +109,14 @@ class _McpDoor:
             await self._sessions.forget(live)
             await send_answer(send, Answer(None, 204))
 
+    async def refuse(self, scope: Scope, send: Send, refusal: Refused) -> None:
+        """Answer a request whose Host or Origin is refused."""
+        await self._refuse(send, refusal, _head_of(scope))
+
     async def _entered(
         self, head: _Head, send: Send, method: str, *, needs_events: bool = False
     ) -> LiveSession | None:
         """Return the session that a request without a message is for; where it is for none, say so."""
-        refusal = self._hosts.refuse(head.headers)
-        if refusal is not None:
-            await self._refuse(send, refusal, head)
-            return None
         if head.session is None:
             await plain(send, 405, "Without a session, use POST.", [(b"allow", b"POST")])
             return None

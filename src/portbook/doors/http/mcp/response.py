@@ -16,7 +16,8 @@ from portbook.doors.http.accept import Accepts
 from portbook.doors.http.asgi import Headers, Receive, Send
 from portbook.doors.http.mcp.live_session import LiveSession
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
-from portbook.doors.http.request import has_left, send_answer
+from portbook.doors.http.request import has_left
+from portbook.doors.http.response import send_answer
 from portbook.mcp.connection import Key, Work
 from portbook.model import Answer
 
