@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -18,6 +16,7 @@ from portbook.boundary import Boundary
 from portbook.doors.eager import Remainder
 from portbook.doors.stdio import Reader, Writer
 from portbook.mcp.connection import Key, Order, Work
+from portbook.mcp.from_any_thread import run_on
 from portbook.model import Answer, Arrival
 from portbook.wire.framing import Frame, LineSplitter
 
@@ -36,7 +35,6 @@ class NdjsonDoor:
         self._outlet = _Outlet(writer)
         self._running: dict[asyncio.Task[None], Key | None] = {}
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
         self._flusher: asyncio.Task[None] | None = None
         self._broken: BrokenPipeError | None = None
         self._is_stopping = False
@@ -131,10 +129,10 @@ class NdjsonDoor:
 
         Where nobody reads in time, what is not vital is said once, and then dropped: nobody may fill memory.
         """
-        if threading.get_ident() != self._thread:
-            again = functools.partial(self._emit, message, is_wanted, is_vital=is_vital)
-            self._loop.call_soon_threadsafe(again)
-        elif is_wanted() and (is_vital or self._outlet.has_room_for(message)):
+        run_on(self._loop, self._emit_now, message, is_wanted, is_vital)
+
+    def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
+        if is_wanted() and (is_vital or self._outlet.has_room_for(message)):
             self._outlet.put_now(message)
             if self._flusher is None or self._flusher.done():
                 self._flusher = self._loop.create_task(self._outlet.flush_quietly())

@@ -10,6 +10,7 @@ from typing import Final, cast
 
 from portbook.mcp.changes import ChangeFeed, ChangeNotice, Subscriber
 from portbook.mcp.dialect import Exchange
+from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.notifications import Notifications
 from portbook.mcp.outlet import Outlet
 from portbook.mcp.task_board import Task, TaskBoard
@@ -104,7 +105,7 @@ class Subscription:
 
     def close(self) -> None:
         """End the stream. From any thread."""
-        self._loop.call_soon_threadsafe(self._is_over.set)
+        run_on(self._loop, self._is_over.set)
 
 
 def wanted_resources(exchange: Exchange) -> list[str]:

@@ -7,7 +7,6 @@ that takes its time. In a session the call goes on whether its sender stays or n
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -19,6 +18,7 @@ from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
 from portbook.doors.http.request import has_left
 from portbook.doors.http.response import send_answer
 from portbook.mcp.connection import Key, Work
+from portbook.mcp.from_any_thread import run_on
 from portbook.model import Answer
 
 __all__ = ["McpResponse", "send_stream"]
@@ -40,7 +40,7 @@ Running = dict[asyncio.Task[Answer], Key | None]
 class McpResponse:
     """The answer to one request, in the making."""
 
-    __slots__ = ("_home", "_live", "_loop", "_receive", "_running", "_send", "_stream", "accepts")
+    __slots__ = ("_live", "_loop", "_receive", "_running", "_send", "_stream", "accepts")
 
     def __init__(
         self,
@@ -58,21 +58,16 @@ class McpResponse:
         self._live = live
         self._stream: EventStream | None = None  # made when something is to be said: most calls say nothing
         self._loop = asyncio.get_running_loop()
-        self._home = threading.get_ident()
 
     def emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
         """Say something before the answer. From any thread; where only the answer is accepted, nothing."""
-        if threading.get_ident() != self._home:
-            self._loop.call_soon_threadsafe(lambda: self.emit(message, is_wanted, is_vital=is_vital))
-        elif self.accepts.events:
-            self._opened().emit(message, is_wanted, is_vital=is_vital)
+        if self.accepts.events:
+            run_on(self._loop, self._emit_now, message, is_wanted, is_vital)
 
     def let_go(self) -> None:
         """Send the reader away for now, if it can come back for the answer. From any thread."""
-        if threading.get_ident() != self._home:
-            self._loop.call_soon_threadsafe(self.let_go)
-        elif self._live is not None and self.accepts.events:
-            self._opened().let_go()
+        if self._live is not None and self.accepts.events:
+            run_on(self._loop, self._let_go_now)
 
     async def outcome(self, work: Work) -> Answer | None:
         """Return the answer to be sent as one; None where it was sent as a stream, or nobody waits for it."""
@@ -104,6 +99,12 @@ class McpResponse:
         stream = EventStream()
         stream.end(answer.body)
         await send_stream(self._send, self._receive, StreamPosition(stream), more=more)
+
+    def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
+        self._opened().emit(message, is_wanted, is_vital=is_vital)
+
+    def _let_go_now(self) -> None:
+        self._opened().let_go()
 
     def _opened(self) -> EventStream:
         if self._stream is None:

@@ -11,11 +11,11 @@ misses nothing; where there is no such, the oldest.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol
 
+from portbook.mcp.from_any_thread import run_on
 from portbook.wire.sse import COMMENT, event, priming
 
 __all__ = ["EventStream", "Keeper", "StreamPosition"]
@@ -94,7 +94,6 @@ class EventStream:
         self._readers = 0
         self._news = asyncio.Event()
         self.loop = asyncio.get_running_loop()
-        self._home = threading.get_ident()
 
     @property
     def is_read(self) -> bool:
@@ -108,16 +107,18 @@ class EventStream:
 
     def emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
         """Add a message, from any thread, if by then it is still wanted."""
-        if threading.get_ident() != self._home:
-            self.loop.call_soon_threadsafe(lambda: self.emit(message, is_wanted, is_vital=is_vital))
-        elif is_wanted() and not self.is_ended:
+        run_on(self.loop, self._emit_now, message, is_wanted, is_vital)
+
+    def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
+        if is_wanted() and not self.is_ended:
             self._add(message, is_vital=is_vital)
 
     def let_go(self) -> None:
         """Send the reader away for now, if it has something to come back with. From any thread."""
-        if threading.get_ident() != self._home:
-            self.loop.call_soon_threadsafe(self.let_go)
-        elif self.is_primed or (self.name and self.end_position):
+        run_on(self.loop, self._let_go_now)
+
+    def _let_go_now(self) -> None:
+        if self.is_primed or (self.name and self.end_position):
             self.is_let_go = True
             self._news.set()
 
