@@ -30,7 +30,7 @@ class NdjsonDoor:
     """Serves one stream of lines."""
 
     def __init__(self, boundary: Boundary, reader: Reader, writer: Writer, arrival: Arrival) -> None:
-        self._conversation = boundary.converse(arrival, self._emit)
+        self._connection = boundary.connect(arrival, self._emit)
         self._reader = reader
         self._outlet = _Outlet(writer)
         self._running: dict[asyncio.Task[None], Key | None] = {}
@@ -49,7 +49,7 @@ class NdjsonDoor:
             while chunk := await self._reader.read():
                 await self._serve_all(splitter.feed(chunk))
             await self._serve_all(splitter.close())
-            self._conversation.close()  # nobody can answer any more, or take anything back
+            self._connection.close()  # nobody can answer any more, or take anything back
             while self._running and self._broken is None:
                 await self._one_ended()
             if self._flusher is not None:
@@ -70,7 +70,7 @@ class NdjsonDoor:
         for frame in frames:
             if self._is_stopping:
                 break
-            await self._serve(self._conversation.receive(frame))
+            await self._serve(self._connection.receive(frame))
         await self._outlet.flush()
 
     async def _serve(self, work: Work) -> None:

@@ -74,12 +74,12 @@ class _McpDoor:
             if live is None:
                 await self._refuse(send, Refused(self._why_unknown(head)), head)
             else:
-                reply = McpResponse(receive, send, head.accepts, self._running, live)
-                await self._answer_session(live, frame, head.arrival, reply)
+                response = McpResponse(receive, send, head.accepts, self._running, live)
+                await self._answer_session(live, frame, head.arrival, response)
         else:
-            reply = McpResponse(receive, send, head.accepts, self._running)
+            response = McpResponse(receive, send, head.accepts, self._running)
             answer = self._answer_alone if head.is_stateless else self._answer_newcomer
-            await answer(frame, head.arrival, reply)
+            await answer(frame, head.arrival, response)
 
     async def get(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Open the stream of what belongs to no request, or go on with one that was left."""
@@ -88,17 +88,17 @@ class _McpDoor:
         if live is None:
             return
         last_event = head.headers.get(b"last-event-id", b"").decode("latin-1").strip()
-        place = live.place_of(last_event or None)
-        if place.is_guest and place.stream.is_read:
+        position = live.position_after(last_event or None)
+        if position.is_guest and position.stream.is_read:
             await plain(send, 409, "This event has expired, and the stream has a reader. Omit Last-Event-ID.")
             return
-        if self._listening[live.bound] >= _MAX_LISTENING and not place.stream.is_read:
+        if self._listening[live.bound] >= _MAX_LISTENING and not position.stream.is_read:
             await self._refuse(send, Refused(Reason.TOO_MANY_STREAMS), head)
             return
         key = head.arrival.key
         self._listening[live.bound] += 1
         try:
-            await send_stream(send, receive, place, may_read=lambda: self._sessions.may_listen(live, key))
+            await send_stream(send, receive, position, may_read=lambda: self._sessions.may_listen(live, key))
         finally:
             self._listening -= Counter((live.bound,))
 
@@ -137,45 +137,45 @@ class _McpDoor:
             return None
         return live
 
-    async def _answer_alone(self, frame: Frame, arrival: Arrival, reply: McpResponse) -> None:
+    async def _answer_alone(self, frame: Frame, arrival: Arrival, response: McpResponse) -> None:
         """Answer a message that stands for itself."""
-        conversation = self._boundary.converse(arrival, reply.emit, is_official=True)
-        work = conversation.receive(frame, arrival, is_heard=reply.accepts.events)
-        answer = await reply.outcome(work)
+        connection = self._boundary.connect(arrival, response.emit, is_official=True)
+        work = connection.receive(frame, arrival, reaches_client=response.accepts.events)
+        answer = await response.outcome(work)
         if answer is not None:
-            await reply.send(answer)
+            await response.send(answer)
 
-    async def _answer_newcomer(self, frame: Frame, arrival: Arrival, reply: McpResponse) -> None:
+    async def _answer_newcomer(self, frame: Frame, arrival: Arrival, response: McpResponse) -> None:
         """Answer a message that belongs to no session, and may open one."""
         live = self._sessions.make(arrival)
-        work = live.conversation.receive(frame, arrival, reply.emit, is_heard=reply.accepts.events)
-        answer = await reply.outcome(work)
+        work = live.connection.receive(frame, arrival, response.emit, reaches_client=response.accepts.events)
+        answer = await response.outcome(work)
         if answer is None:
             live.close()
-        elif live.conversation.session.revision is not None:
+        elif live.connection.session.revision is not None:
             await self._sessions.begin(live)
-            await reply.send(answer, [(_SESSION.encode(), live.id.encode())])
+            await response.send(answer, [(_SESSION.encode(), live.id.encode())])
         elif answer.is_notification and answer.status == 202:
             # There is nothing that it could be about. Its sender is not answered, as ever; the status tells.
             refused = await self._boundary.refuse(Refused(Reason.NOT_JSONRPC), arrival, is_mcp=True)
-            await reply.send(refused._replace(body=None))
+            await response.send(refused._replace(body=None))
         else:
-            await reply.send(answer)
+            await response.send(answer)
 
     async def _answer_session(
-        self, live: LiveSession, frame: Frame, arrival: Arrival, reply: McpResponse
+        self, live: LiveSession, frame: Frame, arrival: Arrival, response: McpResponse
     ) -> None:
         """Answer a message of a session."""
         arrival = arrival._replace(session=arrival.session or live.label)
-        work = live.conversation.receive(
-            frame, arrival, reply.emit, reply.let_go, is_heard=reply.accepts.events
+        work = live.connection.receive(
+            frame, arrival, response.emit, response.let_go, reaches_client=response.accepts.events
         )
         if work.cancels is not None:
             live.cancel(work.cancels)
-        answer = await reply.outcome(work)
+        answer = await response.outcome(work)
         await self._sessions.keep(live)
         if answer is not None:
-            await reply.send(answer)
+            await response.send(answer)
 
     def _why_unknown(self, head: _Head) -> Reason:
         is_known = self._sessions.is_known(head.arrival.key)

@@ -159,20 +159,20 @@ class McpResponse:
     async def _send_stream(self, stream: EventStream, leaving: asyncio.Task[None] | None) -> None:
         if self._live is not None:
             self._live.keep_stream(stream)
-        place = StreamPosition(stream, is_primed=stream.is_primed, may_be_sent_away=True)
-        await send_stream(self._send, self._receive, place, leaving=leaving)
+        position = StreamPosition(stream, is_primed=stream.is_primed, may_be_sent_away=True)
+        await send_stream(self._send, self._receive, position, leaving=leaving)
 
 
 async def send_stream(
     send: Send,
     receive: Receive,
-    place: StreamPosition,
+    position: StreamPosition,
     *,
     may_read: Callable[[], bool] = lambda: True,
     leaving: asyncio.Task[None] | None = None,
     more: Headers | None = None,
 ) -> None:
-    """Send events from `place` on until their stream ends, its reader leaves, or it may no longer read."""
+    """Send events from `position` on until their stream ends, its reader leaves, or it may no longer read."""
 
     async def write(data: bytes) -> None:
         await send({"type": "http.response.body", "body": data, "more_body": True})
@@ -180,7 +180,7 @@ async def send_stream(
     await _start(send, more)
     loop = asyncio.get_running_loop()
     left = leaving or loop.create_task(has_left(receive))
-    copying = loop.create_task(place.stream.copy_to(write, place, may_read))
+    copying = loop.create_task(position.stream.copy_to(write, position, may_read))
     try:
         await asyncio.wait((copying, left), return_when=asyncio.FIRST_COMPLETED)
         if copying.done():
