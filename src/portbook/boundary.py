@@ -56,14 +56,14 @@ class Boundary:
         bare: Bare,
         rest: Rest,
         tasks: TaskBoard,
-        notices: ChangeFeed,
+        changes: ChangeFeed,
     ) -> None:
         self._pipeline = pipeline
         self._envelope = envelope
         self._official = official
         self._bare = bare
         self._rest = rest
-        self._parts = Parts(pipeline, envelope, official, bare, self.answer_message, tasks, notices)
+        self._parts = Parts(pipeline, envelope, official, bare, self.answer_message, tasks, changes)
 
     async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
         """Return the answer to one frame. Raises nothing that a message could cause."""
@@ -87,7 +87,7 @@ class Boundary:
                 call = unread(message, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
             completed = await self._pipeline.run(call)
             body, status = dialect.write(completed.outcome, identifier, call.method)
-            return _reply(completed, body, status, is_notification=not identifier.is_present)
+            return _answered(completed, body, status, is_notification=not identifier.is_present)
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return await self._refuse(message, identifier, arrival, refusal)
 
@@ -109,10 +109,10 @@ class Boundary:
         redactor = self._pipeline.rules.redactor
         return text if redactor is None else redactor.redact_text(text)
 
-    def converse(
+    def connect(
         self, arrival: Arrival, emit: Emit, *, is_official: bool = False, session: Session | None = None
     ) -> McpConnection:
-        """Return a conversation for a connection, which remembers what was agreed on it.
+        """Return a connection for a connection, which remembers what was agreed on it.
 
         Where `is_official`, all of its messages are MCP; `session` is what was agreed on before.
         """
@@ -136,7 +136,7 @@ class Boundary:
         call = self._rest.question(method, arrival, lambda caller: make(pipeline.visible_to(caller), policy))
         completed = await pipeline.run(call)
         if isinstance(completed.outcome, Done):
-            return _reply(completed, completed.outcome.wire, 200)
+            return _answered(completed, completed.outcome.wire, 200)
         return self._written(completed)
 
     async def operate(
@@ -150,7 +150,7 @@ class Boundary:
         """Do what an operator asks for, and record it; without the operator's key nothing is done."""
         completed = await self._pipeline.run(self._rest.decision(method, arrival, act, approval, says))
         if isinstance(completed.outcome, Done):
-            return _reply(completed, completed.outcome.wire, 200)
+            return _answered(completed, completed.outcome.wire, 200)
         return self._written(completed)
 
     async def execute(self, frame: Frame, arrival: Arrival, tool: str | None = None) -> Answer:
@@ -201,14 +201,16 @@ class Boundary:
         """Record and answer a message that none of our contracts can read."""
         completed = await self._pipeline.run(unread(content, arrival, refusal))
         if isinstance(content, dict) and nobody_waits(content):
-            return _reply(completed, None, 202, is_notification=True)
+            return _answered(completed, None, 202, is_notification=True)
         ending = completed.outcome
         assert isinstance(ending, Ending)
         frame = mcp_refusal_frame if is_mcp else refusal_frame
-        return _reply(completed, frame(ending, identifier.token), ending.row.http)
+        return _answered(completed, frame(ending, identifier.token), ending.row.http)
 
 
-def _reply(completed: Completed, body: bytes | None, status: int, *, is_notification: bool = False) -> Answer:
+def _answered(
+    completed: Completed, body: bytes | None, status: int, *, is_notification: bool = False
+) -> Answer:
     return Answer(body, status, is_notification, completed.identity, _retry_after(completed))
 
 

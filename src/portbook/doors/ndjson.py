@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -18,6 +16,7 @@ from portbook.boundary import Boundary
 from portbook.doors.eager import Remainder
 from portbook.doors.stdio import Reader, Writer
 from portbook.mcp.connection import Key, Order, Work
+from portbook.mcp.from_any_thread import run_on
 from portbook.model import Answer, Arrival
 from portbook.wire.framing import Frame, LineSplitter
 
@@ -31,12 +30,11 @@ class NdjsonDoor:
     """Serves one stream of lines."""
 
     def __init__(self, boundary: Boundary, reader: Reader, writer: Writer, arrival: Arrival) -> None:
-        self._conversation = boundary.converse(arrival, self._emit)
+        self._connection = boundary.connect(arrival, self._emit)
         self._reader = reader
         self._outlet = _Outlet(writer)
         self._running: dict[asyncio.Task[None], Key | None] = {}
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
         self._flusher: asyncio.Task[None] | None = None
         self._broken: BrokenPipeError | None = None
         self._is_stopping = False
@@ -51,7 +49,7 @@ class NdjsonDoor:
             while chunk := await self._reader.read():
                 await self._serve_all(splitter.feed(chunk))
             await self._serve_all(splitter.close())
-            self._conversation.close()  # nobody can answer any more, or take anything back
+            self._connection.close()  # nobody can answer any more, or take anything back
             while self._running and self._broken is None:
                 await self._one_ended()
             if self._flusher is not None:
@@ -72,7 +70,7 @@ class NdjsonDoor:
         for frame in frames:
             if self._is_stopping:
                 break
-            await self._serve(self._conversation.receive(frame))
+            await self._serve(self._connection.receive(frame))
         await self._outlet.flush()
 
     async def _serve(self, work: Work) -> None:
@@ -131,10 +129,10 @@ class NdjsonDoor:
 
         Where nobody reads in time, what is not vital is said once, and then dropped: nobody may fill memory.
         """
-        if threading.get_ident() != self._thread:
-            again = functools.partial(self._emit, message, is_wanted, is_vital=is_vital)
-            self._loop.call_soon_threadsafe(again)
-        elif is_wanted() and (is_vital or self._outlet.has_room_for(message)):
+        run_on(self._loop, self._emit_now, message, is_wanted, is_vital)
+
+    def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
+        if is_wanted() and (is_vital or self._outlet.has_room_for(message)):
             self._outlet.put_now(message)
             if self._flusher is None or self._flusher.done():
                 self._flusher = self._loop.create_task(self._outlet.flush_quietly())

@@ -13,7 +13,7 @@ from portbook.pipeline import Pipeline
 from portbook.protocol.revisions import Revision
 from portbook.tools.toolset import Changed
 
-__all__ = ["ChangeFeed", "ChangeNotice", "Subscriber"]
+__all__ = ["ChangeFeed", "ChangeNotification", "Subscriber"]
 
 _UPDATED: Final = "notifications/resources/updated"
 
@@ -25,7 +25,7 @@ _LISTS: Final[dict[Kind, str]] = {
 }
 
 
-class ChangeNotice:
+class ChangeNotification:
     """A change on its way to everybody who hears of it: checked once in each revision, and written once."""
 
     __slots__ = ("_checked", "_made", "changed")
@@ -35,7 +35,7 @@ class ChangeNotice:
         self._checked: set[str] = set()
         self._made: dict[tuple[str, type, JSON], bytes] = {}
 
-    def message(self, outgoing: Notifications, revision: Revision, subscription: JSON = None) -> bytes:
+    def message(self, notifications: Notifications, revision: Revision, subscription: JSON = None) -> bytes:
         """Return the notification of the change; with the id of the subscription that it goes to, if any.
 
         Raises `SchemaViolation` where the revision does not allow it.
@@ -47,9 +47,9 @@ class ChangeNotice:
             # Ids are all that differs, and they were checked when they came.
             is_known = revision.name in self._checked and subscription is not None
             made = (
-                outgoing.tagged(method, params, subscription)
+                notifications.tagged(method, params, subscription)
                 if is_known
-                else outgoing.notification(method, params, revision, subscription)
+                else notifications.notification(method, params, revision, subscription)
             )
             self._checked.add(revision.name)
             self._made[key] = made
@@ -69,7 +69,7 @@ class Subscriber:
     __slots__ = ("_key", "_pipeline", "_session")
 
     def __init__(self, pipeline: Pipeline, arrival: Arrival, session: str | None = None) -> None:
-        """Hear for whoever came so; `session` is the one that they named themselves."""
+        """Notify for whoever came so; `session` is the one that they named themselves."""
         self._pipeline = pipeline
         self._key = arrival.key
         self._session = session or arrival.session
@@ -78,7 +78,7 @@ class Subscriber:
         """Return why a caller may not hear of a resource, None where it may."""
         return self._pipeline.refuse_hearing(uri, caller, self._session)
 
-    def hears(self, uri: str | None = None) -> bool:
+    def may_receive(self, uri: str | None = None) -> bool:
         """Return whether its key still opens the boundary, and, where one is named, the resource at `uri`."""
         try:
             caller = self._pipeline.rules.callers.identify(self._key)
@@ -87,7 +87,7 @@ class Subscriber:
         return uri is None or self.refuse(uri, caller) is None
 
 
-Hear = Callable[[ChangeNotice], None]
+Notify = Callable[[ChangeNotification], None]
 Close = Callable[[], None]
 
 
@@ -96,14 +96,14 @@ class ChangeFeed:
 
     def __init__(self) -> None:
         # As dictionaries, because there are many of them and each goes when it likes.
-        self._listeners: dict[object, Hear] = {}
+        self._subscribers: dict[object, Notify] = {}
         self._closers: dict[object, Close] = {}
         self._changing = threading.Lock()
         self.is_closed = False
 
-    def listen(self, hear: Hear) -> Close:
+    def subscribe(self, notify: Notify) -> Close:
         """Have `hear` told of every change; return what ends that."""
-        return self._add(self._listeners, hear)
+        return self._add(self._subscribers, notify)
 
     def on_close(self, close: Close) -> Close:
         """Have `close` called when the server ends; return what takes that back."""
@@ -114,10 +114,10 @@ class ChangeFeed:
     def publish(self, changed: Changed) -> None:
         """Tell everybody."""
         with self._changing:
-            listeners = tuple(self._listeners.values())
-        notice = ChangeNotice(changed)
-        for hear in listeners:
-            hear(notice)
+            subscribers = tuple(self._subscribers.values())
+        change = ChangeNotification(changed)
+        for notify in subscribers:
+            notify(change)
 
     def close(self) -> None:
         """Let everybody who listens go."""

@@ -24,8 +24,8 @@ _MAX_OPEN: Final = 64
 class ClientRequests:
     """What was asked on a connection and has no answer yet."""
 
-    def __init__(self, outgoing: Notifications) -> None:
-        self._outgoing = outgoing
+    def __init__(self, notifications: Notifications) -> None:
+        self._notifications = notifications
         self._open: dict[str, tuple[str, Revision, asyncio.Future[JSONObject]]] = {}
         self._prefix = ""
         self._count = 0
@@ -45,7 +45,7 @@ class ClientRequests:
         answer: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
         self._open[identifier] = (cast("str", request["method"]), revision, answer)
         try:
-            outlet.send(self._outgoing.request(identifier, request, revision))
+            outlet.send(self._notifications.request(identifier, request, revision))
             async with asyncio.timeout(_ANSWER_S):
                 return await answer
         except TimeoutError:
@@ -67,7 +67,7 @@ class ClientRequests:
         if answer.done():
             return True
         result: JSON = message.get("result")
-        if isinstance(result, dict) and self._outgoing.is_answer(method, result, revision):
+        if isinstance(result, dict) and self._notifications.is_answer(method, result, revision):
             answer.set_result(result)
         elif "error" in message:
             answer.set_exception(_no_answer("the client answered with an error"))
@@ -84,7 +84,7 @@ class ClientRequests:
 
     def _take_back(self, identifier: str, revision: Revision, outlet: Outlet) -> None:
         params: JSONObject = {"requestId": identifier, "reason": "no longer needed"}
-        outlet.tell(self._outgoing.notification("notifications/cancelled", params, revision))
+        outlet.tell(self._notifications.notification("notifications/cancelled", params, revision))
 
 
 def _no_answer(why: str) -> Failed:

@@ -29,21 +29,21 @@ IsUsable = Callable[[str, JSONObject], bool]
 class LiveClient:
     """A client of the handshake era: asked on its connection, while the tool waits."""
 
-    __slots__ = ("_asking", "_outgoing", "_outlet", "_revision", "_session", "_waiting")
+    __slots__ = ("_client_requests", "_notifications", "_outlet", "_revision", "_session", "_waiting")
 
     def __init__(
         self,
         session: Session,
         revision: Revision,
         outlet: Outlet,
-        asking: ClientRequests,
-        outgoing: Notifications,
+        client_requests: ClientRequests,
+        notifications: Notifications,
     ) -> None:
         self._session = session
         self._revision = revision
         self._outlet = outlet
-        self._asking = asking
-        self._outgoing = outgoing
+        self._client_requests = client_requests
+        self._notifications = notifications
         self._waiting = 0
 
     @property
@@ -58,14 +58,14 @@ class LiveClient:
 
     def lacks(self, request: JSONObject) -> JSONObject | None:
         """Return what the client would have to declare to be asked; None if it can be asked."""
-        if not self._outlet.is_heard or method_of(str(request["method"]), self._revision.name) is None:
+        if not self._outlet.reaches_client or method_of(str(request["method"]), self._revision.name) is None:
             return {}
         return missing_for(request, self.capabilities)
 
     def log(self, level: str, data: JSON, logger: str | None) -> None:
         """Tell the client something, if it wants to hear of that level."""
         if LEVELS.index(level) >= LEVELS.index(self._session.level):
-            self._outlet.tell(self._outgoing.log(level, data, logger, self._revision))
+            self._outlet.tell(self._notifications.log(level, data, logger, self._revision))
 
     async def ask(self, requests: Mapping[str, JSONObject], is_usable: IsUsable) -> dict[str, JSONObject]:
         """Return the answers, all of them asked at once.
@@ -96,12 +96,12 @@ class LiveClient:
         self._outlet.let_go()
 
     async def _ask(self, request: JSONObject) -> JSONObject:
-        return await self._asking.ask(request, self._revision, self._outlet)
+        return await self._client_requests.ask(request, self._revision, self._outlet)
 
     def _require(self, request: JSONObject) -> None:
         if self.lacks(request) is not None:
             why = f"the client does not offer {request['method']}"
-            if not self._outlet.is_heard:
+            if not self._outlet.reaches_client:
                 why = "the client takes nothing before the answer; let it accept text/event-stream"
             raise Failed(Reason.NO_ANSWER, details={"why": why})
 
@@ -115,7 +115,7 @@ class RoundClient:
     __slots__ = (
         "_carried",
         "_level",
-        "_outgoing",
+        "_notifications",
         "_outlet",
         "_revision",
         "capabilities",
@@ -129,7 +129,7 @@ class RoundClient:
         carried: Carried,
         revision: Revision,
         outlet: Outlet,
-        outgoing: Notifications,
+        notifications: Notifications,
     ) -> None:
         declared, level = meta.get(META_CAPABILITIES), meta.get(_META_LEVEL)
         self.capabilities: JSONObject = declared if isinstance(declared, dict) else {}
@@ -137,7 +137,7 @@ class RoundClient:
         self._carried = carried
         self._revision = revision
         self._outlet = outlet
-        self._outgoing = outgoing
+        self._notifications = notifications
         self.on_detach: Callable[[], None] | None = None
         """Makes a task of the call."""
         self.task: Task | None = None
@@ -159,7 +159,7 @@ class RoundClient:
     def log(self, level: str, data: JSON, logger: str | None) -> None:
         """Tell the client something, if it asked for messages of that level with this request."""
         if self._level is not None and LEVELS.index(level) >= LEVELS.index(self._level):
-            self._outlet.tell(self._outgoing.log(level, data, logger, self._revision))
+            self._outlet.tell(self._notifications.log(level, data, logger, self._revision))
 
     async def ask(self, requests: Mapping[str, JSONObject], is_usable: IsUsable) -> dict[str, JSONObject]:
         """Return the answers that the client brought along.

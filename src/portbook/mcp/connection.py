@@ -22,7 +22,7 @@ from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import Envelope
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.faults import place_of
-from portbook.mcp.changes import ChangeFeed, ChangeNotice, Subscriber
+from portbook.mcp.changes import ChangeFeed, ChangeNotification, Subscriber
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.clients import LiveClient, RoundClient
 from portbook.mcp.dialect import Exchange, McpDialect
@@ -69,7 +69,7 @@ _MAX_BATCH: Final = 100
 _MAX_UNDER_WAY: Final = 1024
 
 # Streams of notices that one connection can hold open: each is told of every change.
-_MAX_LISTENING: Final = 64
+_MAX_SUBSCRIPTIONS: Final = 64
 
 # What tells one request of a connection from another: 1 and "1" are different ids.
 Key = tuple[type, str | int]
@@ -92,7 +92,7 @@ class Work(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What every conversation of a boundary shares."""
+    """What every connection of a boundary shares."""
 
     pipeline: Pipeline
     envelope: Envelope
@@ -100,7 +100,7 @@ class Parts(NamedTuple):
     bare: Bare
     answer_alone: Callable[[JSONObject, Id, Arrival], Coroutine[Any, Any, Answer]]
     tasks: TaskBoard
-    notices: ChangeFeed
+    changes: ChangeFeed
 
 
 class McpConnection:
@@ -128,13 +128,13 @@ class McpConnection:
         """Whether what cannot be read is taken for MCP: by the way it came, or by what came before it."""
         self.session = session or Session()
         self._under_way: set[Key] = set()
-        self._asking = ClientRequests(parts.official.outgoing)
+        self._client_requests = ClientRequests(parts.official.notifications)
         self._closing: list[Callable[[], None]] = []
-        self._listening = 0
-        self._ear = Subscriber(parts.pipeline, arrival)
-        self._unlisten: Callable[[], None] | None = None
+        self._subscriptions = 0
+        self._subscriber = Subscriber(parts.pipeline, arrival)
+        self._unsubscribe: Callable[[], None] | None = None
         if self.session.revision is not None:
-            self._unlisten = parts.notices.listen(self._hear)
+            self._unsubscribe = parts.changes.subscribe(self._notify)
 
     def receive(
         self,
@@ -143,12 +143,12 @@ class McpConnection:
         emit: Emit | None = None,
         let_go: Callable[[], None] | None = None,
         *,
-        is_heard: bool = True,
+        reaches_client: bool = True,
     ) -> Work:
         """Return what is to be done about one frame. Raises nothing that a frame could cause.
 
         `arrival` and `emit` are those of the frame itself, where the connection has many ways in and out;
-        `is_heard` tells whether what is emitted before the answer reaches anybody.
+        `reaches_client` tells whether what is emitted before the answer reaches anybody.
         """
         arrival = arrival or self._arrival
         if frame is OVERSIZE:
@@ -157,7 +157,7 @@ class McpConnection:
             message = parse(frame)
         except Refused as refusal:
             return Work(self._refuse(frame, refusal, arrival))
-        outlet = Outlet(emit or self._emit, let_go, is_heard=is_heard)
+        outlet = Outlet(emit or self._emit, let_go, reaches_client=reaches_client)
         if isinstance(message, dict):
             return self._receive_one(message, read_id(message, frame), arrival, outlet)
         revision = self.session.revision
@@ -167,10 +167,10 @@ class McpConnection:
 
     def close(self) -> None:
         """Let go of what would wait for ever: nobody is there any more."""
-        self._asking.close()
-        if self._unlisten is not None:
-            self._unlisten()
-            self._unlisten = None
+        self._client_requests.close()
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
         for close in tuple(self._closing):
             close()
 
@@ -183,7 +183,7 @@ class McpConnection:
         if not self._is_official and self._is_alone(message):
             return Work(self._parts.answer_alone(message, identifier, arrival))
         self._speaks_mcp = True
-        if "method" not in message and self._asking.settle(message):
+        if "method" not in message and self._client_requests.settle(message):
             return Work(_nothing())
         line = _ConnectionLine(self, outlet)
         try:
@@ -192,7 +192,7 @@ class McpConnection:
             flaw = Refused(Reason.INTERNAL, note=place_of(error))
             return Work(self._refuse(message, flaw, arrival, identifier))
         if nobody_waits(message):
-            return Work(self._take_notice(message, exchange), cancels=_cancelled(message, exchange))
+            return Work(self._take_notification(message, exchange), cancels=_cancelled(message, exchange))
         key = _key(message.get("id"))
         exchange = self._under_policy(exchange)
         flaw = exchange.call.flaw or self._refuse_another(exchange, key)
@@ -203,7 +203,7 @@ class McpConnection:
             self._under_way.add(key)
         answer = self._answer
         if exchange.method == LISTEN:
-            answer = self._answer_listener
+            answer = self._answer_subscription
         elif exchange.method == "tools/call" and line.may_detach:
             answer = self._answer_or_detach
         return Work(answer(exchange, key, outlet), Order.AT_ONCE, key)
@@ -213,11 +213,11 @@ class McpConnection:
         if key in self._under_way:
             return Refused(Reason.ID_IN_USE)
         # Refused, not held back: a door that stops reading would not hear a cancellation either.
-        is_listening = exchange.method == LISTEN
-        if is_listening and self._listening >= _MAX_LISTENING:
+        is_subscription = exchange.method == LISTEN
+        if is_subscription and self._subscriptions >= _MAX_SUBSCRIPTIONS:
             return Refused(Reason.TOO_MANY_STREAMS)
         is_full = len(self._under_way) >= _MAX_UNDER_WAY
-        if is_full and (is_listening or exchange.call.handler is None):
+        if is_full and (is_subscription or exchange.call.handler is None):
             return Refused(Reason.TOO_MANY_IN_FLIGHT)
         return None
 
@@ -226,14 +226,14 @@ class McpConnection:
         call, handler = exchange.call, exchange.call.handler
         if exchange.method != "resources/subscribe" or handler is None:
             return exchange
-        ear = Subscriber(self._pipeline, call.arrival, call.context.session)
+        subscriber = Subscriber(self._pipeline, call.arrival, call.context.session)
         params = cast("JSONObject", cast("JSONObject", call.content)["params"])
 
         def watch(caller: Caller) -> JSON:
-            refusal = ear.refuse(cast("str", params["uri"]), caller)
+            refusal = subscriber.refuse(cast("str", params["uri"]), caller)
             if refusal is not None:
                 raise refusal
-            self._ear = ear
+            self._subscriber = subscriber
             return handler(caller)
 
         return exchange._replace(call=call._replace(handler=watch))
@@ -258,36 +258,38 @@ class McpConnection:
         params = content.get("params")
         capabilities = params.get("capabilities") if isinstance(params, dict) else None
         self.session.agree(exchange.revision, capabilities if isinstance(capabilities, dict) else {})
-        self._unlisten = self._parts.notices.listen(self._hear)
+        self._unsubscribe = self._parts.changes.subscribe(self._notify)
 
-    async def _answer_listener(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
+    async def _answer_subscription(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
         """Hold a stream of notices open until the client takes it back, or the server ends."""
         parts, call, handler = self._parts, exchange.call, exchange.call.handler
-        ear = Subscriber(self._pipeline, call.arrival, call.context.session)
+        subscriber = Subscriber(self._pipeline, call.arrival, call.context.session)
         uris: set[str] = set()
 
         def agree(caller: Caller) -> JSON:
             assert handler is not None
             told = handler(caller)
-            uris.update(uri for uri in wanted_resources(exchange) if ear.refuse(uri, caller) is None)
+            uris.update(uri for uri in wanted_resources(exchange) if subscriber.refuse(uri, caller) is None)
             return told
 
-        self._listening += 1
+        self._subscriptions += 1
         try:
             completed = await self._pipeline.run(call._replace(handler=agree))
             if isinstance(completed.outcome, Done):
-                outgoing = parts.official.outgoing
-                listening = Subscription(outgoing, exchange, outlet, parts.notices, parts.tasks, ear)
-                self._closing.append(listening.close)
+                notifications = parts.official.notifications
+                subscription = Subscription(
+                    notifications, exchange, outlet, parts.changes, parts.tasks, subscriber
+                )
+                self._closing.append(subscription.close)
                 try:
-                    ending = await listening.hold(uris, _bound(exchange))
+                    ending = await subscription.hold(uris, _bound(exchange))
                 finally:
-                    self._closing.remove(listening.close)
+                    self._closing.remove(subscription.close)
                 return Answer(
                     result_frame(exchange.identifier.token, ending), 200, identity=completed.identity
                 )
         finally:
-            self._listening -= 1
+            self._subscriptions -= 1
             outlet.is_over = True
             if key is not None:
                 self._under_way.discard(key)
@@ -296,9 +298,9 @@ class McpConnection:
     async def _answer_or_detach(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
         """Answer a call when it has ended, or when it goes on as a task."""
         parts = self._parts
-        detaching = TaskRunner(parts.pipeline, parts.official, parts.tasks)
+        runner = TaskRunner(parts.pipeline, parts.official, parts.tasks)
         try:
-            ended = await detaching.run(exchange, _bound(exchange))
+            ended = await runner.run(exchange, _bound(exchange))
         finally:
             outlet.is_over = True
             if key is not None:
@@ -311,21 +313,23 @@ class McpConnection:
         self, line: _ConnectionLine, outlet: Outlet, revision: Revision, meta: JSONObject, carried: Carried
     ) -> Client:
         """Return the client of a message, for a tool to talk to."""
-        outgoing = self._official.outgoing
+        notifications = self._official.notifications
         if revision.has_handshake:
-            return LiveClient(self.session, revision, outlet, self._asking, outgoing)
-        client = RoundClient(meta, carried, revision, outlet, outgoing)
+            return LiveClient(self.session, revision, outlet, self._client_requests, notifications)
+        client = RoundClient(meta, carried, revision, outlet, notifications)
         line.may_detach = client.knows_tasks
         return client
 
-    def _hear(self, notice: ChangeNotice) -> None:
+    def _notify(self, change: ChangeNotification) -> None:
         """Tell the client of a change, if it is one that it wants to hear of and may. From any thread."""
-        revision, uri = self.session.revision, notice.changed.uri
+        revision, uri = self.session.revision, change.changed.uri
         if revision is None or (uri is not None and uri not in self.session.watched):
             return
-        self._emit(notice.message(self._official.outgoing, revision), lambda: self._ear.hears(uri))
+        self._emit(
+            change.message(self._official.notifications, revision), lambda: self._subscriber.may_receive(uri)
+        )
 
-    async def _take_notice(self, message: JSONObject, exchange: Exchange) -> Answer:
+    async def _take_notification(self, message: JSONObject, exchange: Exchange) -> Answer:
         """Heed a notification. Only one that is wrong leaves a record; none is ever answered.
 
         Over HTTP the status tells of one that cannot be accepted; one that nobody knows is let pass.
@@ -381,10 +385,10 @@ class McpConnection:
 class _ConnectionLine:
     """The way to whoever sent a message."""
 
-    __slots__ = ("_conversation", "_outlet", "may_detach")
+    __slots__ = ("_connection", "_outlet", "may_detach")
 
-    def __init__(self, conversation: McpConnection, outlet: Outlet) -> None:
-        self._conversation = conversation
+    def __init__(self, connection: McpConnection, outlet: Outlet) -> None:
+        self._connection = connection
         self._outlet = outlet
         self.may_detach = False
 
@@ -392,7 +396,7 @@ class _ConnectionLine:
         self._outlet.tell(message)
 
     def client(self, revision: Revision, meta: JSONObject, carried: Carried) -> Client:
-        return self._conversation.client_of(self, self._outlet, revision, meta, carried)
+        return self._connection.client_of(self, self._outlet, revision, meta, carried)
 
 
 def _bound(exchange: Exchange) -> str:

@@ -112,7 +112,7 @@ class McpDialect:
         self._results = Results(catalog, validator, outgoing, warn)
         self._marked = {tool.spec.name: marked_params(tool.spec.input_schema) for tool in catalog}
         self._handlers = Handlers(catalog, self._results.is_listable, desk, about or About()).handlers
-        self.outgoing = Notifications(validator, outgoing, warn)
+        self.notifications = Notifications(validator, outgoing, warn)
 
     def recognises(self, message: JSONObject, session: Session) -> bool:
         """Return whether `message` is meant as MCP: by its method, its `_meta`, or what came before it."""
@@ -349,7 +349,7 @@ class McpDialect:
             return None
 
         def report(progress: float, total: float | None, message: str | None) -> None:
-            line.tell(self.outgoing.progress(token, progress, total, message, revision))
+            line.tell(self.notifications.progress(token, progress, total, message, revision))
 
         return report
 

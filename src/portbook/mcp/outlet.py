@@ -19,14 +19,14 @@ class Emit(Protocol):
 class Outlet:
     """One call's way to its caller. It ends with the call: what is told later goes nowhere."""
 
-    __slots__ = ("_emit", "_let_go", "is_heard", "is_over")
+    __slots__ = ("_emit", "_let_go", "is_over", "reaches_client")
 
     def __init__(
-        self, emit: Emit, let_go: Callable[[], None] | None = None, *, is_heard: bool = True
+        self, emit: Emit, let_go: Callable[[], None] | None = None, *, reaches_client: bool = True
     ) -> None:
         self._emit = emit
         self._let_go = let_go
-        self.is_heard = is_heard
+        self.reaches_client = reaches_client
         """Whether what is said before the answer reaches anybody."""
         self.is_over = False
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, cast
 
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.mcp.clients import RoundClient
 from portbook.mcp.dialect import Exchange, McpDialect
+from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.model import JSON
 from portbook.pipeline import Completed, Pipeline
@@ -37,7 +37,7 @@ class TaskRunner(NamedTuple):
                 client.task = self.tasks.make(bound)
                 detached.set_result(client.task)
 
-        client.on_detach = _on_loop(loop, detach)
+        client.on_detach = partial(run_on, loop, detach)
         running = loop.create_task(self.pipeline.run(exchange.call))
         try:
             await asyncio.wait((running, detached), return_when=asyncio.FIRST_COMPLETED)
@@ -78,16 +78,3 @@ class TaskRunner(NamedTuple):
                 return
         assert isinstance(outcome, Ending)
         task.end("failed", {"error": cast("JSON", self.official.error_of(exchange, outcome))})
-
-
-def _on_loop(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> Callable[[], None]:
-    """Return `act` for any thread: at once on the loop's own, soon from another."""
-    home = threading.get_ident()
-
-    def anywhere() -> None:
-        if threading.get_ident() == home:
-            act()
-        else:
-            loop.call_soon_threadsafe(act)
-
-    return anywhere

@@ -195,7 +195,7 @@ def _opener() -> OpenerDirector:
         def redirect_request(
             self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
         ) -> Request | None:
-            if _place(newurl) != _place(req.full_url):
+            if _site(newurl) != _site(req.full_url):
                 raise _Elsewhere
             return super().redirect_request(req, fp, code, msg, headers, newurl)
 
@@ -211,7 +211,7 @@ def _opener() -> OpenerDirector:
     return opener
 
 
-def _place(url: str) -> tuple[str, str]:
+def _site(url: str) -> tuple[str, str]:
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.lower()
 

@@ -107,7 +107,7 @@ class HttpConnection(asyncio.Protocol):
         these, and after a cancellation, the connection is gone.
         """
         self._reset(max_body=max_body, ends_at_head=ends_at_head)
-        return await self._converse(request)
+        return await self._send_and_receive(request)
 
     async def open_tunnel(self, request: bytes) -> int:
         """Send a CONNECT and return the status of its answer; after a 2xx, what follows is for the tunnel.
@@ -115,9 +115,9 @@ class HttpConnection(asyncio.Protocol):
         Raises `Broken` where none comes. After this, and after a cancellation, the connection is gone.
         """
         self._reset(max_body=0, ends_at_head=True, opens_tunnel=True)
-        return (await self._converse(request)).status
+        return (await self._send_and_receive(request)).status
 
-    async def _converse(self, request: bytes) -> Response:
+    async def _send_and_receive(self, request: bytes) -> Response:
         if self._transport is None or self._transport.is_closing():
             raise Broken("the connection was closed", was_heard=False)
         self._waiter = self.loop.create_future()

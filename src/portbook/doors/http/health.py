@@ -8,8 +8,9 @@ from urllib.parse import parse_qs
 
 from portbook.canonical import json_bytes
 from portbook.dialects.rest import error_of
-from portbook.doors.http.asgi import Application, Receive, Scope, Send, respond
-from portbook.doors.http.request import JSON_HEADERS, key_of
+from portbook.doors.http.asgi import Application, Receive, Scope, Send
+from portbook.doors.http.request import key_of
+from portbook.doors.http.response import JSON_HEADERS, respond
 from portbook.errors import Reason, Refused
 from portbook.model import JSONObject
 from portbook.version import __version__

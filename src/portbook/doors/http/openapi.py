@@ -10,7 +10,8 @@ import orjson
 from portbook.boundary import Boundary
 from portbook.doors.http.asgi import Application, Receive, Scope, Send
 from portbook.doors.http.page import Page
-from portbook.doors.http.request import arrival_of, send_answer
+from portbook.doors.http.request import arrival_of
+from portbook.doors.http.response import send_answer
 from portbook.errors import REASONS
 from portbook.model import JSON, JSONObject
 from portbook.policy import Policy

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from portbook.doors.http.asgi import Headers, Send, respond
+from portbook.doors.http.asgi import Headers, Send
+from portbook.doors.http.response import respond
 
 __all__ = ["Page"]
 

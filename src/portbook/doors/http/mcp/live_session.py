@@ -9,7 +9,7 @@ from typing import Final
 
 from portbook.canonical import fingerprint
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
-from portbook.doors.http.mcp.stream_shelf import Room, StreamShelf
+from portbook.doors.http.mcp.stream_retention import RetainedStreams, StreamBudget
 from portbook.mcp.connection import Key, McpConnection
 from portbook.model import Answer
 
@@ -29,7 +29,7 @@ _STANDALONE: Final = ".0"
 class LiveSession:
     """One session, as long as it is in memory."""
 
-    def __init__(self, session_id: str, key: str | None, bound: str, room: Room) -> None:
+    def __init__(self, session_id: str, key: str | None, bound: str, budget: StreamBudget) -> None:
         """Stand for the session of this name, begun with `key` by the caller that is `bound` to it."""
         self.id = session_id
         self.key = key
@@ -50,31 +50,31 @@ class LiveSession:
         # Streams of another process, or of this one before it forgot the session, have other names.
         self._epoch = secrets.token_hex(4)
         self._count = 0
-        self._shelf = StreamShelf(room)
-        self.standalone = EventStream(self._epoch + _STANDALONE, has_notices=True)
-        self._shelf.put(self.standalone)
-        self._conversation: McpConnection | None = None
+        self._retained = RetainedStreams(budget)
+        self.standalone = EventStream(self._epoch + _STANDALONE, is_deduplicated=True)
+        self._retained.put(self.standalone)
+        self._connection: McpConnection | None = None
 
     @property
-    def conversation(self) -> McpConnection:
+    def connection(self) -> McpConnection:
         """Return what is said in it."""
-        assert self._conversation is not None
-        return self._conversation
+        assert self._connection is not None
+        return self._connection
 
-    @conversation.setter
-    def conversation(self, conversation: McpConnection) -> None:
-        self._conversation = conversation
+    @connection.setter
+    def connection(self, connection: McpConnection) -> None:
+        self._connection = connection
 
     @property
     def revision_name(self) -> str:
         """Return the revision that was agreed on."""
-        revision = self.conversation.session.revision
+        revision = self.connection.session.revision
         return "" if revision is None else revision.name
 
     @property
     def primes_streams(self) -> bool:
         """Return whether its streams begin with an id to come back with."""
-        revision = self.conversation.session.revision
+        revision = self.connection.session.revision
         return revision is not None and revision.primes_streams
 
     @property
@@ -90,9 +90,9 @@ class LiveSession:
     def keep_stream(self, stream: EventStream) -> None:
         """Keep a stream that somebody may come back to."""
         if not self.is_over:
-            self._shelf.put(stream)
+            self._retained.put(stream)
 
-    def place_of(self, last_event: str | None) -> StreamPosition:
+    def position_after(self, last_event: str | None) -> StreamPosition:
         """Return where to read on, for somebody who has read up to `last_event`.
 
         1. No event: the stream of what belongs to no request, after what was read of it.
@@ -104,7 +104,7 @@ class LiveSession:
         if last_event is None:
             return fresh
         name, _, number = last_event.rpartition("-")
-        stream = self._shelf.find(name)
+        stream = self._retained.find(name)
         if stream is not None and number.isascii() and number.isdigit() and len(number) <= 12:
             return StreamPosition(stream, min(int(number), stream.end_position))
         if name.endswith(_STANDALONE):
@@ -119,9 +119,9 @@ class LiveSession:
 
     def close(self) -> None:
         """End what would wait for ever."""
-        self._shelf.clear()
+        self._retained.clear()
         self.standalone.end(None)
-        self.conversation.close()
+        self.connection.close()
 
 
 class LiveSessions:

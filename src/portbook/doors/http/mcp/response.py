@@ -7,7 +7,6 @@ that takes its time. In a session the call goes on whether its sender stays or n
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -16,8 +15,10 @@ from portbook.doors.http.accept import Accepts
 from portbook.doors.http.asgi import Headers, Receive, Send
 from portbook.doors.http.mcp.live_session import LiveSession
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
-from portbook.doors.http.request import has_left, send_answer
+from portbook.doors.http.request import has_left
+from portbook.doors.http.response import send_answer
 from portbook.mcp.connection import Key, Work
+from portbook.mcp.from_any_thread import run_on
 from portbook.model import Answer
 
 __all__ = ["McpResponse", "send_stream"]
@@ -39,7 +40,7 @@ Running = dict[asyncio.Task[Answer], Key | None]
 class McpResponse:
     """The answer to one request, in the making."""
 
-    __slots__ = ("_home", "_live", "_loop", "_receive", "_running", "_send", "_stream", "accepts")
+    __slots__ = ("_live", "_loop", "_receive", "_running", "_send", "_stream", "accepts")
 
     def __init__(
         self,
@@ -57,21 +58,16 @@ class McpResponse:
         self._live = live
         self._stream: EventStream | None = None  # made when something is to be said: most calls say nothing
         self._loop = asyncio.get_running_loop()
-        self._home = threading.get_ident()
 
     def emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
         """Say something before the answer. From any thread; where only the answer is accepted, nothing."""
-        if threading.get_ident() != self._home:
-            self._loop.call_soon_threadsafe(lambda: self.emit(message, is_wanted, is_vital=is_vital))
-        elif self.accepts.events:
-            self._opened().emit(message, is_wanted, is_vital=is_vital)
+        if self.accepts.events:
+            run_on(self._loop, self._emit_now, message, is_wanted, is_vital)
 
     def let_go(self) -> None:
         """Send the reader away for now, if it can come back for the answer. From any thread."""
-        if threading.get_ident() != self._home:
-            self._loop.call_soon_threadsafe(self.let_go)
-        elif self._live is not None and self.accepts.events:
-            self._opened().let_go()
+        if self._live is not None and self.accepts.events:
+            run_on(self._loop, self._let_go_now)
 
     async def outcome(self, work: Work) -> Answer | None:
         """Return the answer to be sent as one; None where it was sent as a stream, or nobody waits for it."""
@@ -103,6 +99,12 @@ class McpResponse:
         stream = EventStream()
         stream.end(answer.body)
         await send_stream(self._send, self._receive, StreamPosition(stream), more=more)
+
+    def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
+        self._opened().emit(message, is_wanted, is_vital=is_vital)
+
+    def _let_go_now(self) -> None:
+        self._opened().let_go()
 
     def _opened(self) -> EventStream:
         if self._stream is None:
@@ -157,20 +159,20 @@ class McpResponse:
     async def _send_stream(self, stream: EventStream, leaving: asyncio.Task[None] | None) -> None:
         if self._live is not None:
             self._live.keep_stream(stream)
-        place = StreamPosition(stream, is_primed=stream.is_primed, may_be_sent_away=True)
-        await send_stream(self._send, self._receive, place, leaving=leaving)
+        position = StreamPosition(stream, is_primed=stream.is_primed, may_be_sent_away=True)
+        await send_stream(self._send, self._receive, position, leaving=leaving)
 
 
 async def send_stream(
     send: Send,
     receive: Receive,
-    place: StreamPosition,
+    position: StreamPosition,
     *,
     may_read: Callable[[], bool] = lambda: True,
     leaving: asyncio.Task[None] | None = None,
     more: Headers | None = None,
 ) -> None:
-    """Send events from `place` on until their stream ends, its reader leaves, or it may no longer read."""
+    """Send events from `position` on until their stream ends, its reader leaves, or it may no longer read."""
 
     async def write(data: bytes) -> None:
         await send({"type": "http.response.body", "body": data, "more_body": True})
@@ -178,7 +180,7 @@ async def send_stream(
     await _start(send, more)
     loop = asyncio.get_running_loop()
     left = leaving or loop.create_task(has_left(receive))
-    copying = loop.create_task(place.stream.copy_to(write, place, may_read))
+    copying = loop.create_task(position.stream.copy_to(write, position, may_read))
     try:
         await asyncio.wait((copying, left), return_when=asyncio.FIRST_COMPLETED)
         if copying.done():

@@ -11,11 +11,11 @@ misses nothing; where there is no such, the oldest.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol
 
+from portbook.mcp.from_any_thread import run_on
 from portbook.wire.sse import COMMENT, event, priming
 
 __all__ = ["EventStream", "Keeper", "StreamPosition"]
@@ -55,7 +55,7 @@ class StreamPosition(NamedTuple):
     """Where in a stream somebody begins to read."""
 
     stream: EventStream
-    position: int | None = 0
+    after: int | None = 0
     """The position after the last message that it has; None for the last that anybody was given."""
     is_guest: bool = False
     """Whether it was sent here for want of the stream it asks for: then it gets no ids to come back with."""
@@ -69,11 +69,11 @@ class EventStream:
     """The messages of one request, or those of a session that belong to none."""
 
     def __init__(
-        self, name: str | None = None, *, is_primed: bool = False, has_notices: bool = False
+        self, name: str | None = None, *, is_primed: bool = False, is_deduplicated: bool = False
     ) -> None:
         """Begin; with a `name`, events have ids; where `is_primed`, the first is an id and nothing else.
 
-        Where it `has_notices`, one that still waits to be read says all that an equal one would.
+        Where it `is_deduplicated`, one that still waits to be read says all that an equal one would.
         """
         self.name = name or ""
         """What its events' ids begin with."""
@@ -88,13 +88,12 @@ class EventStream:
         self.bytes = 0
         self._messages: dict[int, bytes] = {}
         self._spare: deque[int] = deque()
-        self._notices: dict[bytes, int] | None = {} if has_notices else None
+        self._unread: dict[bytes, int] | None = {} if is_deduplicated else None
         self._keeper: Keeper | None = None
         self._reader = 0
         self._readers = 0
         self._news = asyncio.Event()
         self.loop = asyncio.get_running_loop()
-        self._home = threading.get_ident()
 
     @property
     def is_read(self) -> bool:
@@ -108,16 +107,18 @@ class EventStream:
 
     def emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
         """Add a message, from any thread, if by then it is still wanted."""
-        if threading.get_ident() != self._home:
-            self.loop.call_soon_threadsafe(lambda: self.emit(message, is_wanted, is_vital=is_vital))
-        elif is_wanted() and not self.is_ended:
+        run_on(self.loop, self._emit_now, message, is_wanted, is_vital)
+
+    def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
+        if is_wanted() and not self.is_ended:
             self._add(message, is_vital=is_vital)
 
     def let_go(self) -> None:
         """Send the reader away for now, if it has something to come back with. From any thread."""
-        if threading.get_ident() != self._home:
-            self.loop.call_soon_threadsafe(self.let_go)
-        elif self.is_primed or (self.name and self.end_position):
+        run_on(self.loop, self._let_go_now)
+
+    def _let_go_now(self) -> None:
+        if self.is_primed or (self.name and self.end_position):
             self.is_let_go = True
             self._news.set()
 
@@ -161,9 +162,9 @@ class EventStream:
         return True
 
     async def copy_to(
-        self, write: Write, place: StreamPosition, may_read: Callable[[], bool] = lambda: True
+        self, write: Write, position: StreamPosition, may_read: Callable[[], bool] = lambda: True
     ) -> None:
-        """Write events from `place` on until the stream ends, lets its reader go, or has another reader.
+        """Write events from `position` on until the stream ends, lets its reader go, or has another reader.
 
         `may_read` is asked whenever something new has come, and now and then.
         """
@@ -171,7 +172,7 @@ class EventStream:
         self._reader = mine = self._readers
         self._news.set()  # whoever has read it so far leaves
         try:
-            await self._copy(write, place, lambda: self._reader == mine, may_read)
+            await self._copy(write, position, lambda: self._reader == mine, may_read)
         finally:
             if self._reader == mine:
                 self._reader = 0
@@ -179,21 +180,25 @@ class EventStream:
                 self._keeper.finish(self)
 
     async def _copy(
-        self, write: Write, place: StreamPosition, is_reader: Callable[[], bool], may_read: Callable[[], bool]
+        self,
+        write: Write,
+        position: StreamPosition,
+        is_reader: Callable[[], bool],
+        may_read: Callable[[], bool],
     ) -> None:
-        at = self.delivered if place.position is None else place.position
-        has_ids = bool(self.name) and not place.is_guest
-        if place.is_primed and may_read():
+        at = self.delivered if position.after is None else position.after
+        has_ids = bool(self.name) and not position.is_guest
+        if position.is_primed and may_read():
             await write(priming(f"{self.name}-{at}", _RETRY_MS))
         while is_reader() and may_read():
             self._news.clear()
             while is_reader() and (following := self._after(at)) is not None:
                 at = following
                 message = self._messages[at]
-                self._forget_notice(message, at)  # from here on an equal one is news
+                self._forget_unread(message, at)  # from here on an equal one is news
                 await write(event(message, f"{self.name}-{at}" if has_ids else None))
                 self.delivered = max(self.delivered, at)
-            if self.is_ended or (self.is_let_go and place.may_be_sent_away):
+            if self.is_ended or (self.is_let_go and position.may_be_sent_away):
                 return
             if not await self.wait(_SILENCE_S) and is_reader() and may_read():
                 await write(COMMENT)
@@ -207,10 +212,10 @@ class EventStream:
         return next((each for each in self._messages if each > position), None)
 
     def _add(self, message: bytes, *, is_vital: bool) -> None:
-        if self._notices is not None:
-            if message in self._notices:
+        if self._unread is not None:
+            if message in self._unread:
                 return
-            self._notices[message] = self.end_position + 1
+            self._unread[message] = self.end_position + 1
         self.end_position += 1
         self._messages[self.end_position] = message
         if not is_vital:
@@ -218,7 +223,7 @@ class EventStream:
         self._count(len(message))
         while (position := self._superfluous()) is not None:
             dropped = self._messages.pop(position)
-            self._forget_notice(dropped, position)
+            self._forget_unread(dropped, position)
             self._count(-len(dropped))
         self._news.set()
 
@@ -236,9 +241,9 @@ class EventStream:
             return self._spare.popleft() if is_history or len(self._spare) > _FEW else None
         return None
 
-    def _forget_notice(self, message: bytes, position: int) -> None:
-        if self._notices is not None and self._notices.get(message) == position:
-            del self._notices[message]
+    def _forget_unread(self, message: bytes, position: int) -> None:
+        if self._unread is not None and self._unread.get(message) == position:
+            del self._unread[message]
 
     def _count(self, more: int) -> None:
         self.bytes += more

@@ -15,7 +15,7 @@ from portbook.access.callers import ANONYMOUS
 from portbook.boundary import Boundary
 from portbook.canonical import fingerprint
 from portbook.doors.http.mcp.live_session import LiveSession, LiveSessions
-from portbook.doors.http.mcp.stream_shelf import Room
+from portbook.doors.http.mcp.stream_retention import StreamBudget
 from portbook.errors import Refused
 from portbook.model import Arrival, JSONObject
 from portbook.protocol.session import Session
@@ -84,7 +84,7 @@ class Sessions:
         self._warn = warn
         self._tick = tick
         self._live = LiveSessions()
-        self._room = Room()
+        self._budget = StreamBudget()
         self._version: object = None
         self._looked = float("-inf")
         self._has_warned = False
@@ -122,12 +122,12 @@ class Sessions:
     async def begin(self, live: LiveSession) -> None:
         """Keep a session that `initialize` has opened."""
         self._live.admit(live, self._tick())
-        live.saved = live.conversation.session.changes
+        live.saved = live.connection.session.changes
         await self._write(live)
 
     async def keep(self, live: LiveSession) -> None:
         """Keep a session as it is now, if that is another than before and it was not ended meanwhile."""
-        session = live.conversation.session
+        session = live.connection.session
         if session.changes != live.saved and not live.is_over:
             live.saved = session.changes
             await self._write(live)
@@ -145,7 +145,7 @@ class Sessions:
         self._live.close()
 
     async def _write(self, live: LiveSession) -> None:
-        state = live.conversation.session.as_data()
+        state = live.connection.session.as_data()
         live.saving += 1
         try:
             if live.is_kept:
@@ -170,16 +170,16 @@ class Sessions:
         if kept is None or kept.bound != bound:
             return None
         live = self._made(session_id, arrival, bound, Session.from_data(kept.state))
-        live.saved = live.conversation.session.changes
+        live.saved = live.connection.session.changes
         live.is_kept = True
         live.touched = float("-inf")
         self._live.admit(live, self._tick())
         return live
 
     def _made(self, session_id: str, arrival: Arrival, bound: str, session: Session | None) -> LiveSession:
-        live = LiveSession(session_id, arrival.key, bound, self._room)
+        live = LiveSession(session_id, arrival.key, bound, self._budget)
         live.touched = self._tick()
-        live.conversation = self._boundary.converse(
+        live.connection = self._boundary.connect(
             arrival, live.standalone.emit, is_official=True, session=session
         )
         return live
@@ -224,7 +224,7 @@ class Sessions:
             self._end(live)
             return False
         live.version = version
-        session = live.conversation.session
+        session = live.connection.session
         if session.changes == live.saved:
             session.adopt(kept.state)
         return True

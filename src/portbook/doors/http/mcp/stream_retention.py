@@ -7,7 +7,7 @@ from typing import Final
 
 from portbook.doors.http.mcp.resumable_stream import EventStream
 
-__all__ = ["Room", "StreamShelf"]
+__all__ = ["RetainedStreams", "StreamBudget"]
 
 # What the streams of one session hold together, those of all sessions, and how many one session has.
 _MAX_BYTES: Final = 8 * 1024 * 1024
@@ -19,12 +19,12 @@ _READ_S: Final = 60.0
 _UNREAD_S: Final = 600.0
 
 
-class Room:
+class StreamBudget:
     """What streams of all sessions hold together. Where that is too much, those that ended first go first."""
 
     def __init__(self) -> None:
         self.bytes = 0
-        self.ended: dict[EventStream, StreamShelf] = {}
+        self.ended: dict[EventStream, RetainedStreams] = {}
 
     @property
     def is_full(self) -> bool:
@@ -34,15 +34,15 @@ class Room:
     def clear(self) -> None:
         """Let go of streams that have ended until there is room, or none is left."""
         while self.is_full and self.ended:
-            stream, shelf = next(iter(self.ended.items()))
-            shelf.drop(stream)
+            stream, retained = next(iter(self.ended.items()))
+            retained.drop(stream)
 
 
-class StreamShelf:
+class RetainedStreams:
     """The streams of one session."""
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
+    def __init__(self, budget: StreamBudget) -> None:
+        self._budget = budget
         self._streams: dict[str, EventStream] = {}
         self._timers: dict[EventStream, asyncio.TimerHandle] = {}
         self.bytes = 0
@@ -50,7 +50,7 @@ class StreamShelf:
     @property
     def is_full(self) -> bool:
         """Return whether streams hold more than they may together."""
-        return self.bytes > _MAX_BYTES or self._room.is_full
+        return self.bytes > _MAX_BYTES or self._budget.is_full
 
     def find(self, name: str) -> EventStream | None:
         """Return the stream of this name, if it is still there."""
@@ -70,9 +70,9 @@ class StreamShelf:
     def weigh(self, more: int) -> None:
         """Count bytes that a stream holds now, or holds no longer."""
         self.bytes += more
-        self._room.bytes += more
+        self._budget.bytes += more
         if more > 0 and self.is_full:
-            self._room.clear()
+            self._budget.clear()
             for stream in [each for each in self._streams.values() if each.is_ended]:
                 if self.bytes > _MAX_BYTES:
                     self.drop(stream)
@@ -81,7 +81,7 @@ class StreamShelf:
         """Keep a stream that has ended for a while: a shorter one from when its end was read."""
         if self._streams.get(stream.name) is not stream:
             return
-        self._room.ended[stream] = self
+        self._budget.ended[stream] = self
         if (timer := self._timers.pop(stream, None)) is not None:
             timer.cancel()
         left_s = _READ_S if stream.is_delivered else _UNREAD_S
@@ -92,7 +92,7 @@ class StreamShelf:
         if self._streams.get(stream.name) is not stream:
             return
         del self._streams[stream.name]
-        self._room.ended.pop(stream, None)
+        self._budget.ended.pop(stream, None)
         if (timer := self._timers.pop(stream, None)) is not None:
             timer.cancel()
         stream.release()
