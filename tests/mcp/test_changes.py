@@ -316,7 +316,7 @@ def test_a_connection_holds_a_limited_number_of_streams(tmp_path: Path) -> None:
 def test_a_stream_counts_among_what_is_under_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    monkeypatch.setattr(portbook.mcp.connection, "_MAX_UNDER_WAY", 2)
+    monkeypatch.setattr(portbook.mcp.connection, "_MAX_RUNNING", 2)
     given = {"name": "x", "uri": "notes://all", "notifications": {}}
 
     async def main() -> None:

@@ -1,4 +1,4 @@
-"""Requests of ours that a client has yet to answer, on one connection."""
+"""Requests that the server sends to a client, on one connection, until they are answered."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from portbook.protocol.revisions import Revision
 
 __all__ = ["ClientRequests"]
 
-# Longer than people take who watch.
+# Longer than a person at the client needs to answer.
 _ANSWER_S: Final = 600
 
-# Questions of one connection that are open at once.
+# Open requests of one connection.
 _MAX_OPEN: Final = 64
 
 
 class ClientRequests:
-    """What was asked on a connection and has no answer yet."""
+    """The open requests of one connection."""
 
     def __init__(self, notifications: Notifications) -> None:
         self._notifications = notifications
@@ -34,12 +34,11 @@ class ClientRequests:
     async def ask(self, request: JSONObject, revision: Revision, outlet: Outlet) -> JSONObject:
         """Send a request and return its result.
 
-        Raises `Failed` where there is none: the client refuses, answers otherwise than it should, or not at
-        all.
+        Raises `Failed` where there is none: the client refuses, sends a wrong answer, or does not answer.
         """
         if self._is_closed or len(self._open) >= _MAX_OPEN:
             raise _no_answer("too much is asked on this connection" if self._open else "the client has left")
-        self._prefix = self._prefix or os.urandom(6).hex()  # nobody mistakes an answer to an earlier process
+        self._prefix = self._prefix or os.urandom(6).hex()  # an answer to an earlier process never matches
         self._count += 1
         identifier = f"{self._prefix}-{self._count}"
         answer: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
@@ -58,7 +57,7 @@ class ClientRequests:
             self._open.pop(identifier, None)
 
     def settle(self, message: JSONObject) -> bool:
-        """Take a response; return whether it is one to a request of ours."""
+        """Accept a response; return whether it answers an open request."""
         identifier = message.get("id")
         found = self._open.get(identifier) if isinstance(identifier, str) else None
         if found is None:
@@ -76,7 +75,7 @@ class ClientRequests:
         return True
 
     def close(self) -> None:
-        """Give up on what is open: nobody can answer any more."""
+        """Fail every open request: the client has disconnected."""
         self._is_closed = True
         for _, _, answer in self._open.values():
             if not answer.done():

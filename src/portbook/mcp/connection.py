@@ -1,14 +1,14 @@
-"""One connection's messages: which contract each is in, and in what order they are answered.
+"""One connection's messages: which dialect each is in, and in what order they are answered.
 
-Which dialect a message is in, by what it is:
+The dialect of a message:
 
 1. Its method starts with `mcp.`, or its params name a tool with `mcp.tool:`: the envelope dialect.
 2. Its method is the name of an asset tool: the bare dialect.
-3. It is MCP by its method, by its `_meta`, or because the connection has been initialised: official.
-4. Anything else is the bare dialect's too, where it names no tool that there is.
+3. It is MCP by its method, by its `_meta`, or because the connection has been initialised: MCP.
+4. Everything else: the bare dialect, which answers that there is no such tool.
 
-Messages of the envelope and bare dialects are answered in turn, and so is what cannot be read. MCP's requests
-run at once, except that everything after an `initialize` waits for it.
+Messages of the envelope and bare dialects are answered in turn, and so are unreadable ones. MCP requests run
+concurrently, except that everything after an `initialize` waits for it.
 """
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ from portbook.wire.parsing import parse
 
 __all__ = ["Emit", "Key", "McpConnection", "Order", "Parts", "Work", "unread"]
 
-# Enough for a client that gathers what it has to say; more in one array would be a way around every limit.
+# Enough for a client that batches its messages; a larger array would bypass every limit.
 _MAX_BATCH: Final = 100
 
-# Requests of one connection under way; whoever has more is told that we are busy.
-_MAX_UNDER_WAY: Final = 1024
+# Running requests of one connection; further ones are refused as busy.
+_MAX_RUNNING: Final = 1024
 
-# Streams of notices that one connection can hold open: each is told of every change.
+# Subscriptions that one connection can hold open: each is notified of every change.
 _MAX_SUBSCRIPTIONS: Final = 64
 
-# What tells one request of a connection from another: 1 and "1" are different ids.
+# Identifies a request of a connection: 1 and "1" are different ids.
 Key = tuple[type, str | int]
 
 
@@ -83,7 +83,7 @@ class Order(Enum):
 
 
 class Work(NamedTuple):
-    """What a frame asks of its door: a coroutine to run, or an earlier one to cancel."""
+    """What a door has to do for a frame: run a coroutine, and maybe cancel an earlier one."""
 
     answering: Coroutine[Any, Any, Answer]
     order: Order = Order.IN_TURN
@@ -92,7 +92,7 @@ class Work(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What every connection of a boundary shares."""
+    """What all connections of a boundary share."""
 
     pipeline: Pipeline
     envelope: Envelope
@@ -104,7 +104,7 @@ class Parts(NamedTuple):
 
 
 class McpConnection:
-    """What one connection has agreed on, and which of its requests are under way."""
+    """What one connection has agreed on, and which of its requests are running."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class McpConnection:
         is_official: bool = False,
         session: Session | None = None,
     ) -> None:
-        """Begin, or go on where `session` had come to; where `is_official`, every message is MCP."""
+        """Open a connection, or continue `session`; where `is_official`, every message is MCP."""
         self._parts = parts
         self._pipeline = parts.pipeline
         self._envelope = parts.envelope
@@ -125,9 +125,9 @@ class McpConnection:
         self._emit = emit
         self._is_official = is_official
         self._speaks_mcp = is_official or session is not None
-        """Whether what cannot be read is taken for MCP: by the way it came, or by what came before it."""
+        """Whether an unreadable message is answered as MCP: by its route, or by earlier messages."""
         self.session = session or Session()
-        self._under_way: set[Key] = set()
+        self._running: set[Key] = set()
         self._client_requests = ClientRequests(parts.official.notifications)
         self._closing: list[Callable[[], None]] = []
         self._subscriptions = 0
@@ -145,10 +145,10 @@ class McpConnection:
         *,
         reaches_client: bool = True,
     ) -> Work:
-        """Return what is to be done about one frame. Raises nothing that a frame could cause.
+        """Return what a door has to do for one frame. Raises nothing that a frame could cause.
 
-        `arrival` and `emit` are those of the frame itself, where the connection has many ways in and out;
-        `reaches_client` tells whether what is emitted before the answer reaches anybody.
+        `arrival` and `emit` are those of the frame, where each message has its own request and response;
+        `reaches_client` tells whether the client gets what is emitted before the answer.
         """
         arrival = arrival or self._arrival
         if frame is OVERSIZE:
@@ -166,7 +166,7 @@ class McpConnection:
         return Work(self._refuse(message, not_an_object(message), arrival))
 
     def close(self) -> None:
-        """Let go of what would wait for ever: nobody is there any more."""
+        """End everything that waits for the client: it has disconnected."""
         self._client_requests.close()
         if self._unsubscribe is not None:
             self._unsubscribe()
@@ -175,7 +175,7 @@ class McpConnection:
             close()
 
     def _is_alone(self, message: JSONObject) -> bool:
-        """Tell whether `message` depends on no other: it is in a contract that has no conversations."""
+        """Return whether `message` needs no connection: it is in the envelope or the bare dialect."""
         is_known = self._envelope.recognises(message) or self._bare.recognises(message)
         return is_known or not self._official.recognises(message, self.session)
 
@@ -188,19 +188,19 @@ class McpConnection:
         line = _ConnectionLine(self, outlet)
         try:
             exchange = self._official.read(message, identifier, arrival, self.session, line)
-        except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
+        except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
             flaw = Refused(Reason.INTERNAL, note=place_of(error))
             return Work(self._refuse(message, flaw, arrival, identifier))
         if nobody_waits(message):
             return Work(self._take_notification(message, exchange), cancels=_cancelled(message, exchange))
         key = _key(message.get("id"))
         exchange = self._under_policy(exchange)
-        flaw = exchange.call.flaw or self._refuse_another(exchange, key)
+        flaw = exchange.call.flaw or self._refuse_concurrent(exchange, key)
         if flaw is not None or exchange.method == "initialize":
             exchange = exchange._replace(call=exchange.call._replace(flaw=flaw))
             return Work(self._answer(exchange, None, outlet))
         if key is not None:
-            self._under_way.add(key)
+            self._running.add(key)
         answer = self._answer
         if exchange.method == LISTEN:
             answer = self._answer_subscription
@@ -208,21 +208,21 @@ class McpConnection:
             answer = self._answer_or_detach
         return Work(answer(exchange, key, outlet), Order.AT_ONCE, key)
 
-    def _refuse_another(self, exchange: Exchange, key: Key | None) -> Refused | None:
-        """Return why a request may not join those under way."""
-        if key in self._under_way:
+    def _refuse_concurrent(self, exchange: Exchange, key: Key | None) -> Refused | None:
+        """Return why a request may not run beside those that are running."""
+        if key in self._running:
             return Refused(Reason.ID_IN_USE)
-        # Refused, not held back: a door that stops reading would not hear a cancellation either.
+        # Refused, not delayed: a door that stops reading would not receive a cancellation either.
         is_subscription = exchange.method == LISTEN
         if is_subscription and self._subscriptions >= _MAX_SUBSCRIPTIONS:
             return Refused(Reason.TOO_MANY_STREAMS)
-        is_full = len(self._under_way) >= _MAX_UNDER_WAY
+        is_full = len(self._running) >= _MAX_RUNNING
         if is_full and (is_subscription or exchange.call.handler is None):
             return Refused(Reason.TOO_MANY_IN_FLIGHT)
         return None
 
     def _under_policy(self, exchange: Exchange) -> Exchange:
-        """Return a request to watch a resource as one that is refused wherever reading it would be."""
+        """Return a request to subscribe to a resource, refused wherever reading the resource would be."""
         call, handler = exchange.call, exchange.call.handler
         if exchange.method != "resources/subscribe" or handler is None:
             return exchange
@@ -244,9 +244,9 @@ class McpConnection:
         finally:
             outlet.is_over = True
             if key is not None:
-                self._under_way.discard(key)
+                self._running.discard(key)
         if exchange.method == "initialize" and isinstance(completed.outcome, Done):
-            self._agree(exchange)  # only now: what is not recorded was not agreed on
+            self._agree(exchange)  # only now: without a record there is no agreement
         return self._written(exchange, completed)
 
     def _written(self, exchange: Exchange, completed: Completed) -> Answer:
@@ -261,7 +261,7 @@ class McpConnection:
         self._unsubscribe = self._parts.changes.subscribe(self._notify)
 
     async def _answer_subscription(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
-        """Hold a stream of notices open until the client takes it back, or the server ends."""
+        """Hold a subscription open until the client cancels it, or the server ends."""
         parts, call, handler = self._parts, exchange.call, exchange.call.handler
         subscriber = Subscriber(self._pipeline, call.arrival, call.context.session)
         uris: set[str] = set()
@@ -292,11 +292,11 @@ class McpConnection:
             self._subscriptions -= 1
             outlet.is_over = True
             if key is not None:
-                self._under_way.discard(key)
+                self._running.discard(key)
         return self._written(exchange, completed)
 
     async def _answer_or_detach(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
-        """Answer a call when it has ended, or when it goes on as a task."""
+        """Answer a call when it has ended, or when it continues as a task."""
         parts = self._parts
         runner = TaskRunner(parts.pipeline, parts.official, parts.tasks)
         try:
@@ -304,7 +304,7 @@ class McpConnection:
         finally:
             outlet.is_over = True
             if key is not None:
-                self._under_way.discard(key)
+                self._running.discard(key)
         if isinstance(ended, Completed):
             return self._written(exchange, ended)
         return Answer(result_frame(exchange.identifier.token, json_bytes(created(ended.state()))), 200)
@@ -312,7 +312,7 @@ class McpConnection:
     def client_of(
         self, line: _ConnectionLine, outlet: Outlet, revision: Revision, meta: JSONObject, carried: Carried
     ) -> Client:
-        """Return the client of a message, for a tool to talk to."""
+        """Return the client that sent a message, for a tool to use."""
         notifications = self._official.notifications
         if revision.has_handshake:
             return LiveClient(self.session, revision, outlet, self._client_requests, notifications)
@@ -321,7 +321,7 @@ class McpConnection:
         return client
 
     def _notify(self, change: ChangeNotification) -> None:
-        """Tell the client of a change, if it is one that it wants to hear of and may. From any thread."""
+        """Notify the client of a change, if it has subscribed and may. From any thread."""
         revision, uri = self.session.revision, change.changed.uri
         if revision is None or (uri is not None and uri not in self.session.watched):
             return
@@ -330,9 +330,9 @@ class McpConnection:
         )
 
     async def _take_notification(self, message: JSONObject, exchange: Exchange) -> Answer:
-        """Heed a notification. Only one that is wrong leaves a record; none is ever answered.
+        """Accept a notification. Only a wrong one leaves a record; none is ever answered.
 
-        Over HTTP the status tells of one that cannot be accepted; one that nobody knows is let pass.
+        Over HTTP, a wrong one gets an error status; an unknown one is ignored.
         """
         flaw = exchange.call.flaw
         if flaw is not None or "method" not in message:
@@ -341,7 +341,7 @@ class McpConnection:
         return Answer(None, 400 if is_wrong else 202, is_notification=True)
 
     async def _answer_batch(self, messages: list[JSON], arrival: Arrival, outlet: Outlet) -> Answer:
-        """Answer the messages of a batch in one array; where none of them waits for an answer, not at all."""
+        """Answer the messages of a batch in one array; not at all if none of them expects an answer."""
         if not 0 < len(messages) <= _MAX_BATCH:
             finding = Finding("", f"a batch must have 1 to {_MAX_BATCH} messages", "maxItems", "")
             return await self._refuse(messages, Refused(Reason.NOT_JSONRPC, (finding,)), arrival)
@@ -371,7 +371,7 @@ class McpConnection:
     async def _refuse(
         self, content: JSON | bytes, refusal: Refused, arrival: Arrival, identifier: Id = NO_ID
     ) -> Answer:
-        """Record and answer what is no message that can be read on its own."""
+        """Record and answer an unreadable message."""
         completed = await self._pipeline.run(unread(content, arrival, refusal))
         ending = completed.outcome
         assert isinstance(ending, Ending)
@@ -383,7 +383,7 @@ class McpConnection:
 
 
 class _ConnectionLine:
-    """The way to whoever sent a message."""
+    """The way to the client that sent a message."""
 
     __slots__ = ("_connection", "_outlet", "may_detach")
 
@@ -421,7 +421,7 @@ def _cancelled(message: JSONObject, exchange: Exchange) -> Key | None:
 
 
 def unread(content: JSON | bytes, arrival: Arrival, flaw: Refused) -> Call:
-    """Return what to record of a message that was not read: a call of nothing, with that flaw."""
+    """Return what to record of an unreadable message: a call without a tool, with that flaw."""
     method = content.get("method") if isinstance(content, dict) else None
     if isinstance(content, dict):
         content = {name: value for name, value in content.items() if name != "id"}

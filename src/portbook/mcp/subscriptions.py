@@ -1,4 +1,4 @@
-"""A stream of notices that a client of the stateless revisions holds open: acknowledged, filtered, tagged."""
+"""`subscriptions/listen`: a stream of notifications, acknowledged first, filtered, tagged with its id."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from portbook.wire.parsing import parse
 
 __all__ = ["Subscription", "wanted_resources"]
 
-# What a client asks for, and the lists it then hears of.
+# The members of a filter, and the lists that they subscribe to.
 _LISTS: Final[dict[str, Kind]] = {
     "toolsListChanged": "tool",
     "promptsListChanged": "prompt",
@@ -33,7 +33,7 @@ _OF_TASKS: Final = "notifications/tasks"
 
 
 class Subscription:
-    """One such stream."""
+    """One stream, open until the client cancels it or may receive nothing more."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Subscription:
         tasks: TaskBoard,
         subscriber: Subscriber,
     ) -> None:
-        """Listen with `subscriber`, which tells what may still be heard when there is something."""
+        """Subscribe for `subscriber`, which decides what may be sent at the time of each change."""
         self._notifications = notifications
         self._outlet = outlet
         self._changes = changes
@@ -58,9 +58,9 @@ class Subscription:
         self._is_over = asyncio.Event()
 
     async def hold(self, uris: Collection[str], bound: str) -> bytes:
-        """Pass notices on until the stream is closed; return what then ends it.
+        """Send notifications until the stream is closed; return the result that ends it.
 
-        `uris` are the resources among them that may be heard of; `bound` is what tasks are bound to.
+        `uris` are the resources that the caller may subscribe to; `bound` identifies the caller of tasks.
         """
         kinds = {kind for name, kind in _LISTS.items() if self._filter.get(name) is True}
         agreed: JSONObject = {name: True for name, kind in _LISTS.items() if kind in kinds}
@@ -75,7 +75,7 @@ class Subscription:
         def notify(change: ChangeNotification) -> None:
             changed = change.changed
             if changed.kind in kinds if changed.uri is None else changed.uri in uris:
-                # On the loop, so that whatever thread it comes from, nothing overtakes the acknowledgement.
+                # Always deferred, from any thread, so that nothing overtakes the acknowledgement.
                 self._loop.call_soon_threadsafe(self._tell, change)
 
         acknowledged: JSONObject = {"notifications": agreed}
@@ -87,7 +87,7 @@ class Subscription:
             )
             for task in tasks:
                 ends.callback(task.watch(partial(self._tell_of, task)))
-                self._tell_of(task)  # it may have ended before anybody listened
+                self._tell_of(task)  # it may have ended before the subscription
             await self._is_over.wait()
         return self._notifications.ending(self._id, self._revision)
 
@@ -109,7 +109,7 @@ class Subscription:
 
 
 def wanted_resources(exchange: Exchange) -> list[str]:
-    """Return the resources that a request for such a stream names."""
+    """Return the resources that a request subscribes to."""
     wanted = cast("JSONObject", _params(exchange)["notifications"]).get(_RESOURCES)
     return cast("list[str]", wanted or [])
 

@@ -1,7 +1,7 @@
-"""`GET /approvals` and `POST /approvals/ID`: where an operator sees what is asked for, and decides.
+"""`GET /approvals` and `POST /approvals/ID`: an operator lists tickets, approves and denies them.
 
-Whoever comes with a browser gets a page for it. The page holds nothing: it asks for the operator's key, and
-sends what programs send.
+A browser gets a page for it. The page holds no data: it asks for the operator key, and sends the requests
+that a program sends.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ APPROVALS: Final = "/approvals"
 _OPERATOR: Final = "operator (HTTP)"
 _MAX_REASON: Final = 1000
 
-# The same address has a page for browsers and a document for programs.
+# The same address serves HTML to browsers and JSON to programs.
 _VARY: Final[Headers] = [(b"vary", b"Accept")]
 
 
 class Desk(Protocol):
-    """Where tickets lie."""
+    """The store of tickets."""
 
     def tickets(self, state: State | None = None, limit: int = 100) -> list[Ticket]:
         """Return the newest tickets."""
@@ -51,9 +51,9 @@ class Desk(Protocol):
 
 
 def list_approvals(boundary: Boundary, desk: Desk) -> Application:
-    """Return the application that lists tickets, those of one `state` where the query names it.
+    """Return the application that lists tickets, only those of one `state` if the query names it.
 
-    To a browser it is the page on which they are decided.
+    A browser gets the page on which the operator decides them.
     """
     page = Page("approvals.html")
 
@@ -118,7 +118,7 @@ def decide_approval(boundary: Boundary, desk: Desk) -> Route:
 
 
 def _read(frame: Frame) -> tuple[Refused | None, str, str | None]:
-    """Return the decision and its reason, or what is wrong with the body that should hold them."""
+    """Return the refusal of a wrong body, the decision and its reason."""
     try:
         decision, reason = _decision(frame)
     except Refused as refused:

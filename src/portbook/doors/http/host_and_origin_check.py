@@ -3,7 +3,7 @@
 `net/host_and_origin.py` has the rule. It is applied once per request, before the body is read:
 
 1. Without exactly one Host header, the request is answered 400 here.
-2. Every other request goes on with the verdict in its scope. `router.py` serves none that is refused: it has
+2. Otherwise the verdict is left in its scope. `router.py` serves no refused request: it has
    the route word the refusal instead.
 """
 

@@ -1,7 +1,7 @@
 """`/mcp`: the Model Context Protocol over HTTP, of both eras, at one address.
 
-A request that names a revision without a handshake stands for itself. Any other belongs to a session, which
-`initialize` opens and the header `Mcp-Session-Id` names.
+A request that names a revision without a handshake is stateless. All remaining requests belong to a session,
+which `initialize` opens and the header `Mcp-Session-Id` names.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ ROUTE: Final = "/mcp"
 
 _SESSION: Final = "mcp-session-id"
 
-# Streams that one caller holds open with GET: half of all connections, so that others have some.
+# Streams that one caller holds open with GET: half of all connections, the rest is for further callers.
 _MAX_LISTENING: Final = 1024
 
 
 class _Head(NamedTuple):
-    """What the headers of a request say."""
+    """What the headers of a request say, parsed."""
 
     headers: dict[bytes, bytes]
     arrival: Arrival
     accepts: Accepts
     session: str | None
-    """The name of the session that it belongs to; None where it names none, or stands for itself."""
+    """The id of its session; None for a stateless request, or one without a session yet."""
     is_stateless: bool
 
 
@@ -60,7 +60,7 @@ class _McpDoor:
         self._listening: Counter[str] = Counter()
 
     async def post(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take one message, or a batch of them."""
+        """Answer one message, or a batch."""
         head = _head_of(scope)
         frame = await read_message(head.headers, receive)
         if frame is None:
@@ -82,7 +82,7 @@ class _McpDoor:
             await answer(frame, head.arrival, response)
 
     async def get(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Open the stream of what belongs to no request, or go on with one that was left."""
+        """Open the session's own stream of notifications, or resume a stream after Last-Event-ID."""
         head = _head_of(scope)
         live = await self._entered(head, send, "session.listen", needs_events=True)
         if live is None:
@@ -116,7 +116,7 @@ class _McpDoor:
     async def _entered(
         self, head: _Head, send: Send, method: str, *, needs_events: bool = False
     ) -> LiveSession | None:
-        """Return the session that a request without a message is for; where it is for none, say so."""
+        """Return the session of a GET or DELETE; where it has none, answer with the reason."""
         if head.session is None:
             await plain(send, 405, "Without a session, use POST.", [(b"allow", b"POST")])
             return None
@@ -138,7 +138,7 @@ class _McpDoor:
         return live
 
     async def _answer_alone(self, frame: Frame, arrival: Arrival, response: McpResponse) -> None:
-        """Answer a message that stands for itself."""
+        """Answer a stateless message."""
         connection = self._boundary.connect(arrival, response.emit, is_official=True)
         work = connection.receive(frame, arrival, reaches_client=response.accepts.events)
         answer = await response.outcome(work)
@@ -146,7 +146,7 @@ class _McpDoor:
             await response.send(answer)
 
     async def _answer_newcomer(self, frame: Frame, arrival: Arrival, response: McpResponse) -> None:
-        """Answer a message that belongs to no session, and may open one."""
+        """Answer a message without a session, which may open one."""
         live = self._sessions.make(arrival)
         work = live.connection.receive(frame, arrival, response.emit, reaches_client=response.accepts.events)
         answer = await response.outcome(work)
@@ -156,7 +156,7 @@ class _McpDoor:
             await self._sessions.begin(live)
             await response.send(answer, [(_SESSION.encode(), live.id.encode())])
         elif answer.is_notification and answer.status == 202:
-            # There is nothing that it could be about. Its sender is not answered, as ever; the status tells.
+            # Without a session it has no meaning. A notification gets no answer, but here an error status.
             refused = await self._boundary.refuse(Refused(Reason.NOT_JSONRPC), arrival, is_mcp=True)
             await response.send(refused._replace(body=None))
         else:

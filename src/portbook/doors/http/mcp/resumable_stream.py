@@ -1,11 +1,11 @@
-"""Streams of messages that clients read, leave, and come back to.
+"""Resumable streams of events.
 
-A stream is what one request sends: messages of ours, then its answer. It is filled whether somebody reads it
-or not, and has one reader at a time: whoever comes last. In a session its events have ids, so that whoever
-comes back with the last one gets the rest.
+A stream holds what one request sends: notifications and requests of the server, then the answer. It is filled
+with or without a reader, and has one reader at a time: the latest. In a session its events have ids, so that
+a client resumes after the last one it has (Last-Event-ID).
 
-What is kept is bounded. The oldest that its reader can do without goes first, so that a reader who keeps up
-misses nothing; where there is no such, the oldest.
+Its size is bounded. The oldest message that may be dropped goes first, so that a reader that keeps up misses
+nothing; without such a message, the oldest goes.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from portbook.wire.sse import COMMENT, event, priming
 
 __all__ = ["EventStream", "Keeper", "StreamPosition"]
 
-# What is kept of one stream, for those who come back and for those who are slow.
+# What one stream keeps, for clients that resume and for slow ones.
 _MAX_EVENTS: Final = 1000
 _MAX_BYTES: Final = 4 * 1024 * 1024
 
-# What may wait for a reader where streams hold too much together: enough for one who keeps up.
+# What may wait for a reader while all streams are over their limit: enough for a reader that keeps up.
 _FEW: Final = 16
 
-# When to come back, and how long a stream may be silent before something is sent to keep it open.
+# When a client should reconnect, and how long a stream may be silent before a comment keeps it open.
 _RETRY_MS: Final = 500
 _SILENCE_S: Final = 15.0
 
@@ -35,56 +35,56 @@ Write = Callable[[bytes], Awaitable[None]]
 
 
 class Keeper(Protocol):
-    """Who keeps a stream for those who come back, and counts what it holds."""
+    """Retains streams for clients that resume, and counts the bytes that they hold."""
 
     @property
     def is_full(self) -> bool:
-        """Return whether streams hold more than they may together."""
+        """Return whether all streams together are over their limit."""
         ...
 
     def weigh(self, more: int) -> None:
-        """Count bytes that a stream holds now, or holds no longer."""
+        """Add to the count of bytes; a negative number where a stream has dropped some."""
         ...
 
     def finish(self, stream: EventStream) -> None:
-        """Note that a stream has ended, or that its end has been read."""
+        """Start to expire a stream that has ended, or whose end has been read."""
         ...
 
 
 class StreamPosition(NamedTuple):
-    """Where in a stream somebody begins to read."""
+    """Where in a stream a client starts to read."""
 
     stream: EventStream
     after: int | None = 0
-    """The position after the last message that it has; None for the last that anybody was given."""
+    """The position of the last message that the client has; None for the last one delivered."""
     is_guest: bool = False
-    """Whether it was sent here for want of the stream it asks for: then it gets no ids to come back with."""
+    """Whether the stream it asked for has expired: then its events get no ids to resume from."""
     is_primed: bool = False
-    """Whether it is first given an id to come back with."""
+    """Whether it first gets an event id to resume from."""
     may_be_sent_away: bool = False
-    """Whether it leaves where the stream lets its reader go: whoever has come back does not."""
+    """Whether `let_go` ends it: the first reader only, not one that has resumed."""
 
 
 class EventStream:
-    """The messages of one request, or those of a session that belong to none."""
+    """The messages of one request, or those of a session that belong to no request."""
 
     def __init__(
         self, name: str | None = None, *, is_primed: bool = False, is_deduplicated: bool = False
     ) -> None:
-        """Begin; with a `name`, events have ids; where `is_primed`, the first is an id and nothing else.
+        """Make a stream; with a `name`, events have ids; where `is_primed`, the first event is only an id.
 
-        Where it `is_deduplicated`, one that still waits to be read says all that an equal one would.
+        Where it `is_deduplicated`, a message equal to an unread one is dropped.
         """
         self.name = name or ""
-        """What its events' ids begin with."""
+        """The prefix of its events' ids."""
         self.is_primed = is_primed and name is not None
         self.is_ended = False
         self.is_let_go = False
-        """Whether the reader is to leave now, and come back."""
+        """Whether the reader should disconnect now, and resume later."""
         self.end_position = 0
-        """The position after the last message."""
+        """The position of the last message."""
         self.delivered = 0
-        """The position after the last message that was written to a reader."""
+        """The position of the last message that was written to a reader."""
         self.bytes = 0
         self._messages: dict[int, bytes] = {}
         self._spare: deque[int] = deque()
@@ -97,16 +97,16 @@ class EventStream:
 
     @property
     def is_read(self) -> bool:
-        """Return whether somebody reads it now."""
+        """Return whether it has a reader now."""
         return self._reader > 0
 
     @property
     def is_delivered(self) -> bool:
-        """Return whether all of it has been read."""
+        """Return whether it has ended and all of it was read."""
         return self.is_ended and self.delivered >= self.end_position
 
     def emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
-        """Add a message, from any thread, if by then it is still wanted."""
+        """Add a message, from any thread, if it is still wanted then."""
         run_on(self.loop, self._emit_now, message, is_wanted, is_vital)
 
     def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
@@ -114,7 +114,7 @@ class EventStream:
             self._add(message, is_vital=is_vital)
 
     def let_go(self) -> None:
-        """Send the reader away for now, if it has something to come back with. From any thread."""
+        """Disconnect the reader, if it has an event id to resume from. From any thread."""
         run_on(self.loop, self._let_go_now)
 
     def _let_go_now(self) -> None:
@@ -123,7 +123,7 @@ class EventStream:
             self._news.set()
 
     def end(self, message: bytes | None) -> None:
-        """Add the last message."""
+        """Add the last message, and end the stream."""
         if self.is_ended:
             return
         if message is not None:
@@ -134,18 +134,18 @@ class EventStream:
             self._keeper.finish(self)
 
     def entrust(self, keeper: Keeper) -> None:
-        """Let `keeper` count what is held."""
+        """Let `keeper` count the bytes of this stream."""
         self._keeper = keeper
         keeper.weigh(self.bytes)
 
     def release(self) -> None:
-        """Be kept by nobody any more."""
+        """Leave the keeper."""
         if self._keeper is not None:
             self._keeper.weigh(-self.bytes)
             self._keeper = None
 
     def discard(self) -> None:
-        """End it with nothing left to read: nobody can come for it."""
+        """End it and drop its messages: no client can resume it."""
         self.release()
         self.is_ended = True
         self._messages.clear()
@@ -153,7 +153,7 @@ class EventStream:
         self._news.set()
 
     async def wait(self, timeout_s: float) -> bool:
-        """Return whether something new has come before the time is over."""
+        """Return whether something new has arrived within the time."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._news.wait()
@@ -164,13 +164,13 @@ class EventStream:
     async def copy_to(
         self, write: Write, position: StreamPosition, may_read: Callable[[], bool] = lambda: True
     ) -> None:
-        """Write events from `position` on until the stream ends, lets its reader go, or has another reader.
+        """Write events from `position` on, until the stream ends, disconnects its reader, or gets a new one.
 
-        `may_read` is asked whenever something new has come, and now and then.
+        `may_read` is checked whenever something new has arrived, and regularly in between.
         """
         self._readers += 1
         self._reader = mine = self._readers
-        self._news.set()  # whoever has read it so far leaves
+        self._news.set()  # wakes the previous reader, which then leaves
         try:
             await self._copy(write, position, lambda: self._reader == mine, may_read)
         finally:
@@ -195,7 +195,7 @@ class EventStream:
             while is_reader() and (following := self._after(at)) is not None:
                 at = following
                 message = self._messages[at]
-                self._forget_unread(message, at)  # from here on an equal one is news
+                self._forget_unread(message, at)  # from here on, an equal message is new
                 await write(event(message, f"{self.name}-{at}" if has_ids else None))
                 self.delivered = max(self.delivered, at)
             if self.is_ended or (self.is_let_go and position.may_be_sent_away):
@@ -204,7 +204,7 @@ class EventStream:
                 await write(COMMENT)
 
     def _after(self, position: int) -> int | None:
-        """Return the position of the next message that is kept."""
+        """Return the position of the next message."""
         if position + 1 in self._messages:
             return position + 1
         if position >= self.end_position:
@@ -228,9 +228,9 @@ class EventStream:
         self._news.set()
 
     def _superfluous(self) -> int | None:
-        """Return the position of a message to drop: the oldest that can be done without, or else the oldest.
+        """Return the position of a message to drop: the oldest that is not vital, or else the oldest.
 
-        None where there is room for all of them.
+        None while the stream is within its limits.
         """
         if len(self._messages) > _MAX_EVENTS or self.bytes > _MAX_BYTES:
             if self._spare:
