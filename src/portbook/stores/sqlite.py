@@ -115,7 +115,8 @@ class Store:
     def _require_same(self) -> None:
         """Raise `StoreError` where the open file was replaced or removed at its path.
 
-        Other processes would not see writes to the open file, and this one would miss keys revoked in the new.
+        Other processes would not see writes to the open file, and this one would not see keys revoked in the
+        new file.
         """
         if self.is_memory or self._inode is None:
             return
