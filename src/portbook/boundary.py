@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from portbook.dialects.bare import Bare
+from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import METHOD, Envelope
 from portbook.dialects.rest import Rest
 from portbook.errors import Ending, Reason, Refused
 from portbook.faults import place_of
-from portbook.mcp.changes import ChangeFeed
 from portbook.mcp.connection import Emit, McpConnection, Parts, unread
 from portbook.mcp.dialect import McpDialect
+from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.task_board import TaskBoard
 from portbook.model import JSON, Answer, Arrival, Caller, Done, JSONObject
 from portbook.pipeline import Completed, Pipeline
@@ -92,17 +93,11 @@ class Boundary:
         return await self._refuse(message, identifier, arrival, refusal)
 
     def _dialect_of(self, message: JSONObject) -> Envelope | Bare | None:
-        """Return the contract that reads `message` on its own.
-
-        1. It is an envelope.
-        2. Its method is the name of a tool.
-        3. It is a request, and not MCP: the bare dialect answers that there is no such tool. A notification
-           like that has no contract.
-        """
-        if self._envelope.recognises(message):
+        """Return the dialect that answers `message` without a connection; None if it has none, or is MCP."""
+        chosen = choose_dialect(message, self._envelope, self._bare, self._official.recognises)
+        if chosen is DialectName.ENVELOPE:
             return self._envelope
-        is_foreign = "id" not in message or self._official.recognises(message, Session())
-        return self._bare if self._bare.recognises(message) or not is_foreign else None
+        return self._bare if chosen is DialectName.BARE else None
 
     def without_secrets(self, text: str) -> str:
         """Return a text that a person wrote, redacted, as it may be stored and shown."""

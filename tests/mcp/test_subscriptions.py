@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from portbook.mcp.changes import ChangeFeed, ChangeNotification
+from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification
 from portbook.mcp.outlet import Outlet
 from portbook.mcp.subscriptions import Subscription
 from portbook.tools.toolset import Changed

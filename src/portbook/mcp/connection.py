@@ -1,11 +1,4 @@
-"""One connection's messages: which dialect each is in, and in what order they are answered.
-
-The dialect of a message:
-
-1. Its method starts with `mcp.`, or its params name a tool with `mcp.tool:`: the envelope dialect.
-2. Its method is the name of an asset tool: the bare dialect.
-3. It is MCP by its method, by its `_meta`, or because the connection has been initialised: MCP.
-4. Everything else: the bare dialect, which answers that there is no such tool.
+"""One connection's messages: what was agreed on it, and in what order they are answered.
 
 Messages of the envelope and bare dialects are answered in turn, and so are unreadable ones. MCP requests run
 concurrently, except that everything after an `initialize` waits for it.
@@ -19,14 +12,15 @@ from typing import Any, Final, NamedTuple, cast
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.bare import Bare
+from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import Envelope
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.faults import place_of
-from portbook.mcp.changes import ChangeFeed, ChangeNotification, Subscriber
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.clients import LiveClient, RoundClient
 from portbook.mcp.dialect import Exchange, McpDialect
 from portbook.mcp.handlers import LISTEN
+from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification, Subscriber
 from portbook.mcp.outlet import Emit, Outlet
 from portbook.mcp.rounds import Carried
 from portbook.mcp.subscriptions import Subscription, wanted_resources
@@ -175,9 +169,11 @@ class McpConnection:
             close()
 
     def _is_alone(self, message: JSONObject) -> bool:
-        """Return whether `message` needs no connection: it is in the envelope or the bare dialect."""
-        is_known = self._envelope.recognises(message) or self._bare.recognises(message)
-        return is_known or not self._official.recognises(message, self.session)
+        """Return whether `message` needs no connection: it is in a dialect that is not MCP."""
+        chosen = choose_dialect(
+            message, self._envelope, self._bare, lambda each: self._official.recognises(each, self.session)
+        )
+        return chosen is not DialectName.MCP
 
     def _receive_one(self, message: JSONObject, identifier: Id, arrival: Arrival, outlet: Outlet) -> Work:
         if not self._is_official and self._is_alone(message):

@@ -114,10 +114,11 @@ class McpDialect:
         self._handlers = Handlers(catalog, self._results.is_listable, desk, about or About()).handlers
         self.notifications = Notifications(validator, outgoing, warn)
 
-    def recognises(self, message: JSONObject, session: Session) -> bool:
+    def recognises(self, message: JSONObject, session: Session | None = None) -> bool:
         """Return whether `message` is MCP: by its method, its `_meta`, or an earlier `initialize`."""
         method = message.get("method")
-        if session.revision is not None or not isinstance(method, str):
+        is_initialised = session is not None and session.revision is not None
+        if is_initialised or not isinstance(method, str):
             return True
         return "/" in method or method in ("initialize", "ping") or META_REVISION in meta_of(message)
 

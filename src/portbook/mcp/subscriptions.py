@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final, cast
 
-from portbook.mcp.changes import ChangeFeed, ChangeNotification, Subscriber
 from portbook.mcp.dialect import Exchange
 from portbook.mcp.from_any_thread import run_on
+from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification, Subscriber
 from portbook.mcp.notifications import Notifications
 from portbook.mcp.outlet import Outlet
 from portbook.mcp.task_board import Task, TaskBoard

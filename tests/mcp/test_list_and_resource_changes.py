@@ -15,7 +15,7 @@ from portbook.access.callers import digest_of_key
 from portbook.app.assemble import App, assemble
 from portbook.audit.jsonl import MemorySink
 from portbook.errors import Reason, Refused
-from portbook.mcp.changes import ChangeFeed, ChangeNotification
+from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification
 from portbook.mcp.notifications import META_SUBSCRIPTION, Notifications
 from portbook.model import Arrival
 from portbook.protocol.revisions import REVISIONS
