@@ -2,9 +2,9 @@
 
 `net/host_and_origin.py` has the rule. It is applied once per request, before the body is read:
 
-1. Without exactly one Host header, the request is answered 400 here.
-2. Otherwise the verdict is left in its scope. `router.py` serves no refused request: it has
-   the route word the refusal instead.
+1. A request with several Host headers, or an HTTP/1.1 request with none, is answered 400 here.
+2. For every remaining one the verdict is left in its scope. `router.py` serves no refused request: it has the
+   route word the refusal instead.
 """
 
 from __future__ import annotations
