@@ -2,7 +2,7 @@
 
     parse ▶ classify ▶ read ▶ the pipeline ▶ write
 
-The same bytes get the same verdict through every door. Knows wire contracts, but no transport.
+The same bytes get the same verdict through every door. It knows wire contracts and no transport.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from portbook.dialects.bare import Bare
+from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import METHOD, Envelope
 from portbook.dialects.rest import Rest
 from portbook.errors import Ending, Reason, Refused
 from portbook.faults import place_of
-from portbook.mcp.changes import ChangeFeed
 from portbook.mcp.connection import Emit, McpConnection, Parts, unread
 from portbook.mcp.dialect import McpDialect
+from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.task_board import TaskBoard
 from portbook.model import JSON, Answer, Arrival, Caller, Done, JSONObject
 from portbook.pipeline import Completed, Pipeline
@@ -39,12 +40,12 @@ from portbook.wire.parsing import parse
 
 __all__ = ["Boundary", "Tell"]
 
-# Makes an answer of the tools that a caller may see, and of the policy in force.
+# Makes an answer from the tools that a caller may see and the policy in force.
 Tell = Callable[[list[Tool], Policy], JSONObject]
 
 
 class Boundary:
-    """Answers messages."""
+    """Answers messages of every wire contract."""
 
     __slots__ = ("_bare", "_envelope", "_official", "_parts", "_pipeline", "_rest")
 
@@ -56,14 +57,14 @@ class Boundary:
         bare: Bare,
         rest: Rest,
         tasks: TaskBoard,
-        notices: ChangeFeed,
+        changes: ChangeFeed,
     ) -> None:
         self._pipeline = pipeline
         self._envelope = envelope
         self._official = official
         self._bare = bare
         self._rest = rest
-        self._parts = Parts(pipeline, envelope, official, bare, self.answer_message, tasks, notices)
+        self._parts = Parts(pipeline, envelope, official, bare, self.answer_message, tasks, changes)
 
     async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
         """Return the answer to one frame. Raises nothing that a message could cause."""
@@ -78,65 +79,59 @@ class Boundary:
         return await self.answer_message(message, read_id(message, frame), arrival)
 
     async def answer_message(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Answer:
-        """Return the answer to one message that depends on no other."""
+        """Return the answer to one message that needs no connection: an envelope, or the name of a tool."""
         dialect = self._dialect_of(message)
         if dialect is not None:
             try:
                 call = dialect.read(message, identifier, arrival)
-            except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
+            except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
                 call = unread(message, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
             completed = await self._pipeline.run(call)
             body, status = dialect.write(completed.outcome, identifier, call.method)
-            return _reply(completed, body, status, is_notification=not identifier.is_present)
+            return _answered(completed, body, status, is_notification=not identifier.is_present)
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return await self._refuse(message, identifier, arrival, refusal)
 
     def _dialect_of(self, message: JSONObject) -> Envelope | Bare | None:
-        """Return the contract that reads `message` on its own.
-
-        1. It is an envelope.
-        2. Its method is the name of a tool.
-        3. It is a request that MCP has no claim on: then there is no such tool. A notification like that
-           is nobody's.
-        """
-        if self._envelope.recognises(message):
+        """Return the dialect that answers `message` without a connection; None if it has none, or is MCP."""
+        chosen = choose_dialect(message, self._envelope, self._bare, self._official.recognises)
+        if chosen is DialectName.ENVELOPE:
             return self._envelope
-        is_foreign = "id" not in message or self._official.recognises(message, Session())
-        return self._bare if self._bare.recognises(message) or not is_foreign else None
+        return self._bare if chosen is DialectName.BARE else None
 
     def without_secrets(self, text: str) -> str:
-        """Return a text of a person's as it may be kept and shown."""
+        """Return a text that a person wrote, redacted, as it may be stored and shown."""
         redactor = self._pipeline.rules.redactor
         return text if redactor is None else redactor.redact_text(text)
 
-    def converse(
+    def connect(
         self, arrival: Arrival, emit: Emit, *, is_official: bool = False, session: Session | None = None
     ) -> McpConnection:
-        """Return a conversation for a connection, which remembers what was agreed on it.
+        """Return a connection, which remembers what its client and this server agreed on.
 
-        Where `is_official`, all of its messages are MCP; `session` is what was agreed on before.
+        Where `is_official`, all of its messages are MCP; `session` is what was agreed on earlier.
         """
         return McpConnection(self._parts, arrival, emit, is_official=is_official, session=session)
 
     def identify(self, key: str | None) -> Caller:
-        """Return whose `key` it is, as things are now.
+        """Return the caller whose key this is now.
 
-        Raises `Refused` for a wrong one, `OSError` where the store that has the keys cannot be read.
+        Raises `Refused` for a wrong key, `OSError` where the store of keys cannot be read.
         """
         return self._pipeline.rules.callers.identify(key)
 
     async def refuse(self, refusal: Refused, arrival: Arrival, *, is_mcp: bool = False) -> Answer:
-        """Record and answer what a door could not even read; `is_mcp` where it can be nothing else."""
+        """Record and answer a request that a door refused unread; `is_mcp` where only MCP is spoken."""
         return await self._refuse(b"", NO_ID, arrival, refusal, is_mcp=is_mcp)
 
     async def tell(self, method: str, arrival: Arrival, make: Tell) -> Answer:
-        """Answer a question about the boundary itself, as far as the caller may know; it is recorded."""
+        """Answer a question about the boundary itself with what the caller may know, and record it."""
         pipeline = self._pipeline
         policy = pipeline.rules.policy
         call = self._rest.question(method, arrival, lambda caller: make(pipeline.visible_to(caller), policy))
         completed = await pipeline.run(call)
         if isinstance(completed.outcome, Done):
-            return _reply(completed, completed.outcome.wire, 200)
+            return _answered(completed, completed.outcome.wire, 200)
         return self._written(completed)
 
     async def operate(
@@ -147,10 +142,10 @@ class Boundary:
         approval: str | None = None,
         says: str | None = None,
     ) -> Answer:
-        """Do what an operator asks for, and record it; without the operator's key nothing is done."""
+        """Do what an operator requests, and record it; without the operator key nothing is done."""
         completed = await self._pipeline.run(self._rest.decision(method, arrival, act, approval, says))
         if isinstance(completed.outcome, Done):
-            return _reply(completed, completed.outcome.wire, 200)
+            return _answered(completed, completed.outcome.wire, 200)
         return self._written(completed)
 
     async def execute(self, frame: Frame, arrival: Arrival, tool: str | None = None) -> Answer:
@@ -161,16 +156,16 @@ class Boundary:
             call = self._rest.read(parse(frame), arrival, tool)
         except Refused as refusal:
             call = unread(frame, arrival, refusal)
-        except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
+        except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
             call = unread(frame, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
         return self._written(await self._pipeline.run(call))
 
     async def refuse_execution(self, refusal: Refused, arrival: Arrival) -> Answer:
-        """Record and answer a request to `/execute` that its door could not even read."""
+        """Record and answer a REST request that its door refused unread."""
         return self._written(await self._pipeline.run(unread(b"", arrival, refusal)))
 
     async def invoke(self, tool: str, arguments: JSONObject, arrival: Arrival, meta: JSONObject) -> Completed:
-        """Run one call that is not a message: the same path, the same record, no wire contract around it."""
+        """Run one call that did not come as a message: same path, same record, no wire contract."""
         message: JSONObject = {
             "jsonrpc": "2.0",
             "id": 1,
@@ -198,17 +193,19 @@ class Boundary:
         *,
         is_mcp: bool = False,
     ) -> Answer:
-        """Record and answer a message that none of our contracts can read."""
+        """Record and answer a message that is in no wire contract."""
         completed = await self._pipeline.run(unread(content, arrival, refusal))
         if isinstance(content, dict) and nobody_waits(content):
-            return _reply(completed, None, 202, is_notification=True)
+            return _answered(completed, None, 202, is_notification=True)
         ending = completed.outcome
         assert isinstance(ending, Ending)
         frame = mcp_refusal_frame if is_mcp else refusal_frame
-        return _reply(completed, frame(ending, identifier.token), ending.row.http)
+        return _answered(completed, frame(ending, identifier.token), ending.row.http)
 
 
-def _reply(completed: Completed, body: bytes | None, status: int, *, is_notification: bool = False) -> Answer:
+def _answered(
+    completed: Completed, body: bytes | None, status: int, *, is_notification: bool = False
+) -> Answer:
     return Answer(body, status, is_notification, completed.identity, _retry_after(completed))
 
 

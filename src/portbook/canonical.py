@@ -1,15 +1,15 @@
 """Canonical JSON bytes, fingerprints and digests.
 
-One strict writer for everything that leaves as JSON. Python values that JSON cannot hold (NaN, infinities,
-sets, lone surrogates, keys that are not strings) raise `NotJSON`; of what is not JSON's own, only an enum's
-value and a UUID's text are written. Integers are exact, up to the 4,300 digits that the parser takes too.
+One strict writer for all JSON output. Python values that JSON cannot hold (NaN, infinities, sets, lone
+surrogates, keys that are not strings) raise `NotJSON`. Of types that are not JSON's own, only enums (as their
+value) and UUIDs (as text) are written. Integers are exact, up to the 4,300 digits that the parser accepts.
 
-The canonical form is compact, with sorted keys. Its length is that of any compact form, so a byte count
-needs no sorting.
+The canonical form is compact, with sorted keys. Every compact form has the same length, so a byte count needs
+no sorting.
 
-A digest that others compute again is made of RFC 8785's form instead (the JSON Canonicalization Scheme): keys
-in the order of their UTF-16 code units, numbers as ECMAScript writes doubles. It knows no other numbers, so
-an integer that it would round raises `NotJSON`: two values must not have one digest. Pure: no I/O.
+Digests that third parties recompute use the form of RFC 8785 (JSON Canonicalization Scheme) instead: keys in
+the order of their UTF-16 code units, numbers as ECMAScript writes doubles. An integer that would be rounded
+raises `NotJSON`: two different values must not have the same digest. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ import orjson
 
 __all__ = ["NotJSON", "canonical_bytes", "digest", "fingerprint", "is_same_json", "jcs_bytes", "json_bytes"]
 
-# What orjson would otherwise write in a form of its own choosing is handed back to us, and refused.
+# orjson would write these types in a form of its own; passed through, they are refused.
 _STRICT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 _SORTED = _STRICT | orjson.OPT_SORT_KEYS
 
-# Where our canonical form may differ from RFC 8785's: a float or an integer of 16 digits, and a key with a
-# character beyond the basic plane. A string that looks like one costs time, never the right bytes.
+# Where our canonical form may differ from RFC 8785's: a float, an integer of 16 digits or more, and a key
+# with a character beyond the basic plane. A false match inside a string costs time only.
 _NUMBER: Final = re.compile(rb"[:\[,]-?(?:[0-9]{16}|[0-9]+[.eE])")
 _BEYOND: Final = re.compile(rb"[\xf0-\xf4]")
 
-# Up to here every integer is a double.
+# Every integer up to here is exact as a double.
 _EXACT: Final = 2**53
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -42,7 +42,7 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 # Below the recursion limit of orjson (254) and of CPython; the parser stops at 201.
 _MAX_DEPTH = 250
 
-# A value that holds itself, twice, would double at each level of the walk.
+# A value that contains itself twice would double at each level of the walk.
 _MAX_PARTS = 4_000_000
 
 
@@ -75,7 +75,7 @@ def canonical_bytes(value: Any) -> bytes:
 
 
 def is_same_json(one: Any, other: Any) -> bool:
-    """Return whether JSON would write two values, of which it is known that it can, in the same way."""
+    """Return whether two values, both known to be valid JSON, have the same canonical form."""
     try:
         return orjson.dumps(one, None, _SORTED) == orjson.dumps(other, None, _SORTED)
     except orjson.JSONEncodeError:
@@ -96,7 +96,7 @@ def jcs_bytes(value: Any) -> bytes:
     if not _may_differ(encoded):
         return encoded
     written: list[str] = []
-    _write_jcs(json.loads(encoded), written)  # read back, every part is of one of JSON's own types
+    _write_jcs(json.loads(encoded), written)  # parsed back, so that every part is of JSON's own types
     return "".join(written).encode()
 
 
@@ -141,7 +141,7 @@ def _write_jcs(value: Any, written: list[str]) -> None:
 
 
 def _text(text: str) -> str:
-    # Escapes what RFC 8785 (3.2.2.2) says, in the form that it says, and nothing else.
+    # Escapes exactly what RFC 8785 (3.2.2.2) requires, in its form.
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -151,7 +151,7 @@ def _number(value: float) -> str:
         return _double(value)
     if abs(value) <= _EXACT:
         return str(value)
-    import decimal  # 5 ms, for numbers that are rare
+    import decimal  # late: it takes 5 ms, and such numbers are rare
 
     try:
         written = _double(float(value))
@@ -184,15 +184,15 @@ def _double(value: float) -> str:
 
 
 def _without_nan(encoded: bytes, value: Any) -> bytes:
-    # orjson writes NaN and the infinities as null. What is read back equal had none; only the rest, a tuple
-    # for one, is walked in Python, at three times the cost.
+    # orjson writes NaN and the infinities as null. A value that is equal when parsed back had none. Only
+    # other values, such as those with tuples, are walked in Python, at three times the cost.
     if orjson.loads(encoded) != value:
         _require_json(value)
     return encoded
 
 
 def _write_exactly(value: Any, problem: str, *, sort: bool) -> bytes:
-    """Write what orjson did not: integers from 2^64 on. json takes them but checks less, so we do."""
+    """Write integers from 2^64 on with json, which accepts more than JSON allows, so validate first."""
     if "Integer exceeds 64-bit range" not in problem:
         raise NotJSON("the value has a part that JSON cannot hold")
     _require_json(value)
@@ -205,7 +205,7 @@ def _write_exactly(value: Any, problem: str, *, sort: bool) -> bytes:
 
 
 def _require_json(value: Any) -> None:
-    """Raise `NotJSON` unless `value` is made of JSON's own types, finite numbers and string keys."""
+    """Raise `NotJSON` unless `value` consists of JSON's own types, finite numbers and string keys."""
     level: list[Any] = [value]
     for _ in range(_MAX_DEPTH):
         below: list[Any] = []
@@ -220,7 +220,10 @@ def _require_json(value: Any) -> None:
 
 
 def _parts(item: Any) -> Iterable[Any]:
-    """Return what `item` holds, or raise `NotJSON` where JSON has no such value."""
+    """Return the members or items of `item`.
+
+    Raises `NotJSON` where JSON has no such value.
+    """
     kind = cast("type[object]", type(item))
     if kind is dict:
         if not all(type(key) is str for key in item):

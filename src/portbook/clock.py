@@ -1,7 +1,7 @@
-"""Time and identity, handed to whoever needs them; the one module that reads the system's clock.
+"""Clocks and id generators; the only module that reads the system's clock.
 
-`Clock` tells the time, `Ids` names a call. Both are arguments everywhere, so that with fixed ones the same
-input gives the same bytes.
+`Clock` returns the time, `Ids` the ids of a call. Both are passed as arguments, so that with fixed ones the
+same input gives the same bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Clock(Protocol):
         ...
 
     def tick(self) -> float:
-        """Return seconds on a clock that never goes back."""
+        """Return the seconds of a monotonic clock."""
         ...
 
 
@@ -42,13 +42,13 @@ class SystemClock:
     def now(self) -> str:
         """Return the wall time as ISO 8601 in UTC, with milliseconds."""
         second, nanos = divmod(time.time_ns(), 1_000_000_000)
-        if second != self._second:  # formatting a date costs more than all the rest of a timestamp
+        if second != self._second:  # formatting the date is the expensive part of a timestamp
             self._second = second
             self._prefix = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second))
         return f"{self._prefix}{nanos // 1_000_000:03d}Z"
 
     def tick(self) -> float:
-        """Return seconds on a clock that never goes back."""
+        """Return the seconds of a monotonic clock."""
         return time.perf_counter()
 
 
@@ -64,17 +64,17 @@ def until(now: str, then: str) -> float:
 
 
 class Ids(Protocol):
-    """Names calls."""
+    """Generates the ids of calls."""
 
     deterministic: bool
 
     def name(self, content: bytes) -> Identity:
-        """Return the names of the call with this canonical content."""
+        """Return the ids of the call with this canonical content."""
         ...
 
 
 class RandomIds:
-    """Names that never repeat: random UUIDs (version 4)."""
+    """Ids that never repeat: random UUIDs (version 4)."""
 
     __slots__ = ("_pool",)
     deterministic = False
@@ -84,11 +84,11 @@ class RandomIds:
 
     def __init__(self) -> None:
         self._pool: list[str] = []
-        # A forked child must not hand out its parent's names again.
+        # A forked child must not issue its parent's ids again.
         os.register_at_fork(after_in_child=self._pool.clear)
 
     def name(self, content: bytes) -> Identity:
-        """Return fresh names; the content does not matter."""
+        """Return new ids; the content is ignored."""
         del content
         pool = self._pool
         if not pool:
@@ -102,21 +102,21 @@ class RandomIds:
         )
 
 
-# The root of every deterministic name. Changing it changes every name ever given: never change it.
+# The namespace of every deterministic id. Never change it: every id ever issued would change.
 _NAMESPACE = uuid.UUID("6f0c0a9e-5d0b-5f7e-9a53-3f6f1a5f2b10")
 
 
 class ContentIds:
-    """Names made of the content alone (UUID version 5): the same call has the same names, everywhere.
+    """Ids derived from the content alone (UUID version 5): the same call has the same ids everywhere.
 
-    They repeat by design, so nothing may use them as a key.
+    They repeat by design, so they must not be used as keys.
     """
 
     __slots__ = ()
     deterministic = True
 
     def name(self, content: bytes) -> Identity:
-        """Return the names that this content always has."""
+        """Return the ids derived from this content."""
         digest = hashlib.sha256(content).hexdigest()
         return Identity(
             str(uuid.uuid5(_NAMESPACE, f"request:{digest}")),
@@ -126,5 +126,5 @@ class ContentIds:
 
 
 def run_id(content: bytes) -> str:
-    """Return the name in provenance of the run that this content tells of: the same content has the same."""
+    """Return the id of a run in provenance, derived from its content."""
     return str(uuid.uuid5(_NAMESPACE, f"run:{hashlib.sha256(content).hexdigest()}"))

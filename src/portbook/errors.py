@@ -1,14 +1,14 @@
-"""The one table of reasons: why a call did not succeed, and what each contract says of it.
+"""The table of reasons: why a call did not succeed, and how each wire contract reports it.
 
-Rules it keeps: every reason appears once; every column is filled (a test checks); no code number is
-written anywhere else. Pure: no I/O.
+Rules: every reason appears once; every column is filled (a test checks); error codes are written
+nowhere else. Pure: no I/O.
 
-The endings that are not a success::
+The exceptions::
 
     Exception
-      Ending              a reason, the findings behind it, a value-free note for the record
-        Refused           we said no: nothing ran
-        Failed            it ran, or may have run
+      Ending              a reason, its findings, a note for the record without values
+        Refused           the boundary refused the call: nothing ran
+        Failed            the tool ran, or may have run
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One violation, as data: where it is, which rule it breaks, and what to do, in words without values."""
+    """One violation: its place, the broken rule, and a message with the fix, without values."""
 
     pointer: str
-    """RFC 6901 pointer into the document that was checked; its root is the empty string."""
+    """RFC 6901 pointer into the validated document; the root is the empty string."""
     message: str
     keyword: str
     schema_pointer: str
 
 
 class Stage(StrEnum):
-    """The part of the path in which a reason arises."""
+    """The stage in which a reason arises."""
 
     FRAME = "frame"
     PARSE = "parse"
@@ -64,7 +64,7 @@ class Stage(StrEnum):
 
     @property
     def is_senders_fault(self) -> bool:
-        """Return whether the sender can fix what was found here; later ones are the tool's."""
+        """Return whether the sender can fix findings of this stage; those of later stages are the tool's."""
         return self not in (Stage.EXECUTE, Stage.RESULT, Stage.RECORD)
 
 
@@ -73,7 +73,7 @@ class _CanonicalErrorData(TypedDict):
 
 
 class JSONRPCError(TypedDict):
-    """The error object of a canonical error, as it stands in a JSON-RPC answer."""
+    """The error object of a canonical error in a JSON-RPC response."""
 
     code: int
     message: str
@@ -97,7 +97,7 @@ _CANONICAL = {
 
 
 class CanonicalError:
-    """The five codes of the envelope contract. An unknown code is a `KeyError` everywhere."""
+    """The five codes of the envelope contract. Every method raises `KeyError` for an unknown code."""
 
     @staticmethod
     def codes() -> tuple[str, ...]:
@@ -111,7 +111,7 @@ class CanonicalError:
 
     @staticmethod
     def to_jsonrpc_error(code: str) -> JSONRPCError:
-        """Return a fresh JSON-RPC error object for `code`."""
+        """Return a new JSON-RPC error object for `code`."""
         row = _CANONICAL[code]
         return {"code": row.jsonrpc, "message": row.message, "data": {"canonical_code": code}}
 
@@ -163,58 +163,58 @@ class Reason(StrEnum):
 
 
 class Canonical(NamedTuple):
-    """The envelope contract's answer."""
+    """The error in the envelope contract."""
 
     code: str
     """One of the five codes; its message, JSON-RPC code and HTTP status follow from it."""
     reason: str = ""
-    """`data.reason`, where the code alone says too little; else empty."""
+    """`data.reason`, where the code alone is not specific enough; otherwise empty."""
 
 
 class McpError(NamedTuple):
     """The JSON-RPC error outside of the envelope contract."""
 
     code: int
-    """MCP's own, or ours beyond the range it reserves."""
+    """A code of MCP, or one of Portbook's outside of the range that MCP reserves."""
     message: str
     before: tuple[str, int] | None = None
-    """The first MCP revision that has `code`, and the code of those before it, where they differ."""
+    """The first MCP revision that uses `code`, and the code of earlier revisions, where it differs."""
 
     def code_in(self, revision: str) -> int:
-        """Return the code in an MCP revision; in none, the newest one's."""
+        """Return the code in an MCP revision; without a revision, that of the newest."""
         if self.before is not None and revision and revision < self.before[0]:
             return self.before[1]
         return self.code
 
 
 class BareReason(NamedTuple):
-    """The asset contract's answer."""
+    """The error in the asset contract."""
 
     reason: str
     detail: str
-    """What it says beside the reason: the detail, or the message of an error that has no finding."""
+    """The `detail` beside the reason, or the message of an error without findings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What each contract says of one reason. A default is the common case; tests list who relies on it."""
+    """How each wire contract reports one reason. Tests list the reasons that rely on a default."""
 
     stage: Stage
     sentence: str
-    """For people: what happened, then what to do about it."""
+    """For people: what happened, then what to do."""
     canonical: Canonical
     mcp: McpError
     to_model_since: str = ""
-    """The MCP revision from which a tool call that ends so has a result for the model; empty for none."""
+    """The MCP revision since which such a tool call returns a result for the model; empty for never."""
     bare: BareReason | None = None
-    """None where the answer is JSON-RPC's own error in the asset contract too."""
+    """None where the asset contract also answers with a plain JSON-RPC error."""
     rest: str
     """`error.code` at `/execute`."""
     http: int
     exit: int
     """Exit status of `portbook call`."""
     is_retryable: bool = False
-    """Whether the same call may succeed later; an ending may know better than its reason."""
+    """Whether the same call may succeed later; an `Ending` can override it."""
 
 
 REASONS: dict[Reason, Row] = {
@@ -585,7 +585,7 @@ REASONS: dict[Reason, Row] = {
 
 
 class Ending(Exception):
-    """A call's ending without a result: raised by a stage, then carried as a value."""
+    """The end of a call without a result: raised by a stage, then passed on as a value."""
 
     def __init__(
         self,
@@ -600,23 +600,23 @@ class Ending(Exception):
         self.reason = reason
         self.findings = findings
         self.note = note
-        """For the record alone: a type and a place, never a value."""
+        """For the record only: a type and a place, never a value."""
         self.details: Mapping[str, object] = details or {}
-        """What a contract wants told beside the findings."""
+        """Further members that a wire contract reports beside the findings."""
         self.is_retryable = self.row.is_retryable if is_retryable is None else is_retryable
-        """Whether the same call may end better another time."""
+        """Whether the same call may succeed later."""
         self.envelope: Mapping[str, object] | None = None
-        """What happened as a result envelope, where one was asked for and the tool may have run."""
+        """The result envelope, where one was requested and the tool may have run."""
 
     @property
     def row(self) -> Row:
-        """Return what the contracts say of this ending."""
+        """Return the row of this reason."""
         return REASONS[self.reason]
 
 
 class Refused(Ending):
-    """We said no; nothing ran."""
+    """The boundary refused the call; nothing ran."""
 
 
 class Failed(Ending):
-    """It ran, or may have run."""
+    """The tool ran, or may have run."""

@@ -1,7 +1,7 @@
-"""Strings of a caller's, made safe for a line that people read: a log line, a terminal. Pure: no I/O.
+"""Escapes untrusted strings for lines that people read: a log line, a terminal. Pure: no I/O.
 
-Whatever could start a line, move a cursor, hide, or change the order of what is shown is written as an
-escape. The rest stays as it is, backslashes included: an escaped string is for eyes, not for reading back.
+Characters that could break the line, move the cursor, be invisible or reorder text are written as escapes.
+All others stay, backslashes included: an escaped string is for people, not for parsing back.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from typing import Final
 
 __all__ = ["MARK", "escaped", "escaped_json"]
 
-# Stands where something was cut off.
+# Marks where text was cut off.
 MARK: Final = "…"
 
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
-# Printable to Python, and yet nobody sees them: Unicode's Default_Ignorable_Code_Point, as far as it is not
-# of the categories that `isprintable` knows, and the blank pattern of braille.
+# Printable to Python, yet invisible: Unicode's Default_Ignorable_Code_Point, except for categories that
+# `isprintable` already excludes, and the blank pattern of braille.
 _INVISIBLE: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
 
-# What a string in JSON may have as it is, and might not be seen.
+# Characters that JSON allows unescaped in a string, and that may be invisible.
 _BEYOND: Final = re.compile("[^\n -~]")
 
 
 def escaped(text: str, limit: int = 256) -> str:
-    """Return `text` on one line, with nothing in it that is not seen, in at most `limit` characters."""
+    """Return `text` on one line, with invisible characters escaped, in at most `limit` characters."""
     if len(text) <= limit and text.isprintable() and (text.isascii() or not _INVISIBLE.search(text)):
         return text
     pieces = [_shown(character) for character in text[:limit]]
@@ -44,7 +44,7 @@ def escaped(text: str, limit: int = 256) -> str:
 
 
 def escaped_json(text: str) -> str:
-    """Return JSON on one line or several, with nothing in its strings that is not seen; it says the same."""
+    """Return JSON text with the invisible characters of its strings escaped; its value is the same."""
     return _BEYOND.sub(_as_json, text)
 
 

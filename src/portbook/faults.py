@@ -1,4 +1,4 @@
-"""Exceptions as records may show them: a type and a place, no values. Pure: no I/O."""
+"""Describes exceptions for records: type and place, no values. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _OWN_FOLDER = __file__.rsplit("/", 1)[0] + "/"
 
 
 def place_of(error: BaseException) -> str:
-    """Return an exception's type and where it was raised, innermost first: enough to find it."""
+    """Return an exception's type and the last three places on its way, innermost first."""
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
-    # A tool's exception passes through frames of ours on its way; those say nothing about it.
+    # Portbook's own frames do not help to find the error in a tool.
     theirs = [(code, line) for code, line in frames if not code.co_filename.startswith(_OWN_FOLDER)]
     places = [
         f"{code.co_filename.rsplit('/', 1)[-1]}:{line} in {code.co_name}" for code, line in theirs or frames

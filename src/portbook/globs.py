@@ -1,6 +1,6 @@
-"""Patterns of names: `*` for any characters, `?` for one, everything else for itself. Pure: no I/O.
+"""Glob patterns: `*` matches any characters, `?` one, all others themselves. Pure: no I/O.
 
-Matching takes time in proportion to the name, whatever the pattern: names come from callers.
+Matching is linear in the length of the name, whatever the pattern, because names come from callers.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Final
 
 __all__ = ["covers", "matches", "problem_of"]
 
-# Resources have addresses for names.
+# The names of resources are URIs.
 _URI_PATTERN: Final = re.compile(r"(?!mcp\.tool:)[a-z*?][a-z0-9+.*?-]*:[\x21-\x7e]{0,512}", re.ASCII)
 _TOOL_PATTERN: Final = re.compile(r"[a-z0-9_.*?]{1,128}", re.ASCII)
 
-# Finds a part of a pattern in a name, from a place on; returns where it ends, or -1.
+# Finds a part of a pattern in a name, from an index on; returns where the match ends, or -1.
 _Find = Callable[[str, int], int]
 
 
@@ -26,17 +26,17 @@ def matches(patterns: Iterable[str], name: str) -> bool:
 
 
 def covers(wide: str, narrow: str) -> bool:
-    """Return whether every name that `narrow` matches is matched by `wide` too.
+    """Return whether every name that `narrow` matches is also matched by `wide`.
 
-    Exact where it says yes; where both have several wildcards it may say no although it is so.
+    A yes is always right; where both have several wildcards, a no may be wrong.
     """
     if "?" in wide and "*" in narrow:
-        return False  # a wildcard for one character cannot stand for one that is for many
+        return False  # a star matches more than one character
     return matches((wide,), narrow)
 
 
 def problem_of(pattern: str) -> str | None:
-    """Return what is wrong with a pattern of tool names, and what to do about it."""
+    """Return how to fix a pattern of tool names, or None where it is valid."""
     if _TOOL_PATTERN.fullmatch(pattern) or _URI_PATTERN.fullmatch(pattern):
         return None
     if "mcp.tool:" in pattern:
@@ -47,9 +47,9 @@ def problem_of(pattern: str) -> str | None:
 
 
 def _matches(pattern: str, name: str) -> bool:
-    """Match what stands between the stars, each part as far to the left as it goes.
+    """Match the parts between the stars, each as far left as possible.
 
-    That is enough: a part further to the right would only leave less room for those after it.
+    That suffices: a match further right would only leave less room for the parts after it.
     """
     first, *middle = pattern.split("*")
     if not middle:

@@ -1,4 +1,4 @@
-"""The values that travel along the path. Immutable, no behaviour beyond reading themselves. Pure: no I/O."""
+"""The values that stages pass on: calls, callers, outcomes, answers. Immutable, no logic. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -33,70 +33,70 @@ __all__ = [
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 JSONObject: TypeAlias = "dict[str, JSON]"
 
-# How far a tool has come: so much of a total, and a word about it.
+# Reports progress: the progress, the total, and a message.
 Report: TypeAlias = Callable[[float, float | None, str | None], None]
 
 
-# What can be called: all of it is governed alike.
+# What a client can call; every kind passes the same stages.
 Kind: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
 
 
 class InputNeeded(BaseException):
-    """A tool cannot go on before its caller has answered; the call ends, and is made again with the answers.
+    """Raised where a tool needs answers first: the call ends, and the client repeats it with the answers.
 
-    Not an `Exception`: what a tool catches for reasons of its own must not swallow it.
+    Not an `Exception`, so that a tool's own `except Exception` does not swallow it.
     """
 
     def __init__(self, requests: Mapping[str, JSONObject]) -> None:
         super().__init__("input is needed")
         self.requests = dict(requests)
-        """What to ask, by the key under which the answer is expected."""
+        """The requests to the client, by the key under which each answer is expected."""
         self.approval: str | None = None
-        """The ticket that the call ran under, or that the person is asked about: the next round needs it."""
+        """The approval that the call ran under, or that the user is asked for; the next round needs it."""
 
 
 class Client(Protocol):
-    """The other end of a call, as far as a running tool can talk to it."""
+    """The client of a call, as a running tool can use it."""
 
     @property
     def capabilities(self) -> JSONObject:
-        """Return what the client said that it can do."""
+        """Return the capabilities that the client declared."""
         ...
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether the tool waits for an answer: its deadline does not run out meanwhile."""
+        """Return whether the tool waits for an answer; its deadline is suspended meanwhile."""
         ...
 
     def lacks(self, request: JSONObject) -> JSONObject | None:
-        """Return what the client would have to declare to be asked with `request`; None if it can be asked.
+        """Return the capabilities that the client lacks for `request`; None if it can be asked.
 
-        Empty where it could declare whatever it likes: there is no way to ask it.
+        Empty where the client cannot be asked at all, whatever it declares.
         """
         ...
 
     def log(self, level: str, data: JSON, logger: str | None) -> None:
-        """Tell the client something, if it wants to hear of that level. From any thread."""
+        """Send the client a log message, if it asked for that level. Thread-safe."""
         ...
 
     async def ask(
         self, requests: Mapping[str, JSONObject], is_usable: Callable[[str, JSONObject], bool]
     ) -> dict[str, JSONObject]:
-        """Return the answers to `requests`, each under its own key; only what is usable counts as one.
+        """Return the answers to `requests`, each under its own key; an unusable answer is not accepted.
 
         Raises `InputNeeded` where the client answers with its next request, `Failed` where it cannot answer.
         """
         ...
 
     def detach(self, message: str | None = None) -> bool:
-        """Go on as a task, where the client knows those, and return whether it does.
+        """Continue as a task where the client supports tasks, and return whether it does.
 
-        The client is told now, with a `message` for people, and fetches the result later.
+        The client gets the task now, with a `message` for people, and fetches the result later.
         """
         ...
 
     def let_go(self) -> None:
-        """Close the stream that the client waits on, where it can come back for the answer."""
+        """Close the stream that the client waits on, where it can resume to fetch the answer."""
         ...
 
 
@@ -105,12 +105,12 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def is_trace_id(text: str) -> bool:
-    """Return whether `text` is a trace as W3C has it: 32 hexadecimal digits in lower case, not all zero."""
+    """Return whether `text` is a W3C trace id: 32 hexadecimal digits in lower case, not all zero."""
     return len(text) == _TRACE_DIGITS and _HEX.issuperset(text) and text != "0" * _TRACE_DIGITS
 
 
 class Identity(NamedTuple):
-    """The names of one call: UUIDs, the trace and the span without dashes."""
+    """The ids of one call: UUIDs, the trace and the span without dashes."""
 
     request: str
     trace: str
@@ -118,9 +118,9 @@ class Identity(NamedTuple):
 
     @property
     def traceparent(self) -> str:
-        """Return the W3C header of this call, in which a span has half a UUID's length.
+        """Return the W3C `traceparent` of this call; its span id is the first half of the span's UUID.
 
-        A trace that its sender named in another form has a number made of that name.
+        A trace id that is not in W3C form is hashed into one.
         """
         trace = self.trace.replace("-", "").lower()
         if not is_trace_id(trace):
@@ -129,21 +129,21 @@ class Identity(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """How a message came in: all that a door tells about it."""
+    """How a message arrived: everything that a door reports about it."""
 
     transport: str
     route: str
     key: str | None = None
-    """The credential as presented, unchecked."""
+    """The credential as sent, not verified."""
     traceparent: str | None = None
     session: str | None = None
-    """The session that the transport names, where the call itself names none."""
+    """The transport's session, used where the call itself names none."""
     headers: Mapping[str, str] | None = None
-    """What the transport says of the message, for a contract to compare; None where it has no headers."""
+    """The transport's headers, to compare with the message; None where it has no headers."""
 
 
 class CallerContext(NamedTuple):
-    """Who says to be calling, and where in its work: the caller's own words, for the record."""
+    """The caller's own claims about itself and its task, for the record; not verified."""
 
     agent_id: str | None = None
     task_id: str | None = None
@@ -155,77 +155,77 @@ class CallerContext(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """Whose key it was, as far as we know, and what that key is for."""
+    """The authenticated caller: the name of its key, and the tools that the key may use."""
 
     name: str
     tools: tuple[str, ...] = ("*",)
-    """Patterns of the tools that it may see; of all others it learns nothing."""
+    """Patterns of the tools that it may see; all other tools are hidden from it."""
 
 
 class EnvelopeRequest(NamedTuple):
-    """What a caller asks of an envelope around its result, in its own words."""
+    """A caller's wishes for the envelope around its result, not validated."""
 
     meta: JSON = None
     """The `_meta` beside its call."""
-    preferences: JSONObject = {}  # noqa: RUF012 - nobody writes to it
+    preferences: JSONObject = {}  # noqa: RUF012 - never written to
     artifacts: tuple[JSON, ...] = ()
-    """References to what else went into the call."""
+    """References to further inputs of the call."""
     request_id: str | None = None
     is_required: bool = False
-    """Whether the contract's answer is an envelope, whatever is asked for."""
+    """Whether the wire contract always answers with an envelope."""
 
 
 class Call(NamedTuple):
-    """One thing asked of the boundary, in no wire contract's words."""
+    """One request to the boundary, independent of the wire contract."""
 
     arrival: Arrival
     method: str | None
     tool: str | None
-    """The tool's slug; the wire contracts' prefix is gone."""
+    """The tool's name, without the prefix of the wire contracts."""
     arguments: JSONObject
     input_bytes: int
-    """The length of the arguments in canonical form, so that it is the same through every door."""
+    """The length of the arguments in canonical form, so that it is the same at every door."""
     context: CallerContext
     trace: str | None
-    """The W3C trace this call belongs to, if its sender named one."""
+    """The W3C trace that this call belongs to, if its sender named one."""
     content: JSON | bytes
-    """What makes this call the same as another: its message without the id, or bytes that are no message."""
+    """What identifies equal calls: the message without its id, or the raw bytes where they do not parse."""
     flaw: Refused | None = None
-    """Set where the message could not be read: such a call is recorded and refused."""
+    """Set where the message is not valid: such a call is recorded and refused."""
     contract: str = "1.0.0"
-    """The version of the contract that the message was checked against."""
+    """The version of the contract that the message was validated against."""
     handler: Callable[[Caller], JSON] | None = None
-    """Set where the question is about the boundary itself: nothing is resolved, this answers."""
+    """Set where the request is about the boundary itself: it answers, and no tool is resolved."""
     act: Callable[[], Awaitable[JSON]] | None = None
-    """Set where an operator decides on something: it needs the operator's key, and this does it."""
+    """Set where an operator decides an approval: it applies the decision, and needs the operator key."""
     operator_says: str | None = None
-    """What the operator decides, for the record."""
+    """The operator's decision, for the record."""
     seal: Callable[[Any, bytes, JSONObject | None], bytes] | None = None
-    """Puts a checked result (its bytes, its envelope) into the wire contract's form, or finds that it does
-    not fit."""
+    """Converts a validated result (with its bytes and envelope) to the wire contract's form; raises where it
+    does not fit."""
     report: Report | None = None
-    """Tells the caller of progress, where it asked for that."""
+    """Reports progress to the caller, where it asked for it."""
     approval: str | None = None
-    """The ticket that this call redeems, where a person had to approve it."""
+    """The id of the approval that this call redeems."""
     wait_ms: int = 0
-    """How long to wait for a person's decision before answering that one is needed."""
+    """How long to wait for an operator's decision before answering that approval is required."""
     kind: Kind = "tool"
-    """What `tool` is the name of."""
+    """The kind of entry that `tool` names."""
     client: Client | None = None
-    """The other end, where a tool can talk to it."""
+    """The client, where a tool can reach it."""
     pause: Callable[[InputNeeded], bytes] | None = None
-    """Puts what a tool needs to know into the wire contract's form."""
+    """Converts a tool's questions to the wire contract's form."""
     began: Callable[[], None] | None = None
-    """Told when everything was checked and the call is about to run."""
+    """Called when all checks have passed and the call is about to run."""
     wish: EnvelopeRequest | None = None
-    """What is asked of an envelope around the result; None where nothing can be asked."""
+    """The caller's wishes for an envelope around the result; None where the contract has no envelopes."""
 
 
 class Run(NamedTuple):
-    """What an executor is told of the call that it runs, beside the tool and its arguments."""
+    """What an executor gets about the call that it runs, beside the tool and its arguments."""
 
     timeout_ms: int
-    """What is left to it; a deadline is kept by the executor."""
+    """The time left; the executor enforces the deadline."""
     identity: Identity
     session: str | None = None
     correlation: str | None = None
@@ -234,20 +234,20 @@ class Run(NamedTuple):
 
 
 class Done(NamedTuple):
-    """It ran and its result passed every check."""
+    """The tool ran and its result passed every check."""
 
     body: bytes
-    """The result as JSON, serialised once."""
+    """The result as JSON, serialized once."""
     sealed: bytes | None = None
-    """The result in the wire contract's form, where that is another."""
+    """The result in the wire contract's form, where that differs."""
     envelope: bytes | None = None
     """The result in its envelope, where one was asked for."""
     is_asking: bool = False
-    """Whether it is not over: its caller has to answer first, and makes the call again."""
+    """Whether the call is not complete: the caller has to answer first, then repeat it."""
 
     @property
     def wire(self) -> bytes:
-        """Return the result as it goes out."""
+        """Return the bytes to send."""
         if self.sealed is not None:
             return self.sealed
         return self.body if self.envelope is None else self.envelope
@@ -257,17 +257,17 @@ Outcome: TypeAlias = "Done | Refused | Failed"
 
 
 class Answer(NamedTuple):
-    """What goes back through the door."""
+    """The response that a door sends."""
 
     body: bytes | None
     status: int
     """The HTTP status, for doors that have one."""
     is_notification: bool = False
-    """Nobody waits for it: doors without a status stay silent."""
+    """Whether the message was a notification: doors without a status send no response."""
     identity: Identity | None = None
-    """The call's names in the record."""
+    """The call's ids in the record."""
     retry_after_s: int | None = None
-    """When to try again, where that is known."""
+    """How long to wait before a retry, where that is known."""
 
 
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?", re.ASCII)

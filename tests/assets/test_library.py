@@ -118,7 +118,7 @@ def test_files_that_cannot_be_used_are_named_with_the_reason_and_the_rest_is_ser
         "boolean.schema.json": "must be an object",
         "broken.schema.json": "/type: ",
         "dialect.schema.json": "/$schema: must be https://json-schema.org/draft/2020-12/schema",
-        "dangling.schema.json": "/properties/a/$ref: refers to another document, https://elsewhere.example/",
+        "dangling.schema.json": "/properties/a/$ref: refers to a different document, https://elsewhere.example/",
         "backtracking.schema.json": "/pattern: not a pattern that can be matched in linear time",
         "out.schema.json": "a link that leads out of its folder",
         "good.json": "good.schema.json has the same name; rename one",

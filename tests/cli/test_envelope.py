@@ -39,7 +39,7 @@ def checked(*arguments: str, cwd: Path, stdin: bytes = b"") -> tuple[int, Any]:
 def test_a_sound_envelope_is_0_and_the_answer_says_what_was_seen(folder: Path) -> None:
     code, verdict = checked("envelope.json", cwd=folder)
     assert (code, verdict["sound"], verdict["findings"]) == (0, True, [])
-    assert verdict["notes"][0] == 'not at hand, so not compared: "arguments"'
+    assert verdict["notes"][0] == 'content not available, so not compared: "arguments"'
     everything = ("--artifact", "arguments=arguments.json", "--key", "key.pub")
     assert checked("envelope.json", *everything, cwd=folder) == (
         0,
@@ -60,12 +60,12 @@ def test_an_altered_envelope_is_1_and_the_answer_says_where(folder: Path) -> Non
         {
             "pointer": "/provenance/integrity/signature/value",
             "check": "signature",
-            "message": "is not of this envelope; something was altered",
+            "message": "does not match this envelope, which was altered",
         },
         {
             "pointer": "/provenance/outputs/0/digest/value",
             "check": "digest",
-            "message": "is not the digest of what is at hand",
+            "message": "does not match the content",
         },
     ]
 
@@ -122,6 +122,6 @@ def test_a_person_at_a_terminal_gets_words(folder: Path) -> None:
         return text
 
     assert shown("envelope.json", "--key", "key.pub") == (
-        f'sound\n  not at hand, so not compared: "arguments"\n  signed by {KEY.key_id}\n'
+        f'sound\n  content not available, so not compared: "arguments"\n  signed by {KEY.key_id}\n'
     )
     assert shown("arguments.json").startswith('not sound\n  (root): missing property "result"\n')

@@ -40,7 +40,7 @@ class Scripted:
         self.arrivals: set[Arrival] = set()
         self.waiting: dict[str, asyncio.Future[str]] = {}
 
-    def converse(self, arrival: Arrival, emit: Callable[[bytes, Callable[[], bool]], None]) -> Scripted:
+    def connect(self, arrival: Arrival, emit: Callable[[bytes, Callable[[], bool]], None]) -> Scripted:
         self.arrivals.add(arrival)
         self.emit = emit
         return self

@@ -276,8 +276,8 @@ def test_where_no_digest_can_be_trusted_provenance_is_null_and_a_warning_says_wh
     assert envelope["warnings"] == [
         {
             "code": "ADAPTER.PROVENANCE.OMITTED",
-            "message": "There is no provenance, for no digest: the value has an integer beyond 2^53 "
-            "that would be rounded; write it as a string.",
+            "message": "Provenance is omitted, because a digest cannot be computed: the value has an integer "
+            "beyond 2^53 that would be rounded; write it as a string.",
         }
     ]
     assert SCHEMA.findings(envelope) == ()
@@ -295,7 +295,7 @@ def test_an_output_beyond_what_the_caller_prefers_is_whole_and_warned_of() -> No
     assert envelope["warnings"] == [
         {
             "code": "ADAPTER.OUTPUT.OVERSIZE",
-            "message": "The result is larger than preferences/max_output_bytes; it is whole.",
+            "message": "The result is larger than preferences/max_output_bytes; it is not truncated.",
             "details": {"max_output_bytes": 5},
         }
     ]

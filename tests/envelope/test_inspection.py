@@ -47,9 +47,9 @@ def test_a_sound_envelope_is_sound_and_the_notes_say_what_was_not_seen() -> None
     assert inspection.is_sound
     assert inspection.findings == ()
     assert inspection.notes[0].startswith(
-        'not at hand, so not compared: "arguments", "claimed", "tool.definition"'
+        'content not available, so not compared: "arguments", "claimed", "tool.definition"'
     )
-    assert inspection.notes[1] == f"signed by {KEY.key_id}, whoever that is: name the keys you trust"
+    assert inspection.notes[1] == f"signed by {KEY.key_id}, an unverified key: pass the keys you trust"
 
 
 def test_what_breaks_the_schema_is_told_by_the_schema() -> None:
@@ -71,18 +71,27 @@ def test_an_envelope_in_an_envelope_is_found() -> None:
 @pytest.mark.parametrize(
     ("method", "said"),
     [
-        ("adapter-wrap", "is no method id"),
-        ("1.method", "is no method id"),
+        ("adapter-wrap", "is not a method id"),
+        ("1.method", "is not a method id"),
         ("policy.check", "starts with policy, which is reserved"),
         ("attestation.x", "reserved"),
         ("execution.x", "reserved"),
         ("audit.x", "reserved"),
-        ("integrity.digest.sha512", "names what was not done: no artifact has a digest of this kind"),
-        ("integrity.signature.create", "names what was not done: there is no signature"),
-        ("adapter.errors.capture", "names what was not done: there are no errors"),
-        ("adapter.warnings.capture", "names what was not done: there are no warnings"),
-        ("engine.extract.evidence.json_pointer", "names what was not done: no evidence has a JSON pointer"),
-        ("engine.extract.evidence.text_lines", "names what was not done: no evidence has lines of text"),
+        (
+            "integrity.digest.sha512",
+            "names a method that was not applied: no artifact has a digest of this kind",
+        ),
+        ("integrity.signature.create", "names a method that was not applied: there is no signature"),
+        ("adapter.errors.capture", "names a method that was not applied: there are no errors"),
+        ("adapter.warnings.capture", "names a method that was not applied: there are no warnings"),
+        (
+            "engine.extract.evidence.json_pointer",
+            "names a method that was not applied: no evidence has a JSON pointer",
+        ),
+        (
+            "engine.extract.evidence.text_lines",
+            "names a method that was not applied: no evidence has lines of text",
+        ),
     ],
 )
 def test_a_method_that_is_none_or_was_not_done_is_found(method: str, said: str) -> None:
@@ -108,12 +117,12 @@ def test_a_method_whose_fruits_are_missing_is_found(method: str, empty: Any) -> 
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("artifact:result#json:/gone", "leads to a part that the artifact does not have"),
-        ("artifact:result#json:/hits/2", "leads to a part that the artifact does not have"),
-        ("artifact:result#text:line:1", "leads to a part that the artifact does not have"),
-        ("artifact:nobody", "leads to no artifact of the record"),
-        ("result", "is no anchor"),
-        ("artifact:result#json:hits", "is no anchor"),
+        ("artifact:result#json:/gone", "names a part that the artifact does not have"),
+        ("artifact:result#json:/hits/2", "names a part that the artifact does not have"),
+        ("artifact:result#text:line:1", "names a part that the artifact does not have"),
+        ("artifact:nobody", "does not name an artifact of the record"),
+        ("result", "is not an anchor"),
+        ("artifact:result#json:hits", "is not an anchor"),
     ],
 )
 def test_an_anchor_that_leads_nowhere_is_found(source: str, said: str) -> None:

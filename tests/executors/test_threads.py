@@ -275,7 +275,7 @@ def test_a_result_or_an_exception_that_comes_too_late_is_dropped_in_silence(
                 await pool.run(function, {}, SHORT)
         for hanging in (fine, failing):
             hanging.release.set()
-        await until(lambda: pool._left_behind == 0)
+        await until(lambda: pool._abandoned == 0)
         gc.collect()
         assert await pool.run(same, 1, LONG) == 1
 
@@ -337,7 +337,7 @@ def test_a_call_that_waits_behind_a_hung_one_runs_once_that_is_left_behind(
 
 @pytest.fixture
 def only_two_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers_module, "_MAX_LEFT_BEHIND", 2)
+    monkeypatch.setattr(workers_module, "_MAX_ABANDONED", 2)
 
 
 @pytest.mark.usefixtures("only_two_left_behind")
@@ -356,7 +356,7 @@ def test_too_many_threads_left_behind_make_the_pool_busy_until_one_returns(
             await pool.run(ran.append, "too early", LONG)
         assert caught.value.reason is Reason.BUSY
         hung[0].release.set()
-        await until(lambda: pool._left_behind == 1)
+        await until(lambda: pool._abandoned == 1)
         await pool.run(ran.append, "served", LONG)
 
     asyncio.run(main())
@@ -417,9 +417,9 @@ def test_a_cancelled_call_leaves_its_thread_behind_and_the_pool_serves_on(
             await call
         assert await pool.run(same, "next", LONG) == "next"
         assert not hanging.ended.is_set()
-        assert pool._left_behind == 1
+        assert pool._abandoned == 1
         hanging.release.set()
-        await until(lambda: pool._left_behind == 0)
+        await until(lambda: pool._abandoned == 0)
 
     asyncio.run(main())
 
@@ -440,7 +440,7 @@ def test_a_call_that_is_cancelled_while_it_waits_never_runs(hang: Callable[[], H
         hanging.release.set()
         await first
         await pool.run(ran.append, "third", LONG)
-        assert (pool._outstanding, pool._threads, pool._left_behind) == (0, 1, 0)
+        assert (pool._outstanding, pool._threads, pool._abandoned) == (0, 1, 0)
 
     asyncio.run(main())
     assert ran == ["third"]
@@ -461,7 +461,7 @@ def test_after_every_kind_of_ending_the_books_are_balanced(hang: Callable[[], Ha
         assert [type(ending) for ending in endings[6:]] == [int] * 5 + [asyncio.CancelledError, TypeError]
         for hanging in hung:
             hanging.release.set()
-        await until(lambda: pool._left_behind == 0)
+        await until(lambda: pool._abandoned == 0)
         assert pool._outstanding == 0
         assert pool._threads <= 2
 

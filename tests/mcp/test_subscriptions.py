@@ -1,4 +1,4 @@
-"""Streams of notices in 2026-07-28: acknowledged first, filtered, tagged, ended in an orderly way."""
+"""Streams of changes in 2026-07-28: acknowledged first, filtered, tagged, ended in an orderly way."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from portbook.mcp.changes import ChangeFeed, ChangeNotice
+from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification
 from portbook.mcp.outlet import Outlet
 from portbook.mcp.subscriptions import Subscription
 from portbook.tools.toolset import Changed
@@ -107,22 +107,22 @@ def test_a_stream_that_cannot_begin_leaves_nobody_behind() -> None:
         revision = identifier = call = property(lambda self: self)
         token = b"1"
         content: ClassVar[Any] = {"params": {"notifications": {"toolsListChanged": True}}}
-        told: ClassVar[list[ChangeNotice]] = []
+        told: ClassVar[list[ChangeNotification]] = []
 
         def notification(self, *_: object) -> bytes:
             raise ValueError("not today")
 
-        def hears(self, uri: object = None) -> bool:
-            self.told.append(cast("ChangeNotice", uri))
+        def may_receive(self, uri: object = None) -> bool:
+            self.told.append(cast("ChangeNotification", uri))
             return False
 
     async def main() -> None:
-        notices, deaf = ChangeFeed(), cast("Any", Deaf())
+        changes, deaf = ChangeFeed(), cast("Any", Deaf())
         outlet = Outlet(lambda *_, **__: None)
-        listening = Subscription(deaf, deaf, outlet, notices, cast("Any", None), deaf)
+        listening = Subscription(deaf, deaf, outlet, changes, cast("Any", None), deaf)
         with pytest.raises(ValueError, match="not today"):
             await listening.hold((), "somebody")
-        notices.publish(Changed("tool"))
+        changes.publish(Changed("tool"))
         await asyncio.sleep(0)
         assert deaf.told == []
 

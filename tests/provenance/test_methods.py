@@ -50,7 +50,7 @@ def test_a_method_id_keeps_the_grammar(method: str) -> None:
     ],
 )
 def test_what_breaks_either_pattern_is_no_method_id(method: str) -> None:
-    assert "is no method id" in (flaw_of(method) or "")
+    assert "is not a method id" in (flaw_of(method) or "")
 
 
 @pytest.mark.parametrize("first", ["policy", "attestation", "execution", "audit"])

@@ -154,7 +154,7 @@ def test_the_output_is_the_result(result: Any, media_type: str) -> None:
         ({"tool": "t", "request_id": "x" * 201}, "request_id: must have 0 to 200 characters"),
         ({"tool": "t", "policy_digest": "A" * 64}, "policy_digest: must be 64 lower-case hexadecimal digits"),
         ({"tool": "t", "rule_digest": ""}, "rule_digest: must be 64 lower-case hexadecimal digits"),
-        ({"tool": "t", "methods": ("Bad-id",)}, "methods: 'Bad-id' is no method id"),
+        ({"tool": "t", "methods": ("Bad-id",)}, "methods: 'Bad-id' is not a method id"),
         ({"tool": "t", "methods": ("engine.ok", "audit.x")}, "starts with audit, which is reserved"),
     ],
 )

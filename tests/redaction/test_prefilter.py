@@ -1,4 +1,4 @@
-"""The cheap test opens for every trigger, and stays shut for what most values hold."""
+"""The prefilter passes every trigger, and stops what most values hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from portbook.redaction.prefilter import LONG_RUN, RUN, Prefilter
 
 
 @pytest.mark.parametrize(
-    ("trigger", "data", "is_open"),
+    ("trigger", "data", "passes_all"),
     [
         ("api_key", b"{'API-KEY':1}", True),
         ("api_key", b"a pikey", True),
@@ -21,13 +21,13 @@ from portbook.redaction.prefilter import LONG_RUN, RUN, Prefilter
         ("-", b"anything", True),
     ],
 )
-def test_case_digits_and_separators_do_not_matter(trigger: str, data: bytes, is_open: bool) -> None:
-    assert Prefilter.of([trigger]).opens(data) is is_open
+def test_case_digits_and_separators_do_not_matter(trigger: str, data: bytes, passes_all: bool) -> None:
+    assert Prefilter.of([trigger]).passes(data) is passes_all
 
 
 def test_one_of_many_triggers_is_enough() -> None:
-    gate = Prefilter.of(["apikey", "access-key", "pass", "password", "+x", "=y"])
-    assert [gate.opens(data) for data in (b"access_key", b"passport", b"+x", b"=y", b"key + = ")] == [
+    prefilter = Prefilter.of(["apikey", "access-key", "pass", "password", "+x", "=y"])
+    assert [prefilter.passes(data) for data in (b"access_key", b"passport", b"+x", b"=y", b"key + = ")] == [
         True,
         True,
         True,
@@ -37,8 +37,8 @@ def test_one_of_many_triggers_is_enough() -> None:
 
 
 def test_a_pattern_is_a_trigger_too() -> None:
-    gate = Prefilter.of(["x"], patterns=["%[0a-f]{2}"])
-    assert [gate.opens(data) for data in (b"%3D", b"%-3d", b"100%", b"%zz", b"X")] == [
+    prefilter = Prefilter.of(["x"], patterns=["%[0a-f]{2}"])
+    assert [prefilter.passes(data) for data in (b"%3D", b"%-3d", b"100%", b"%zz", b"X")] == [
         True,
         True,
         False,
@@ -48,12 +48,12 @@ def test_a_pattern_is_a_trigger_too() -> None:
 
 
 def test_a_trigger_of_runs_counts_only_in_a_run() -> None:
-    gate = Prefilter.of([], in_runs=["eyj"], opens_for_runs=True)
-    assert gate.opens(b"eyJ" + b"a" * (RUN - 3))
-    assert not gate.opens(b"eyJ" + b"a" * (RUN - 4))
-    assert not gate.opens(b"a" * (LONG_RUN - 1))
-    assert gate.opens(b"A/9+_-" * (LONG_RUN // 6 + 1))
-    assert not Prefilter.of([], in_runs=["eyj"]).opens(b"eyJ" + b"a" * 50)
+    prefilter = Prefilter.of([], in_runs=["eyj"], passes_runs=True)
+    assert prefilter.passes(b"eyJ" + b"a" * (RUN - 3))
+    assert not prefilter.passes(b"eyJ" + b"a" * (RUN - 4))
+    assert not prefilter.passes(b"a" * (LONG_RUN - 1))
+    assert prefilter.passes(b"A/9+_-" * (LONG_RUN // 6 + 1))
+    assert not Prefilter.of([], in_runs=["eyj"]).passes(b"eyJ" + b"a" * 50)
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ def test_ordinary_values_are_spared(body: bytes) -> None:
 def test_a_trigger_of_any_characters_is_found_wherever_it_stands(
     trigger: str, before: str, after: str
 ) -> None:
-    assert Prefilter.of([trigger, "x"]).opens((before + trigger + after).encode())
+    assert Prefilter.of([trigger, "x"]).passes((before + trigger + after).encode())
 
 
 def test_there_may_be_any_number_of_triggers_of_any_length() -> None:
-    gate = Prefilter.of([f"{number}{chr(97 + number % 26)}{'xyz' * 700}q" for number in range(1000)])
-    assert gate.opens(b"a 7h" + b"xyz" * 700 + b"q")
-    assert not gate.opens(b"a 7hxyz")
+    prefilter = Prefilter.of([f"{number}{chr(97 + number % 26)}{'xyz' * 700}q" for number in range(1000)])
+    assert prefilter.passes(b"a 7h" + b"xyz" * 700 + b"q")
+    assert not prefilter.passes(b"a 7hxyz")

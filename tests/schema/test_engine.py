@@ -233,7 +233,7 @@ def test_a_schema_that_its_meta_schema_does_not_allow_is_refused(
     ],
 )
 def test_another_dialect_is_refused(named: Any) -> None:
-    message = f"must be {DIALECT}, the only dialect here"
+    message = f"must be {DIALECT}, the only supported dialect"
     assert refusal({"$schema": named, "type": "string"}) == (Finding("/$schema", message, "$schema", ""),)
 
 

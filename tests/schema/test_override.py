@@ -228,7 +228,9 @@ def test_draft_07_is_examined_as_closely(change: Callable[[Any], object], reason
 
 
 def test_the_digest_is_checked_before_anything_looks_inside() -> None:
-    with pytest.raises(BadOverride, match=f"^its sha256 is {hashlib.sha256(b'{').hexdigest()}, not the one"):
+    with pytest.raises(
+        BadOverride, match=f"^its sha256 is {hashlib.sha256(b'{').hexdigest()}, not the expected one"
+    ):
         check_override(b"{", NEWEST, "0" * 64)
     with pytest.raises(BadOverride, match="not 64 hexadecimal digits"):
         check_override(b"{", NEWEST, "0" * 63)

@@ -13,12 +13,12 @@ from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
 from portbook.schema.references import DIALECT, MAX_EVALUATIONS, MAX_NESTING, examine
 
-OUTSIDE = "refers to another document, {}, and nothing is ever fetched; copy it under $defs"
+OUTSIDE = "refers to a different document, {}, which is never fetched; copy it under $defs"
 MISSING = "refers to something that is not in this document: there is nothing at {}; check its spelling"
 FANS_OUT = "its references fan out into too many evaluations; refer to each subschema fewer times"
-NESTED = "leads through more than 500 subschemas to its end; shorten the way"
-CIRCULAR = "refers to itself without descending into the value; such a reference decides nothing"
-DIALECTS = f"must be {DIALECT}, the only dialect here"
+NESTED = "nests more than 500 subschemas on one value; reduce the nesting"
+CIRCULAR = "refers to itself without descending into the value; remove the reference"
+DIALECTS = f"must be {DIALECT}, the only supported dialect"
 
 INTEGER = {"type": "integer"}
 STRING = {"type": "string"}

@@ -130,7 +130,7 @@ def test_an_id_is_looked_for_before_a_name(keys: Keys) -> None:
         ("x" * 65, ["*"], "1 to 64"),
         ("\x1b[2J", ["*"], "cannot be used"),
         (ANONYMOUS.name, ["*"], "reserved name"),
-        ("ada", [], "opens nothing"),
+        ("ada", [], "needs at least one pattern"),
         ("ada", ["Orders"], "write 'orders'"),
         ("ada", ["*", "a b"], "matches no tool"),
     ],

@@ -24,7 +24,7 @@ EVERY_REVISION = (*HANDSHAKES, "2026-07-28")
 
 
 class Connection:
-    """Speaks to one conversation, a message at a time."""
+    """Speaks to one connection, a message at a time."""
 
     def __init__(self, folder: Path, *, tools: Path = SAMPLE_TOOLS, **flags: Any) -> None:
         given = {"docs.enabled": False, "python.toolsets": (str(tools),), **flags}
@@ -37,7 +37,7 @@ class Connection:
             sink=self.sink,
             warn=self.warnings.append,
         )
-        self.conversation: McpConnection = assembled.boundary.converse(Arrival("test", "test"), self._emit)
+        self.connection: McpConnection = assembled.boundary.connect(Arrival("test", "test"), self._emit)
 
     def _emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
         if is_wanted():
@@ -51,7 +51,7 @@ class Connection:
             splitter = LineSplitter()
             lines = [line for frame in frames for line in splitter.feed(frame + b"\n")]
             for line in lines:
-                answer = await self.conversation.receive(line).answering
+                answer = await self.connection.receive(line).answering
                 if answer.body is not None and not answer.is_notification:
                     answers.append(json.loads(answer.body))
             return answers

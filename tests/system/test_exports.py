@@ -91,8 +91,8 @@ def test_an_unknown_name_is_an_attribute_error_that_says_so(module: ModuleType) 
 
 def test_the_docs_say_what_is_public() -> None:
     sentence = (
-        "Everything in `portbook.__all__` and `portbook.testing.__all__` is public. "
-        "All the rest is internal, and may move."
+        "The public API is `portbook.__all__` and `portbook.testing.__all__`. "
+        "Everything else is internal and may move in any release."
     )
     for page in ("docs/reference/python.md", "CONTRIBUTING.md"):
         assert sentence in " ".join((ROOT / page).read_text("utf-8").split())

@@ -57,7 +57,7 @@ def test_a_name_that_the_contract_does_not_allow_is_refused() -> None:
     ("schema", "said"),
     [
         pytest.param({"type": "banana"}, "/type: must be one of", id="no schema"),
-        pytest.param({"$ref": "http://e.test/"}, r"/\$ref: refers to another document", id="elsewhere"),
+        pytest.param({"$ref": "http://e.test/"}, r"/\$ref: refers to a different document", id="elsewhere"),
         pytest.param(
             {"$schema": "http://json-schema.org/draft-07/schema#"}, r"/\$schema: must be", id="dialect"
         ),

@@ -388,7 +388,7 @@ def test_a_type_hint_that_makes_no_schema_is_refused_with_place_and_reason(
     with pytest.raises(BadTool) as raised:
         serve(function)
     place = f"tool function {function.__name__} ({__file__}:{function.__code__.co_firstlineno})"  # type: ignore[attr-defined]
-    first, _, rest = str(raised.value).partition(": its type hints make no schema: ")
+    first, _, rest = str(raised.value).partition(": no schema can be generated from its type hints: ")
     assert first == place
     assert said in rest
     assert rest

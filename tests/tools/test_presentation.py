@@ -86,8 +86,8 @@ def test_annotations_that_no_resource_can_have_stop_the_start(annotations: Any) 
         ({"idempotentHint": "yes"}, "annotations/idempotentHint"),
         ({"idempotent": True}, "annotations"),
         (["idempotentHint"], "annotations"),
-        ({"readOnlyHint": True}, r"say readOnlyHint and destructiveHint with effect="),
-        ({"destructiveHint": False}, r"say readOnlyHint and destructiveHint with effect="),
+        ({"readOnlyHint": True}, r"remove readOnlyHint and destructiveHint; effect="),
+        ({"destructiveHint": False}, r"remove readOnlyHint and destructiveHint; effect="),
     ],
 )
 def test_annotations_that_no_tool_can_have_stop_the_start(annotations: Any, said: str) -> None:

@@ -127,7 +127,7 @@ def test_a_name_of_the_contract_is_taken(name: str) -> None:
 @pytest.mark.parametrize("name", BAD_NAMES)
 def test_a_name_that_the_contract_does_not_allow_is_refused_with_advice(name: str) -> None:
     assert not is_slug(name)
-    with pytest.raises(BadTool, match=r"use 1 to 128 of a-z, 0-9, '_' and '\.'; give another with"):
+    with pytest.raises(BadTool, match=r"use 1 to 128 of a-z, 0-9, '_' and '\.'; set a different one with"):
         Toolset("label").tool(name=name)(one)
 
 

@@ -1,1 +1,1 @@
-"""Records: what they hold, how they are chained, and the files they are kept in."""
+"""Records of calls: their content, their hash chain, and their files."""

@@ -1,13 +1,13 @@
-"""The chain through a stream of records: each is numbered and holds the hash of the one before. Pure: no I/O.
+"""The hash chain of a stream of records: each has a number and the hash of its predecessor. Pure: no I/O.
 
 A line is `{"seq":…,"prev":…,…,"hash":…}`. Its hash is the sha256 of its bytes without that last member.
-`prev` is the hash of the line before; in the first line of a file it names the last record of every other
-file that no third one followed so far when this one was begun, as `<file>#<seq>:<hash>`, parted by spaces, or
-is 64 zeros where there was none. ` from <file>` behind them says that what was older had had its time.
+`prev` is the hash of the line before. In the first line of a file it names, as `<file>#<seq>:<hash>` joined
+by spaces, the last record of every file that no further file had followed when this one was started; it is 64
+zeros where there was none. A final ` from <file>` says that files older than that one were due for pruning.
 
-What was altered, taken out or put elsewhere is found. What is not: records that were cut off at the end of a
-file before another one followed them, and a chain made anew from some record to its end. Against both, keep
-the last hash of each file somewhere else.
+Verifying finds records that were altered, removed or moved. It does not find records that were cut off at the
+end of a file before a new file followed them, nor a chain that was recomputed from some record to its end.
+Against both, keep the last hash of each file in a different place.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FROM: Final = re.compile(rf"(?P<heads>.+) from (?P<oldest>{_NAME})")
 
 
 class Head(NamedTuple):
-    """A record by its place and its hash: what the next one follows."""
+    """A record's file, number and hash, which the next record follows."""
 
     file: str
     seq: int
@@ -59,18 +59,18 @@ class Head(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Head | None:
-        """Return the head that `text` spells; None if it spells none."""
+        """Parse a head; return None if `text` is not one."""
         match = _HEAD.fullmatch(text)
         return None if match is None else cls(match["file"], int(match["seq"]), match["hash"])
 
 
 class Links(NamedTuple):
-    """What the first record of a file says of the others."""
+    """What the first record of a file states about the files before it."""
 
     heads: tuple[Head, ...] = ()
     """The records that it follows."""
     oldest: str | None = None
-    """The oldest file that was to be kept when this one was begun; None if there was none to prune."""
+    """The oldest file to keep when this one was started; None if there was none to prune."""
 
     def __str__(self) -> str:
         if not self.heads:
@@ -79,7 +79,7 @@ class Links(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Links | None:
-        """Return the links that `text` spells; None if it spells none."""
+        """Parse links; return None if `text` has none."""
         if text == GENESIS:
             return cls()
         pruned = _FROM.fullmatch(text)
@@ -90,29 +90,29 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """The first place at which a chain does not hold."""
+    """The first place at which a chain is broken."""
 
     file: str
     line: int
     seq: int | None
-    """The number of the record, as far as it says one; of one that is missing, the number it had."""
+    """The number of the record, if it has one; for a missing record, the number it had."""
     problem: Problem
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
 class ChainVerdict:
-    """What was found in a stream."""
+    """The result of verifying a stream."""
 
     files: int
     records: int
-    """How many were found good, up to the first that is not."""
+    """How many records are valid, up to the first that is not."""
     heads: tuple[Head, ...]
-    """The last of them in each file that has any, the oldest file first: what to keep elsewhere."""
+    """The last valid record of each file that has any, oldest file first: keep these in a different place."""
     is_pruned: bool
-    """Whether older files were there once; they go by age, and the chain starts behind them."""
+    """Whether older files have been pruned; the chain starts after them."""
     cut: tuple[str, ...]
-    """Files that end in the middle of a record: their process was killed before it had written it."""
+    """Files that end in the middle of a record, because their process was killed while writing it."""
     broken: Break | None
 
     @property
@@ -130,9 +130,9 @@ class _ChainLine(NamedTuple):
 def line_of(record: Mapping[str, Any]) -> bytes:
     """Return `record` as compact JSON."""
     try:
-        # Not `json_bytes`: its search for NaN would take longer than the writing, and a record has none.
+        # Not `json_bytes`: its search for NaN takes longer than the writing, and a record has none.
         return orjson.dumps(record)
-    except orjson.JSONEncodeError:  # a whole number of a caller's, longer than orjson writes
+    except orjson.JSONEncodeError:  # a caller's integer that is too long for orjson
         return json_bytes(record)
 
 
@@ -144,13 +144,13 @@ def chained(record: JSONObject, seq: int, prev: str) -> tuple[bytes, str]:
 
 
 def head_of(file: str, line: bytes) -> Head | None:
-    """Return the place and the hash of a record; None for a line that is none, or not as it was written."""
+    """Return the head of a record; None for a line that is not a record, or was altered."""
     read = _as_written(line)
     return None if read is None else Head(file, read.seq, read.hash)
 
 
 def links_of(line: bytes) -> Links:
-    """Return what the first line of a file says of the others; nothing, if it is not as it was written."""
+    """Return the links in the first line of a file; empty if the line was altered."""
     read = _as_written(line)
     return (Links.read(read.prev) if read else None) or Links()
 
@@ -158,12 +158,12 @@ def links_of(line: bytes) -> Links:
 def verify(
     files: Mapping[str, Callable[[], Iterable[bytes]]], keep: int, noted: Iterable[Head] = ()
 ) -> ChainVerdict:
-    """Follow the chain through `files`, each of which gives its lines as often as it is asked.
+    """Verify the chain through `files`; each value returns the lines of its file on every call.
 
-    `noted` are records that somebody wrote down when they were the newest: they must be there still.
+    `noted` are records that the operator noted when they were the newest: they must still exist.
 
-    A file that others follow and that is not there was pruned if at least `keep` newer ones are there, or if
-    one that is there says so: more may be kept now than were then.
+    A missing file that further files follow counts as pruned if at least `keep` newer ones exist, or if one
+    of them says so, because `keep` may have been smaller at that time.
     """
     names = sorted(files)
     links = {name: links_of(next(iter(files[name]()), b"")) for name in names}
@@ -190,12 +190,12 @@ def verify(
     )
 
 
-# The place of a record that no file names.
+# The place of a record that was noted, not named by a file.
 _NOTED: Final = ""
 
 
 class _Wanted(NamedTuple):
-    """A record that has to be there."""
+    """A record that must exist."""
 
     link: Head
     reason: str
@@ -218,7 +218,7 @@ def _lost(wanted: _Wanted) -> Break:
 
 
 class _Walk:
-    """Follows the chain through one file."""
+    """Verifies the chain through one file."""
 
     def __init__(self, name: str, wanted: list[_Wanted]) -> None:
         self.name = name
@@ -231,10 +231,10 @@ class _Walk:
             self._wanted.setdefault(each.link.seq, []).append(each)
 
     def through(self, lines: Iterable[bytes]) -> Break | None:
-        """Go from the first line to the last; return what is wrong with the first that is."""
+        """Verify every line; return the first break."""
         for line in lines:
             if not line.endswith(b"\n"):
-                self.is_cut = True  # it can only be the last, and nobody was told that it is there
+                self.is_cut = True  # only the last line can be, and its call was never acknowledged
             elif broken := self._step(line):
                 return broken
             else:
@@ -242,40 +242,38 @@ class _Walk:
         return self._end()
 
     def _step(self, line: bytes) -> Break | None:
-        """Take the next line; return what is wrong with it.
+        """Verify the next line; return the break, if any.
 
-        1. It is a record at all: nothing else could be asked of it.
-        2. Its hash is that of its bytes: what it says of itself below is then what was written.
+        1. It is a record, which the next checks need.
+        2. Its hash matches its bytes, so its other members are as written.
         3. Its number is the next one.
         4. It follows the record before it.
-        5. It is the record that another file says it follows.
+        5. It is the record that a later file links to, or that was noted.
         """
         self._line += 1
         read = _read(line)
         if read is None:
             return self._break(
-                None, "not_json", "is not a whole record: one line of JSON with seq, prev and hash"
+                None, "not_json", "is not a complete record: one line of JSON with seq, prev and hash"
             )
         if _digest(line) != read.hash:
-            return self._break(read.seq, "altered", "does not have the content that its hash was made of")
+            return self._break(read.seq, "altered", "does not match its hash: its content was altered")
         expected = 1 if self.head is None else self.head.seq + 1
         if read.seq > expected:
-            return self._break(
-                read.seq, "missing", f"stands where record {expected} should: that one is missing"
-            )
+            return self._break(read.seq, "missing", f"is in the place of record {expected}, which is missing")
         if read.seq < expected:
-            return self._break(read.seq, "out_of_order", f"stands where record {expected} should")
+            return self._break(read.seq, "out_of_order", f"is in the place of record {expected}")
         if not self._follows(read.prev):
-            sentence = "does not follow the record before it: one of the two was altered or exchanged"
+            sentence = "does not follow the record before it: one of the two was altered or replaced"
             return self._break(read.seq, "altered", sentence)
         for link, reason, _ in self._wanted.pop(read.seq, ()):
             if link.hash != read.hash:
-                return self._break(read.seq, "altered", f"was another when {reason}")
+                return self._break(read.seq, "altered", f"has been altered, and {reason}")
         self.head = Head(self.name, read.seq, read.hash)
         return None
 
     def _end(self) -> Break | None:
-        """Return what is wrong with where the file ends."""
+        """Return a break where the file ends too early."""
         if not self._wanted:
             return None
         seq = min(self._wanted)
@@ -293,7 +291,7 @@ class _Walk:
 
 
 def _read(line: bytes) -> _ChainLine | None:
-    """Return what a line says of itself; None if it is not a whole record."""
+    """Parse the chain members of a line; return None if it is not a complete record."""
     member = _HASH_MEMBER.search(line[:-1]) if line.endswith(b"\n") else None
     if member is None:
         return None
@@ -313,5 +311,5 @@ def _as_written(line: bytes) -> _ChainLine | None:
 
 
 def _digest(line: bytes) -> str:
-    """Return the hash of a record's line as it was before it had one."""
+    """Return the hash of a record's line without its hash member."""
     return hashlib.sha256(_HASH_MEMBER.sub(b"}", line[:-1])).hexdigest()

@@ -1,8 +1,8 @@
-"""The journal: every record in its two views, each a stream of its own, and the intents before them.
+"""`Journal`: writes every record in its two views, each in its own stream, and the intents before them.
 
-What is written when a call returns: the execution view (numbered and chained), the envelope view, and on
-standard error the execution view again where an operator asked for it. The intents' file is made with the
-first of them: a boundary whose tools only read has none.
+A call writes the execution view (numbered and chained), the envelope view, and a copy of the execution view
+to standard error where the operator asked for it. The file of intents is created with the first intent: a
+boundary whose tools only read has none.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = ["EXECUTION_STREAM", "INTENT_STREAM", "Journal"]
 EXECUTION_STREAM: Final = "execution"
 INTENT_STREAM: Final = "intent"
 
-# So long may pass until it is noticed that the disk is full, or that somebody removed the files.
+# The longest time until a full disk or removed files are noticed.
 _LOOK_S: Final = 1.0
 
 
 class Journal:
-    """Keeps what happens, in files under one folder."""
+    """Writes records to files under one folder."""
 
     def __init__(self, log_dir: Path, *, started: str, run: str, keep: int, to_stderr: bool = False) -> None:
         """Open this run's files.
@@ -42,9 +42,9 @@ class Journal:
         self._looked = time.monotonic()
 
     def look(self) -> None:
-        """Look after the files, but not for every call: that would cost as much as writing a record.
+        """Check the files, but not on every call: that would cost as much as writing a record.
 
-        Raises `OSError` where a record could not be kept, or not be found again.
+        Raises `OSError` where the disk is full or a file was removed.
         """
         now = time.monotonic()
         if now - self._looked > _LOOK_S:
@@ -53,9 +53,9 @@ class Journal:
             self._looked = now
 
     def mend(self) -> None:
-        """Make ready to write again after a failure.
+        """Recover after a failed write.
 
-        Raises `OSError` where there is still no room for a record.
+        Raises `OSError` where there is still no space for a record.
         """
         self._envelope.mend()
         self._execution.mend()
@@ -63,9 +63,9 @@ class Journal:
             self._intents.mend()
 
     def intend(self, intent: JSONObject) -> None:
-        """Keep the note that a call with effects is about to run.
+        """Write the intent of a call with effects, before it runs.
 
-        Raises `OSError` where it cannot be kept.
+        Raises `OSError` where it cannot be written.
         """
         if self._intents is None:
             self._intents = ChainedSink(
@@ -74,9 +74,9 @@ class Journal:
         self._intents.write(intent)
 
     def write(self, envelope: JSONObject, execution: JSONObject) -> None:
-        """Keep both views of a record.
+        """Write both views of a record.
 
-        Raises `OSError` where they cannot be kept.
+        Raises `OSError` where they cannot be written.
         """
         self._execution.write(execution)
         self._envelope.write(envelope)
@@ -84,7 +84,7 @@ class Journal:
             _copy_to_stderr(execution)
 
     def close(self) -> None:
-        """Close the files. Nothing is held back that would have to be flushed."""
+        """Close the files. Nothing is buffered, so nothing is flushed."""
         self._envelope.close()
         self._execution.close()
         if self._intents is not None:
@@ -92,8 +92,8 @@ class Journal:
 
 
 def _copy_to_stderr(execution: JSONObject) -> None:
-    """Write a record that is already kept; whatever becomes of this copy, the call goes on."""
-    if sys.stderr is None:  # it was closed when the process began
+    """Copy a record that is already written; a failure here does not affect the call."""
+    if sys.stderr is None:  # it was closed when the process started
         return
-    with contextlib.suppress(OSError, ValueError):  # nobody reads it any more, or it was closed since
+    with contextlib.suppress(OSError, ValueError):  # its reader has ended, or it was closed
         sys.stderr.write(f"{line_of(execution).decode()}\n")

@@ -1,8 +1,8 @@
-"""Where records go: JSON Lines files, one a run, with a link to the latest.
+"""Sinks for records: JSON Lines files, one per run, with a link to the latest.
 
-A record is one `write(2)` to a file opened for appending, made before the answer leaves: a killed process
-loses nothing that it acknowledged. A chained stream's records are numbered, and each holds the hash of the
-one before it; the first of a file names the last ones of the files beside it.
+A record is one `write(2)` to a file opened for appending, made before the answer is sent: a killed process
+loses no acknowledged record. The records of a chained stream are numbered, and each holds the hash of its
+predecessor; the first record of a file names the last records of earlier files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["ENVELOPE_STREAM", "ChainedSink", "JsonlSink", "MemorySink", "NoSink"
 
 ENVELOPE_STREAM: Final = "envelope_validation"
 
-# Room that a record should find after a failure: more than one with its violations usually takes.
+# Free space that a record needs after a failure: more than a record with its violations usually takes.
 _ROOM: Final = 16_384
 
 
@@ -31,12 +31,12 @@ class JsonlSink:
     """Appends records to `<log_dir>/mcp_server/<stream>/<start time>.<run>.jsonl`."""
 
     def __init__(self, log_dir: Path, stream: str, *, started: str, run: str, keep: int) -> None:
-        """Open this run's file, point the latest link at it and prune what is older than the last `keep`.
+        """Open this run's file, point the latest link at it, and prune all files but the newest `keep`.
 
         Raises `OSError` where the folder cannot be written.
         """
         folder = stream_folder(log_dir, stream)
-        # No colons: not every file system takes them. The names still sort by time.
+        # No colons: not every file system allows them. The names still sort by time.
         self.path = folder / f"{started.replace(':', '-')}.{run}.jsonl"
         self._stream = stream
         self._file = self._open()
@@ -45,22 +45,22 @@ class JsonlSink:
     def _open(self) -> int:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
-        fcntl.flock(file, fcntl.LOCK_SH)  # tells the pruning of other processes that it is in use
+        fcntl.flock(file, fcntl.LOCK_SH)  # keeps other processes from pruning it
         self._size = 0
         _link_latest(self.path, f"{self._stream}.latest.jsonl")
         return file
 
     def write(self, record: JSONObject) -> None:
-        """Keep `record`. When this returns, a killed process no longer loses it.
+        """Write `record`. Once this returns, it survives a kill of the process.
 
-        Raises `OSError` where it cannot be kept.
+        Raises `OSError` where it cannot be written.
         """
         self._keep(line_of(record) + b"\n")
 
     def mend(self) -> None:
-        """Make ready to write again after a failure.
+        """Recover after a failed write.
 
-        Raises `OSError` where there is still no room for a record.
+        Raises `OSError` where there is still no space for a record.
         """
         if self._is_removed():
             removed = self._file
@@ -70,10 +70,10 @@ class JsonlSink:
         os.ftruncate(self._file, self._size)
 
     def look(self) -> None:
-        """Do nothing where a record would find room, and could be found.
+        """Check that there is space for a record and that the file still exists.
 
-        Raises `OSError` where the disk is full, or where somebody has removed the file: writing to it would
-        succeed, and lead nowhere.
+        Raises `OSError` where the disk is full, or the file was removed: writes to it would succeed and be
+        lost.
         """
         if self._is_removed():
             raise FileNotFoundError(errno.ENOENT, "the file of records was removed", str(self.path))
@@ -95,32 +95,32 @@ class JsonlSink:
             while written < len(data):
                 written += os.write(self._file, data[written:])
         except OSError:
-            if written:  # half a line would be a record that nobody can read: take it back
+            if written:  # remove the incomplete line, which could not be parsed
                 os.ftruncate(self._file, self._size)
             raise
 
     def close(self) -> None:
-        """Close the file. Nothing is held back that would have to be flushed."""
+        """Close the file. Nothing is buffered, so nothing is flushed."""
         os.close(self._file)
 
 
 class ChainedSink(JsonlSink):
-    """Appends records to a file of the same kind, each with its number, the hash before it, and its own."""
+    """A `JsonlSink` whose records have a number, the hash of their predecessor, and their own hash."""
 
     def __init__(self, log_dir: Path, stream: str, *, started: str, run: str, keep: int) -> None:
-        """Open this run's file; its first record will follow all that no other file follows now.
+        """Open this run's file; its first record will link to all heads that no other file links to.
 
         Raises `OSError` where the folder cannot be written.
         """
-        before = _loose_heads(stream_folder(log_dir, stream), keep)  # looked for before old files are pruned
+        before = _loose_heads(stream_folder(log_dir, stream), keep)  # before old files are pruned
         super().__init__(log_dir, stream, started=started, run=run, keep=keep)
         self._seq = 0
         self._prev = str(Links(before, self._oldest))
 
     def mend(self) -> None:
-        """Make ready to write again after a failure; a file that was removed is begun anew, and says so.
+        """Recover after a failed write; a removed file is started again, and links to the lost record.
 
-        Raises `OSError` where there is still no room for a record.
+        Raises `OSError` where there is still no space for a record.
         """
         is_removed = self._is_removed()
         super().mend()
@@ -129,9 +129,9 @@ class ChainedSink(JsonlSink):
             self._seq = 0
 
     def write(self, record: JSONObject) -> None:
-        """Keep `record` as the next of the chain; one that cannot be kept leaves no gap in it.
+        """Write `record` as the next of the chain; a failed write leaves no gap in it.
 
-        Raises `OSError` where it cannot be kept.
+        Raises `OSError` where it cannot be written.
         """
         line, digest = chained(record, self._seq + 1, self._prev)
         self._keep(line)
@@ -140,7 +140,7 @@ class ChainedSink(JsonlSink):
 
 
 class MemorySink:
-    """Keeps records in a list: for tests, and for looking at what a call leaves behind."""
+    """Keeps records in lists, for tests."""
 
     def __init__(self) -> None:
         self.records: list[JSONObject] = []
@@ -148,7 +148,7 @@ class MemorySink:
         self.intents: list[JSONObject] = []
 
     def look(self) -> None:
-        """Do nothing: memory is where it was."""
+        """Do nothing: memory cannot be removed."""
 
     def mend(self) -> None:
         """Do nothing: memory does not fill up."""
@@ -167,26 +167,26 @@ class MemorySink:
 
 
 class NoSink:
-    """Keeps nothing: for who is told not to write files."""
+    """Drops all records, for use without files."""
 
     def look(self) -> None:
-        """Do nothing: nothing is kept, and that works."""
+        """Do nothing: there is nothing to check."""
 
     def mend(self) -> None:
-        """Do nothing: nothing can break."""
+        """Do nothing: nothing can fail."""
 
     def intend(self, intent: JSONObject) -> None:
-        """Forget `intent`."""
+        """Drop `intent`."""
 
     def write(self, envelope: JSONObject, execution: JSONObject) -> None:
-        """Forget both views."""
+        """Drop both views."""
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
 
 
 def _link_latest(path: Path, name: str) -> None:
-    # Made beside its place and moved there: whoever follows the link finds one run's file or another's.
+    # Created under a temporary name and renamed, so that the link always points to a file.
     draft = path.with_name(f".{name}.{path.stem}")
     with contextlib.suppress(FileNotFoundError):
         draft.unlink()
@@ -195,7 +195,7 @@ def _link_latest(path: Path, name: str) -> None:
 
 
 def _prune(folder: Path, keep: int) -> str | None:
-    """Remove all but the newest `keep` files; return the oldest of these, if there were more."""
+    """Remove all but the newest `keep` files; return the oldest of those kept, if there were more."""
     files = files_in(folder)
     for path in files[:-keep]:
         with contextlib.suppress(OSError), path.open("rb") as file:
@@ -205,14 +205,14 @@ def _prune(folder: Path, keep: int) -> str | None:
 
 
 def _loose_heads(folder: Path, keep: int) -> tuple[Head, ...]:
-    """Return the last record of each file, but for those that a file which is to stay follows already."""
+    """Return the last record of each file, except those that a file which will be kept already follows."""
     heads: list[Head] = []
     followed: set[Head] = set()
     files = files_in(folder)
     for number, path in enumerate(files):
-        with contextlib.suppress(OSError):  # another process prunes at the same time
+        with contextlib.suppress(OSError):  # a different process prunes at the same time
             heads += _last(path)
-            if len(files) - number < keep:  # it will not be pruned when the new one has come
+            if len(files) - number < keep:  # it will not be pruned when the new file exists
                 followed.update(links_of(next(lines_of(path), b"")).heads)
     return tuple(head for head in heads if head not in followed)
 
@@ -220,6 +220,6 @@ def _loose_heads(folder: Path, keep: int) -> tuple[Head, ...]:
 def _last(path: Path) -> Iterator[Head]:
     for line in lines_from_end(path):
         head = head_of(path.name, line)
-        if head and Head.read(str(head)):  # a name that is none of ours may be none that can be linked to
+        if head and Head.read(str(head)):  # a foreign file name may not be a valid link
             yield head
             return

@@ -1,7 +1,7 @@
-"""The files of a stream of records: where they lie, and what stands in them.
+"""Reads the files of a stream of records.
 
-A stream is a folder of JSON Lines files, one a run, whose names sort by time. A line without an end is no
-record: it is just being written, or its process was killed in the middle of it.
+A stream is a folder of JSON Lines files, one per run, whose names sort by time. A line without a line break
+is not a record: it is being written, or its process was killed while writing it.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = [
     "without_outcome",
 ]
 
-# Read from the end of a file at first, and at most at once: who wants the last line alone has it quickly.
+# The first block read from the end of a file, and the largest: reading only the last line is quick.
 _BLOCK: Final = 4_096
 _MAX_BLOCK: Final = 1 << 20
 
 
 class Located(NamedTuple):
-    """A record, and where it stands."""
+    """A record with its file and line."""
 
     file: str
     line: int
@@ -50,24 +50,24 @@ def stream_folder(log_dir: Path, stream: str) -> Path:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Return a stream's files, the oldest first; a link to one of them is not a file of its own."""
+    """Return a stream's files, oldest first, without symbolic links."""
     return sorted(path for path in folder.glob("*.jsonl") if not path.is_symlink())
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file with their ends; the last may have none.
+    """Yield the lines of a file with their line breaks; the last may have none.
 
     Raises `OSError` where it cannot be read.
     """
     with path.open("rb") as file:
         for line in file:
-            # Blanks without an end are what trying for room on a full disk leaves, not half a record.
+            # Blanks without a line break come from testing for space on a full disk, not from a record.
             if line.endswith(b"\n") or line.strip():
                 yield line
 
 
 def lines_from_end(path: Path) -> Iterator[bytes]:
-    """Yield the whole lines of a file with their ends, the last one first.
+    """Yield the complete lines of a file with their line breaks, last line first.
 
     Raises `OSError` where it cannot be read.
     """
@@ -86,7 +86,7 @@ def lines_from_end(path: Path) -> Iterator[bytes]:
 
 
 def record_of(line: bytes) -> JSONObject | None:
-    """Return the record that a line holds; None if it holds none."""
+    """Parse the record in a line; return None if it has none."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -95,7 +95,7 @@ def record_of(line: bytes) -> JSONObject | None:
 
 
 def records_in(folder: Path, on_bad: Callable[[str, int], None]) -> Iterator[Located]:
-    """Yield a stream's records, file by file; `on_bad` is told of each line that is none.
+    """Yield a stream's records, file by file; call `on_bad` for each line that is not a record.
 
     Raises `OSError` where a file cannot be read.
     """
@@ -115,10 +115,10 @@ def _records_of(path: Path, on_bad: Callable[[str, int], None]) -> Iterator[Loca
 
 
 def without_outcome(intents: Path, executions: Path) -> Iterator[Located]:
-    """Yield the intents that have no record: of calls that ended with their process, or that still run.
+    """Yield the intents without a record: the call still runs, or its process ended before it did.
 
-    The files of one run have the same name in both. An intent has its record's `request_id`; where ids are
-    made of the content, several have the same, and are counted.
+    The files of one run have the same name in both folders. An intent has the `request_id` of its record.
+    Where ids are derived from content, several intents have the same id, and are counted.
 
     Raises `OSError` where a file cannot be read.
     """
@@ -135,11 +135,11 @@ def without_outcome(intents: Path, executions: Path) -> Iterator[Located]:
 
 
 def _ignore(file: str, line: int) -> None:
-    """Leave it to who verifies the chain to speak of lines that are no records."""
+    """Ignore lines that are not records: `verify` reports them."""
 
 
 def is_written_to(path: Path) -> bool:
-    """Return whether a running process holds this file open for its records.
+    """Return whether a running process writes its records to this file.
 
     Raises `OSError` where it cannot be opened.
     """
@@ -152,7 +152,7 @@ def is_written_to(path: Path) -> bool:
 
 
 class Follower:
-    """What is added to a stream, by whichever process, from a moment on."""
+    """Reads the records that any process adds to a stream from now on."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -162,7 +162,7 @@ class Follower:
                 self._positions[path.name] = path.stat().st_size
 
     def read(self) -> list[JSONObject]:
-        """Return the records that were added since the last time.
+        """Return the records added since the last call.
 
         Raises `OSError` where a file cannot be read.
         """

@@ -1,10 +1,9 @@
-"""The record of a call, in two views, and the intent that comes before one with effects. Pure: no I/O.
+"""Builds the record of a call in two views, and the intent before a call with effects. Pure: no I/O.
 
-One record for every ending, refusals included. The envelope view, without `ts`, `traceId`, `spanId`,
-`requestId`, `durationMs`, `transport` and `route`, is the same whichever door the call came through; so is
-the execution view without its times, its ids and its chain. Neither holds a result or anybody's exception
-text; arguments only where an operator asked for them, redacted. What a caller says of itself is escaped, so
-that it can forge no line.
+Every call has one record, refused calls too. Without `ts`, `traceId`, `spanId`, `requestId`, `durationMs`,
+`transport` and `route`, the envelope view is the same at every door; so is the execution view without its
+times, ids and chain. Neither holds a result or the text of an exception; arguments are included only where
+the operator asked for them, redacted. A caller's own strings are escaped, so that they cannot forge a line.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from portbook.tools.spec import identifier_of
 
 __all__ = ["Trail", "envelope_view", "execution_view", "intent_view", "without_secrets"]
 
-# More than an answer carries; still a bound on what one call can write.
+# More than an answer has, and still a bound on what one call can write.
 _MAX_VIOLATIONS: Final = 100
 
 _UNSAID: Final = CallerContext()
@@ -30,7 +29,7 @@ _UNSAID: Final = CallerContext()
 
 @dataclass(slots=True)
 class Trail:
-    """What a call has met so far on its way; the one value of the path that is written to as it goes."""
+    """The state that a call collects on its way through the stages; the only mutable value there."""
 
     caller: Caller | None = None
     tool: Tool | None = None
@@ -38,16 +37,16 @@ class Trail:
     approval: str | None = None
     is_redacted: bool = False
     has_begun: bool = False
-    """Whether something was set going that may have had effects."""
+    """Whether a tool was started that may have had effects."""
     operator_said: str | None = None
-    """What an operator decided, where the call is that."""
+    """The operator's decision, where the call is one."""
     started: float = 0.0
-    """When it began, by the clock's ticks."""
+    """When the call started, in ticks of the clock."""
 
 
 def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
-    """Return `call` for the record: what its sender says of itself may hold a secret too."""
-    if trail.tool is None and call.tool is not None:  # a tool that there is has a name that we know
+    """Return `call` for the record, with secrets in the sender's own strings redacted."""
+    if trail.tool is None and call.tool is not None:  # the name of an existing tool is no secret
         call = call._replace(tool=redactor.redact_text(call.tool))
     context = call.context
     if context is not _UNSAID and context != _UNSAID:
@@ -60,7 +59,7 @@ def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
     if call.arrival.session is not None:
         session = redactor.redact_text(call.arrival.session)
         call = call._replace(arrival=call.arrival._replace(session=session))
-    if call.flaw is not None and call.method is not None:  # any other method is one that we know
+    if call.flaw is not None and call.method is not None:  # a valid method is a known name
         call = call._replace(method=redactor.redact_text(call.method))
     return call
 
@@ -68,7 +67,7 @@ def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
 def envelope_view(
     call: Call, outcome: Outcome, identity: Identity, *, ts: str, duration_ms: float, deterministic: bool
 ) -> JSONObject:
-    """Return the record of one call as the envelope contract has it."""
+    """Return the record of one call in the form of the envelope contract."""
     context = call.context
     done = isinstance(outcome, Done)
     return {
@@ -100,7 +99,7 @@ def envelope_view(
 def execution_view(
     call: Call, outcome: Outcome, identity: Identity, trail: Trail, *, ts: str, latency_ms: float
 ) -> JSONObject:
-    """Return the record of one call as the execution log has it."""
+    """Return the record of one call in the form of the execution log."""
     done = isinstance(outcome, Done)
     record = _about(call, identity, trail, ts)
     record["status_code"] = 200 if done else outcome.row.http
@@ -114,7 +113,7 @@ def execution_view(
 
 
 def intent_view(call: Call, identity: Identity, trail: Trail, *, ts: str) -> JSONObject:
-    """Return the note that a call is about to run: what a crash would otherwise leave no trace of."""
+    """Return the intent of a call that is about to run, so that a crash leaves a trace of it."""
     return _about(call, identity, trail, ts) | _decided(call, trail)
 
 

@@ -1,1 +1,1 @@
-"""Wire contracts, one module each: recognise a message, read it, write its outcome. Pure: no I/O."""
+"""Wire contracts, one module each: recognize a message, read it, write its outcome. Pure: no I/O."""

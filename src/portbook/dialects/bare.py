@@ -1,7 +1,7 @@
 """The bare dialect: the method is the tool, params are its arguments, answers are results. Pure: no I/O.
 
-What happened is in `ok` and `reason` of the result, which no envelope is ever put around. Only a message that
-is no JSON-RPC request at all is answered with an error.
+The outcome is in `ok` and `reason` of the result, which is never wrapped in an envelope. Only a message that
+is not a JSON-RPC request is answered with an error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from portbook.wire.jsonrpc import Id, refusal_frame, refuse_structure, result_fr
 
 __all__ = ["Bare"]
 
-# A list of more errors helps nobody, and would let a small message cause a large answer.
+# A longer list would not help, and would let a small message cause a large answer.
 _MAX_ERRORS: Final = 100
 
 _NOT_AN_OBJECT: Final = Finding("/params", "expected object", "type", "")
@@ -29,16 +29,16 @@ class Bare:
     __slots__ = ("_tools",)
 
     def __init__(self, tools: frozenset[str]) -> None:
-        """Know the names of the tools that are called this way, whether they are served or not."""
+        """Use the names of the tools that are called this way, whether they are served or not."""
         self._tools = tools
 
     def recognises(self, message: JSONObject) -> bool:
-        """Return whether `message` names one of these tools as its method, however broken it is."""
+        """Return whether the method of `message` is one of these tools, even if the rest is invalid."""
         method = message.get("method")
         return isinstance(method, str) and method in self._tools
 
     def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Call:
-        """Return the call that `message` is; where it breaks the contract, a call with that flaw."""
+        """Return `message` as a call; where it breaks the contract, the call has that flaw."""
         method = message.get("method")
         name = method if isinstance(method, str) else None
         params = message.get("params", {})
@@ -75,9 +75,9 @@ class Bare:
     def _flaw(self, message: JSONObject, params: JSON, identifier: Id) -> Refused | None:
         """Return why `message` cannot be a call.
 
-        1. It is not JSON-RPC. What its params are is no part of that here.
-        2. It has no id: nobody would hear what became of it.
-        3. There is no such tool, whatever the params are.
+        1. It is not JSON-RPC; its params are checked later.
+        2. It has no id, so it could not be answered.
+        3. The tool does not exist, whatever the params are.
         4. Its params are not an object: arguments have names.
         """
         without_params = {name: value for name, value in message.items() if name != "params"}
@@ -91,7 +91,7 @@ class Bare:
 
 
 def _without_meta(params: JSONObject) -> tuple[JSONObject, JSONObject]:
-    """Return the arguments, and what stands beside them: an approval must not change what was approved."""
+    """Split params into arguments and `_meta`: an approval id must not change the approved arguments."""
     meta = params.get("_meta")
     if not isinstance(meta, dict):
         return params, {}
@@ -99,13 +99,13 @@ def _without_meta(params: JSONObject) -> tuple[JSONObject, JSONObject]:
 
 
 def _result(ending: Ending, bare: BareReason) -> dict[str, Any]:
-    """Return a refusal or failure as the contract has it: a closed set of reasons, and more beside them."""
+    """Return the result for a refusal or failure: a closed set of reasons, with details."""
     result: dict[str, Any] = {"ok": False, "reason": bare.reason}
     if bare.reason == "validation_failed":
-        told = [(finding.pointer, finding.message) for finding in ending.findings[:_MAX_ERRORS]]
-        errors = sorted(set(told)) or [("", bare.detail)]
+        found = [(finding.pointer, finding.message) for finding in ending.findings[:_MAX_ERRORS]]
+        errors = sorted(set(found)) or [("", bare.detail)]
         return {**result, "errors": [{"path": path, "msg": message} for path, message in errors]}
     if bare.reason == "backend_error":
         return {**result, "status": ending.row.http, "detail": bare.detail}
-    # What to do about it: the ticket that waits for a person, the seconds to wait.
+    # Details such as the id of the pending approval, or the seconds to wait.
     return {**result, "detail": bare.detail, **ending.details}

@@ -38,12 +38,12 @@ class Envelope:
     __slots__ = ("_request", "_schema")
 
     def __init__(self, schema: Validator, request: Validator) -> None:
-        """Take the schemas of a call, and of a request whose answer is an envelope."""
+        """Use the schemas of a call, and of a request whose answer is an envelope."""
         self._schema = schema
         self._request = request
 
     def recognises(self, message: JSONObject) -> bool:
-        """Return whether `message` is meant for this contract, however broken it is.
+        """Return whether `message` is of this contract, even if it is invalid.
 
         1. Its method starts with `mcp.`.
         2. Its params name a tool with `mcp.tool:`, even if it has no method.
@@ -56,7 +56,7 @@ class Envelope:
         return isinstance(tool, str) and tool.startswith(TOOL_PREFIX)
 
     def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Call:
-        """Return the call that `message` is; where it breaks the contract, a call with that flaw."""
+        """Return `message` as a call; where it breaks the contract, the call has that flaw."""
         if message.get("method") == REQUEST_METHOD:
             return self._read_request(message, identifier, arrival)
         flaw = self._flaw(message, identifier)
@@ -65,7 +65,7 @@ class Envelope:
             params = {}
         method, given, meta = message.get("method"), params.get("input"), params.get("_meta")
         controls = controls_of(meta) if isinstance(meta, dict) else NO_CONTROLS
-        return Call(  # by position: names would cost as much as all of the above
+        return Call(  # by position: keyword arguments would double the cost
             arrival,
             method if isinstance(method, str) and len(method) <= 128 else None,
             _slug(params.get("tool")),
@@ -121,16 +121,16 @@ class Envelope:
         if isinstance(outcome, Done):
             return result_frame(identifier.token, outcome.wire), 200
         row, envelope = outcome.row, outcome.envelope
-        if envelope is not None and method == REQUEST_METHOD:  # what a tool did wrong is part of the envelope
+        if envelope is not None and method == REQUEST_METHOD:  # the envelope holds the tool's failure
             return result_frame(identifier.token, json_bytes(envelope)), 200
         error: dict[str, Any] = dict(CanonicalError.to_jsonrpc_error(row.canonical.code))
         if row.canonical.reason:
             error["data"]["reason"] = row.canonical.reason
-        # The caller can mend its own message; where a tool broke its promise, only the record says how.
+        # The caller can fix its own message; the violations of a tool's result are only in the record.
         if row.canonical.code == "INVALID_INPUT":
             error["data"]["violations"] = violations(outcome)
         error["data"].update(outcome.details)
-        if row.stage in (Stage.DECIDE, Stage.APPROVE):  # a denial looks like one, and not like a fault
+        if row.stage in (Stage.DECIDE, Stage.APPROVE):  # so that clients can tell a denial from an error
             error["data"]["retryable"] = outcome.is_retryable
             error["data"]["policy_violation"] = row.rest == "POLICY_VIOLATION"
         if envelope is not None:
@@ -148,7 +148,7 @@ class Envelope:
 
 
 def _slug(tool: JSON) -> str | None:
-    """Return the tool's name where it can be one: what else stands there goes into no record."""
+    """Return the tool's name where it is valid: nothing else goes into the record."""
     if not isinstance(tool, str) or not tool.startswith(TOOL_PREFIX):
         return None
     name = tool.removeprefix(TOOL_PREFIX)
@@ -164,7 +164,7 @@ def _bad_envelope(pointer: str, message: str) -> Refused:
 
 
 def _context(given: JSON, controls: RequestMeta) -> CallerContext:
-    """Return what the caller says of itself; a broken envelope's record has what of it is usable."""
+    """Return the caller's claims about itself; of an invalid envelope, those that are usable."""
     if given is None and controls is NO_CONTROLS:
         return _NO_CONTEXT
     context = given if isinstance(given, dict) else {}
@@ -194,6 +194,6 @@ def _number(value: JSON) -> int | None:
 
 
 def _trace(meta: JSON, arrival: Arrival) -> str | None:
-    # What the caller wrote into the call itself is nearer to it than a header that a proxy may have added.
+    # The call's own `_meta` wins over a header, which a proxy may have added.
     own = trace_of(meta.get("traceparent")) if isinstance(meta, dict) else None
     return own or (trace_of(arrival.traceparent) if arrival.traceparent else None)

@@ -1,7 +1,7 @@
-"""What a JSON-RPC message may tell us beside its call, in `params._meta`: one vocabulary for every dialect.
+"""Portbook's members of `params._meta` in a JSON-RPC message, the same in every dialect. Pure: no I/O.
 
-Pure: no I/O. A member of the wrong type is as good as none: `_meta` is shared with others, and never decides
-whether a message is well formed.
+A member of the wrong type is ignored: `_meta` is shared with other software, and never makes a message
+invalid.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _CORRELATION: Final = "portbook/correlation_id"
 _STEP: Final = "portbook/agent_step"
 _ATTEMPT: Final = "portbook/attempt"
 
-# Longer than people take who watch; a connection held open any longer would break on its way.
+# Long enough for an operator who is watching; proxies would close a connection that waits longer.
 MAX_WAIT_MS: Final = 600_000
 _MAX_NUMBER: Final = 2**53
 _MAX_TEXT: Final = 256
 
 
 class RequestMeta(NamedTuple):
-    """What a message says about its call."""
+    """Portbook's members of a message's `_meta`."""
 
     approval: str | None = None
     wait_ms: int = 0
@@ -40,7 +40,7 @@ NO_CONTROLS: Final = RequestMeta()
 
 
 def controls_of(meta: JSONObject) -> RequestMeta:
-    """Return what `meta` says."""
+    """Return Portbook's members of `meta`."""
     if not meta:
         return NO_CONTROLS
     return RequestMeta(

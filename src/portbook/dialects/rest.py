@@ -1,6 +1,6 @@
 """The rest dialect: the bodies of `POST /execute` and of its answers. Pure: no I/O.
 
-The answer has one shape, whatever happened: `status`, `result`, `error`, `metadata`; so has the error in it.
+Every answer has the same members: `status`, `result`, `error`, `metadata`. So has every error.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Rest:
         self._schema = schema
 
     def question(self, method: str, arrival: Arrival, handler: Callable[[Caller], JSON]) -> Call:
-        """Return a question about the boundary itself as a call."""
+        """Return a request about the boundary itself as a call."""
         return Call(
             arrival=arrival,
             method=method,
@@ -64,14 +64,14 @@ class Rest:
         approval: str | None,
         says: str | None,
     ) -> Call:
-        """Return what an operator wants done, about which approval, and what they say to it, as a call."""
+        """Return an operator's decision on an approval as a call; `act` applies it, the record has `says`."""
         question = self.question(method, arrival, lambda _: None)
         return question._replace(handler=None, act=act, approval=approval, operator_says=says)
 
     def read(self, body: JSON, arrival: Arrival, tool: str | None = None) -> Call:
-        """Return the call that `body` is; where it breaks the contract, a call with that flaw.
+        """Return `body` as a call; where it breaks the contract, the call has that flaw.
 
-        A `tool` that the route names stands for the body's own `tool_id`.
+        A `tool` named by the route replaces the `tool_id` of the body.
         """
         flaw = None
         if tool is not None and isinstance(body, dict):
@@ -120,7 +120,7 @@ class Rest:
         if approval is not None:
             metadata["approval_id"] = approval
         tail = b',"metadata":' + json_bytes(metadata) + b"}"
-        if isinstance(outcome, Done):  # its bytes are there already
+        if isinstance(outcome, Done):  # already serialized
             return b'{"status":"success","result":' + outcome.wire + b',"error":null' + tail, status
         error = json_bytes(error_of(outcome))
         result = b"null" if outcome.envelope is None else json_bytes(outcome.envelope)
@@ -128,7 +128,7 @@ class Rest:
 
 
 def described(tool: Tool, policy: Policy) -> JSONObject:
-    """Return a tool as `GET /tools` lists it."""
+    """Return the entry of a tool in `GET /tools`."""
     spec, operation = tool.spec, tool.spec.operation
     methods = policy.allowed_methods
     return {
@@ -149,11 +149,11 @@ def described(tool: Tool, policy: Policy) -> JSONObject:
 
 
 def error_of(ending: Ending) -> JSONObject:
-    """Return the error object of an ending: the same five members for each."""
+    """Return the error object of an ending, always with the same five members."""
     row = ending.row
     details: dict[str, Any] = {"reason": ending.reason.value, **ending.details}
-    sentence = details.pop("hint", row.sentence)  # where there is more to say than of every such ending
-    # The sender can mend its own message; where a tool broke its promise, only the record says how.
+    sentence = details.pop("hint", row.sentence)  # a more specific sentence, where there is one
+    # The sender can fix its own message; the violations of a tool's result are only in the record.
     if ending.findings and row.stage.is_senders_fault:
         details["violations"] = violations(ending)
     return {

@@ -1,1 +1,1 @@
-"""Doors: transports that move bytes to the boundary and back; of tools and policy they know nothing."""
+"""Doors: transports that move bytes to the boundary and back."""

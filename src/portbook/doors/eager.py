@@ -1,4 +1,4 @@
-"""Running something up to its first wait: most of it never waits, and needs no task of its own."""
+"""Running a coroutine up to its first wait: most calls never wait, and need no task of their own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 class Remainder(Generic[T]):
-    """What is left of a coroutine that has run up to its first wait.
+    """The rest of a coroutine that has run up to its first wait.
 
-    Safe because only our own stages run before it: a tool's coroutine has a task of its own.
+    This is safe because only our own stages run before it: a tool's coroutine has a task of its own.
     """
 
     __slots__ = ("_coroutine", "_waiting_for")
@@ -27,7 +27,7 @@ class Remainder(Generic[T]):
         while True:
             try:
                 sent = yield waiting_for
-            except BaseException as thrown:  # noqa: BLE001 - a cancellation, for the coroutine to see
+            except BaseException as thrown:  # noqa: BLE001 - a cancellation, passed into the coroutine
                 step = self._coroutine.throw
                 value: Any = thrown
             else:

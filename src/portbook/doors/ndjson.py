@@ -1,16 +1,14 @@
-"""The NDJSON door: one message a line in, one answer a line out.
+"""The NDJSON door: one message per line in, one answer per line out.
 
-What must be answered in turn is; what may run at once does, and its answer goes out when it is there.
-Answers are gathered and written together while messages keep coming, and at once when a call has to wait for
-something or nothing more has arrived.
+The connection says which messages are answered in turn and which run concurrently. Answers are batched into
+one write while messages keep arriving. They are flushed when a call has to wait, or when no more input has
+arrived.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -18,12 +16,13 @@ from portbook.boundary import Boundary
 from portbook.doors.eager import Remainder
 from portbook.doors.stdio import Reader, Writer
 from portbook.mcp.connection import Key, Order, Work
+from portbook.mcp.from_any_thread import run_on
 from portbook.model import Answer, Arrival
 from portbook.wire.framing import Frame, LineSplitter
 
 __all__ = ["NdjsonDoor"]
 
-# Enough answers for one write; more would only hold memory.
+# Enough for one write; larger batches would only use memory.
 _GATHERED_BYTES: Final = 1 << 16
 
 
@@ -31,27 +30,26 @@ class NdjsonDoor:
     """Serves one stream of lines."""
 
     def __init__(self, boundary: Boundary, reader: Reader, writer: Writer, arrival: Arrival) -> None:
-        self._conversation = boundary.converse(arrival, self._emit)
+        self._connection = boundary.connect(arrival, self._emit)
         self._reader = reader
         self._outlet = _Outlet(writer)
         self._running: dict[asyncio.Task[None], Key | None] = {}
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
         self._flusher: asyncio.Task[None] | None = None
         self._broken: BrokenPipeError | None = None
         self._is_stopping = False
 
     async def serve(self) -> None:
-        """Answer messages until the stream ends; then finish what is under way.
+        """Answer messages until the stream ends; then finish the calls that are running.
 
-        Raises `BrokenPipeError` where nobody reads the answers any more.
+        Raises `BrokenPipeError` where the client has stopped reading.
         """
         splitter = LineSplitter()
         try:
             while chunk := await self._reader.read():
                 await self._serve_all(splitter.feed(chunk))
             await self._serve_all(splitter.close())
-            self._conversation.close()  # nobody can answer any more, or take anything back
+            self._connection.close()  # the client can no longer answer requests or cancel calls
             while self._running and self._broken is None:
                 await self._one_ended()
             if self._flusher is not None:
@@ -59,12 +57,12 @@ class NdjsonDoor:
             if self._broken is not None:
                 raise self._broken
         finally:
-            for task in self._running:  # only where nobody reads any more: their records are still written
+            for task in self._running:  # only if the client stopped reading: the records are still written
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
 
     def stop(self) -> None:
-        """Finish what is under way, then take no more; what has not started never runs."""
+        """Finish the calls that are running and read no more; messages that have not started never run."""
         self._is_stopping = True
         self._reader.stop()
 
@@ -72,14 +70,14 @@ class NdjsonDoor:
         for frame in frames:
             if self._is_stopping:
                 break
-            await self._serve(self._conversation.receive(frame))
+            await self._serve(self._connection.receive(frame))
         await self._outlet.flush()
 
     async def _serve(self, work: Work) -> None:
         if work.cancels is not None:
             self._cancel(work.cancels)
-            await asyncio.sleep(0)  # so that what follows finds it ended
-        # Most calls never wait for anything: run until the first wait, and only then let earlier answers go.
+            await asyncio.sleep(0)  # so that the cancelled call has ended before this one runs
+        # Most calls never wait: run to the first wait, and flush earlier answers only then.
         try:
             waiting_for = work.answering.send(None)
         except StopIteration as ended:
@@ -94,7 +92,7 @@ class NdjsonDoor:
         try:
             await self._outlet.flush()
         except BaseException:
-            work.answering.close()  # ends the call here and now, so that its record is not written too late
+            work.answering.close()  # ends the call now, so that its record is written in time
             raise
         await self._outlet.put(await rest)
 
@@ -103,10 +101,10 @@ class NdjsonDoor:
         assert task is not None
         try:
             answer = await rest
-            self._running[task] = None  # has its answer: to cancel it now would tear a frame
+            self._running[task] = None  # it has its answer: a cancellation now would cut a frame in two
             await self._outlet.put(answer)
             await self._outlet.flush()
-        except asyncio.CancelledError:  # by its sender, who waits for no answer
+        except asyncio.CancelledError:  # by the client, which expects no answer
             pass
         except BrokenPipeError as error:
             self._broken = error
@@ -127,21 +125,22 @@ class NdjsonDoor:
                 task.cancel()
 
     def _emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
-        """Send a message of our own; from any thread, and before the answer that comes after it.
+        """Send a notification or request, from any thread, before any later answer.
 
-        Where nobody reads in time, what is not vital is said once, and then dropped: nobody may fill memory.
+        If the client reads too slowly, a message that is not vital is queued once, then dropped: a slow
+        client must not fill memory.
         """
-        if threading.get_ident() != self._thread:
-            again = functools.partial(self._emit, message, is_wanted, is_vital=is_vital)
-            self._loop.call_soon_threadsafe(again)
-        elif is_wanted() and (is_vital or self._outlet.has_room_for(message)):
+        run_on(self._loop, self._emit_now, message, is_wanted, is_vital)
+
+    def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
+        if is_wanted() and (is_vital or self._outlet.has_room_for(message)):
             self._outlet.put_now(message)
             if self._flusher is None or self._flusher.done():
                 self._flusher = self._loop.create_task(self._outlet.flush_quietly())
 
 
 class _Outlet:
-    """Gathers what is to be written, and writes it whole, one writer at a time."""
+    """Batches messages, and writes each batch whole, one write at a time."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -150,30 +149,30 @@ class _Outlet:
         self._size = 0
 
     async def put(self, answer: Answer) -> None:
-        """Take an answer, if it is one."""
+        """Queue an answer, if it has a body to send."""
         if answer.body is not None and not answer.is_notification:
             self.put_now(answer.body)
             if self._size > _GATHERED_BYTES:
                 await self.flush()
 
     def has_room_for(self, message: bytes) -> bool:
-        """Return whether to take a message that can be done without.
+        """Return whether to queue a message that may be dropped.
 
-        Not where more is waiting than one write should hold, nor where the same is waiting behind a write
-        that nobody takes: whoever was told of a change knows of it.
+        Not if the queue is larger than one write, nor if the same message is queued behind a blocked write:
+        one notification of a change is enough.
         """
         is_behind = self._writing.locked()
         return self._size <= _GATHERED_BYTES and not (is_behind and message in self._gathered)
 
     def put_now(self, message: bytes) -> None:
-        """Take a message, without waiting for room."""
+        """Queue a message without waiting."""
         self._gathered.append(message)
         self._size += len(message) + 1
 
     async def flush(self) -> None:
-        """Write what was gathered.
+        """Write what is queued.
 
-        Raises `BrokenPipeError` where nobody reads any more.
+        Raises `BrokenPipeError` where the client has stopped reading.
         """
         if not self._gathered:
             return
@@ -184,7 +183,7 @@ class _Outlet:
             await self._writer.write(whole)
 
     async def flush_quietly(self) -> None:
-        """Write what was gathered; if nobody reads, whoever writes an answer next will notice."""
+        """Write what is queued; if the client has stopped reading, the next answer raises the error."""
         with contextlib.suppress(BrokenPipeError):
             while self._gathered:
                 await self.flush()

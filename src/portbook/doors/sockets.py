@@ -1,10 +1,10 @@
-"""A Unix or TCP socket: every connection is a stream of lines, served by a door of its own.
+"""Unix and TCP sockets: every connection is a stream of lines, served by a door of its own.
 
-A Unix socket is made for its owner alone, and never wider than that, not even for a moment. A socket that a
-process left behind is taken over; one that somebody listens on, or a file that is none, is left alone.
+Only its owner may use a Unix socket, from the moment it exists. A stale socket of an ended process is
+replaced; a socket with a listener, or a file that is not a socket, is left alone.
 
-Where there are as many connections as there may be, the one that was silent for the longest time makes room
-for the next: who connects and says nothing keeps nobody out.
+At the limit of connections, the one that was idle longest is closed for the next: idle clients cannot keep
+new ones out.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from portbook.doors.stdio import Reader, Writer
 
 __all__ = ["LineStream", "ListeningDoor", "UnixSocket", "listen_tcp"]
 
-# So many at once; each may hold a message of up to a mebibyte.
+# Connections at once; each may hold a message of up to a mebibyte.
 _MAX_CONNECTIONS: Final = 128
 
-# How long one that has to make room may take to finish what it has under way: longer than any backend may.
+# How long a connection that has to close may take to finish its calls: longer than any backend's deadline.
 _GRACE_S: Final = 10.0
 
-# When the process has no descriptor left: somebody has to close one first.
+# Wait between attempts when the process has no descriptor left.
 _PAUSE_S: Final = 0.05
 
 
@@ -39,17 +39,17 @@ class LineStream(Protocol):
     async def serve(self) -> None:
         """Answer until the stream ends.
 
-        Raises `BrokenPipeError` where nobody reads the answers any more.
+        Raises `BrokenPipeError` where the client has stopped reading.
         """
         ...
 
     def stop(self) -> None:
-        """Finish what is under way and take no more."""
+        """Finish the calls that are running and read no more."""
         ...
 
 
 class _HeardReader(Reader):
-    """Knows when something was last read."""
+    """A reader that knows when it last read something."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor)
@@ -77,14 +77,14 @@ class _Connection:
 
     @property
     def heard_at(self) -> float:
-        """Return when it last said something."""
+        """Return when the client last sent something."""
         return self._reader.heard_at
 
     async def serve(self) -> None:
-        """Serve until it ends, in whichever way; then let go of it."""
+        """Serve until it ends for any reason; then close it."""
         with self._connection:
             try:
-                # A network has more ways to end than a pipe: no route, no answer.
+                # A network connection has more ways to fail than a pipe: no route, no response.
                 with contextlib.suppress(OSError):
                     await self._stream.serve()
             finally:
@@ -93,7 +93,7 @@ class _Connection:
 
 
 class ListeningDoor:
-    """Accepts connections, and serves each by what `open_stream` makes of it."""
+    """Accepts connections, and serves each with the door that `open_stream` returns."""
 
     def __init__(self, listener: socket.socket, open_stream: Callable[[Reader, Writer], LineStream]) -> None:
         self._listener = listener
@@ -102,7 +102,7 @@ class ListeningDoor:
         self._accepting: asyncio.Task[None] | None = None
 
     async def serve(self) -> None:
-        """Serve connections until stopped; then finish what they have under way."""
+        """Serve connections until stopped; then finish their calls."""
         self._listener.setblocking(False)
         self._accepting = asyncio.get_running_loop().create_task(self._accept())
         with contextlib.suppress(asyncio.CancelledError):
@@ -111,7 +111,7 @@ class ListeningDoor:
         self._listener.close()
 
     def stop(self) -> None:
-        """Accept no more, and let every connection finish what it has under way."""
+        """Accept no more connections, and let each finish its calls."""
         if self._accepting is not None:
             self._accepting.cancel()
         for stream in self._streams.values():
@@ -141,19 +141,19 @@ class ListeningDoor:
             task.add_done_callback(self._streams.pop)
 
     async def _make_room(self) -> None:
-        """End the connection that was silent for the longest time, or wait for another to end by itself."""
+        """Close the connection that was idle longest, or wait until any connection ends."""
         silent = min(self._streams, key=lambda task: self._streams[task].heard_at)
         self._streams[silent].stop()
         ended, _ = await asyncio.wait(self._streams, timeout=_GRACE_S, return_when=asyncio.FIRST_COMPLETED)
-        if not ended:  # it does not even take its answers
+        if not ended:  # it does not read its answers either
             silent.cancel()
             await asyncio.wait([silent])
 
 
 def listen_tcp(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on `host` and `port`; port 0 takes a free one.
+    """Return a socket that listens on `host` and `port`; port 0 picks a free one.
 
-    Raises `OSError` where that is not possible.
+    Raises `OSError` where it cannot listen.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -163,12 +163,12 @@ def listen_tcp(host: str, port: int) -> socket.socket:
 
 
 class UnixSocket:
-    """A socket that listens at a path, which only its owner may use."""
+    """A socket that listens at a path; only its owner may use it."""
 
     def __init__(self, path: Path) -> None:
         """Listen at `path`.
 
-        Raises `OSError` where that is not possible, because something else is there for example.
+        Raises `OSError` where it cannot listen, for example because a file is there.
         """
         self._path = path
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -185,7 +185,7 @@ class UnixSocket:
             os.umask(mask)
 
     def remove(self) -> None:
-        """Listen no more, and remove what is at the path, where that is still this socket."""
+        """Stop listening, and remove the file at the path if it is still this socket."""
         self.listener.close()
         with contextlib.suppress(OSError):
             if _identity(self._path) == self._made:
@@ -198,7 +198,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove a socket that nobody listens on."""
+    """Remove a socket without a listener."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:

@@ -1,12 +1,12 @@
-"""Standard input and output for frames alone: descriptors of our own, that never block the loop.
+"""Standard input and output, reserved for frames: on private descriptors, without blocking the loop.
 
-A tool may print, or start a program that does. So the frames get descriptors of their own, and descriptors
-0 and 1 are pointed elsewhere before any tool is loaded: 1 at standard error, 0 at nothing.
+A tool may print, or start a program that does. So frames use private descriptors, and descriptors 0 and 1
+are redirected before any tool is loaded: 1 to standard error, 0 to the null device.
 
-No descriptor is ever set to non-blocking: that flag is shared with every process that has the same end of
-it open, a shell for example. We ask before each read or write whether it would block instead. For the same
-reason no loop watches one itself, as uvloop sets the flag on what it watches: the loop watches a selector of
-ours, and that watches the descriptor.
+No descriptor is ever set to non-blocking: every process with the same end open shares that flag, a shell for
+example. Each read or write is preceded by a check whether it would block instead. For the same reason the
+loop does not watch a descriptor itself, as uvloop sets the flag on what it watches: the loop watches a
+selector, and the selector watches the descriptor.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ __all__ = ["Reader", "StandardStreams", "Writer", "claim_standard_streams"]
 
 _CHUNK: Final = 1 << 16
 
-# What select calls writable takes this much at once: POSIX's PIPE_BUF, a page, on Linux and macOS at least.
+# A writable descriptor accepts this much without blocking: POSIX's PIPE_BUF, on Linux a page.
 _PIECE: Final = 512 if sys.platform == "darwin" else 4096
 
 
 @dataclass(frozen=True, slots=True)
 class StandardStreams:
-    """The descriptors that frames come from and go to."""
+    """The descriptors that frames are read from and written to."""
 
     incoming: int
     outgoing: int
 
 
 def claim_standard_streams() -> StandardStreams:
-    """Take standard input and output for frames alone, and leave harmless ones in their place."""
+    """Reserve standard input and output for frames, and redirect descriptors 0 and 1."""
     for number, name in ((0, "standard input"), (1, "standard output")):
         try:
             os.fstat(number)
@@ -65,29 +65,29 @@ class Reader:
         """Return the next bytes; none at the end of the stream, or once stopped."""
         if not self._is_stopped:
             if self._watch is None:
-                await asyncio.sleep(0)  # the other doors' turn
+                await asyncio.sleep(0)  # lets the loop serve the remaining doors
             else:
                 self._wake = asyncio.get_running_loop().create_future()
                 await _ready(self._watch, self._wake)
         try:
             return b"" if self._is_stopped else os.read(self._descriptor, _CHUNK)
-        except ConnectionResetError:  # a socket's way to end, where it left answers unread
+        except ConnectionResetError:  # a socket that was closed with unread answers
             return b""
 
     def close(self) -> None:
-        """Watch the descriptor no more; it stays open."""
+        """Stop watching the descriptor; it stays open."""
         if self._watch is not None:
             self._watch.close()
 
     def stop(self) -> None:
-        """Let `read` return as if the stream had ended. What was not read stays unread."""
+        """Make `read` return as at the end of the stream. Unread bytes stay unread."""
         self._is_stopped = True
         if self._wake is not None:
             _resolve(self._wake)
 
 
 class Writer:
-    """Writes everything it is given, waiting where the other side is slow to read."""
+    """Writes all its data, and waits where the client is slow to read."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -98,7 +98,7 @@ class Writer:
     async def write(self, data: bytes) -> None:
         """Write all of `data`.
 
-        Raises `BrokenPipeError` where nobody reads any more.
+        Raises `BrokenPipeError` where the client has stopped reading.
         """
         view = memoryview(data)
         while view:
@@ -106,23 +106,23 @@ class Writer:
                 await _ready(self._watch, asyncio.get_running_loop().create_future())
             try:
                 view = view[os.write(self._descriptor, view[:_PIECE]) :]
-            except ConnectionResetError as error:  # what a TCP socket says instead
+            except ConnectionResetError as error:  # a TCP socket's error for the same
                 raise BrokenPipeError(*error.args) from None
 
     def close(self) -> None:
-        """Watch the descriptor no more; it stays open."""
+        """Stop watching the descriptor; it stays open."""
         if self._watch is not None:
             self._watch.close()
 
 
 def _watch(descriptor: int, event: int) -> selectors.DefaultSelector | None:
-    """Return what a loop can watch to know when `descriptor` is ready, or None where it always is."""
+    """Return what a loop can watch to know when `descriptor` is ready, or None if it always is."""
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return None
     selector = selectors.DefaultSelector()
     try:
         selector.register(descriptor, event)
-    except PermissionError:  # epoll's word for a device without a queue, /dev/null for example
+    except PermissionError:  # epoll's error for a device without a queue, /dev/null for example
         selector.close()
         return None
     return selector

@@ -1,1 +1,1 @@
-"""`mcp.envelope.v0.1`: results in envelopes, what is asked of them, and whether one holds what it says."""
+"""`mcp.envelope.v0.1`: wraps results in envelopes, reads callers' wishes, and verifies envelopes."""

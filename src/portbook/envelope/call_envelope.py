@@ -1,6 +1,6 @@
-"""The envelope of a call through the boundary: from what its caller asks for and what is known of the run.
+"""`CallEnvelopes`: builds the envelope of a call from its caller's wishes and the facts of the run.
 
-Pure: no I/O. Which door a call came through, and in which contract, makes no difference to a byte of it.
+Pure: no I/O. The envelope is the same, byte for byte, at every door and in every contract.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from portbook.tools.catalog import Tool
 
 __all__ = ["CallEnvelopes", "KnownRun"]
 
-# As much of a definition's digest as tells one version of a tool from another.
+# Enough digits of a definition's digest to distinguish versions of a tool.
 _VERSION_DIGITS: Final = 12
 
 
 class KnownRun(NamedTuple):
-    """What the boundary knows of a run."""
+    """The facts that the boundary knows about a run."""
 
     tool: Tool
     arguments: JSONObject
@@ -36,18 +36,18 @@ class KnownRun(NamedTuple):
 
 
 class CallEnvelopes:
-    """Puts outcomes of calls into envelopes, where somebody asks for that."""
+    """Wraps outcomes of calls in envelopes, where the caller or the settings ask for it."""
 
     __slots__ = ("_default", "_digests", "_signer")
 
     def __init__(self, default: Default = "off", signer: Signer | None = None) -> None:
-        """Take what callers get that ask for nothing, and the key that signs, if there is one."""
+        """Use `default` for callers that ask for nothing, and `signer` to sign records, if given."""
         self._default: Default = default
         self._signer = signer
         self._digests: dict[str, tuple[str | None, ...]] = {}
 
     def controls_of(self, wish: EnvelopeRequest | None) -> Controls | None:
-        """Return what is asked of an envelope, or None where none is."""
+        """Return the controls of the envelope, or None where no envelope is wanted."""
         if self._default == "off" and (wish is None or not (wish.is_required or _asks(wish.meta))):
             return None  # nearly every call
         wish = wish or EnvelopeRequest()
@@ -101,5 +101,5 @@ def _asks(meta: JSON) -> bool:
 def _digest(value: JSON) -> str | None:
     try:
         return digest(value)
-    except NotJSON:  # a number that RFC 8785 would round: better no digest than one of something else
+    except NotJSON:  # a number that RFC 8785 would round: no digest is better than a wrong one
         return None

@@ -1,12 +1,12 @@
-"""What a caller asks of the envelope around its result, read from the `_meta` of its params. Pure: no I/O.
+"""A caller's controls of the envelope around its result, read from `_meta` of the params. Pure: no I/O.
 
-    capture_provenance   true: attach a record of where the result comes from
-    capture_artifacts    true: with digests of what went in and came out
-    provenance_mode      "minimal", or "full": with digests of what governed the run too
-    parents              the ids of the runs whose results this one is made from
+    capture_provenance   true: attach a provenance record
+    capture_artifacts    true: with digests of the inputs and outputs
+    provenance_mode      "minimal", or "full": also with digests of the tool, its schemas and the policy
+    parents              the ids of the runs whose results this run uses
 
-A value that cannot be used does not fail the call: the default is used, and the envelope warns of it.
-Whatever else `_meta` holds is not ours.
+An invalid value does not fail the call: the default is used, and the envelope has a warning. Other members of
+`_meta` are ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["CONTROLS", "Controls", "Default", "Mode", "read_controls", "take_met
 
 Mode = Literal["minimal", "full"]
 
-# What callers get that ask for nothing: their bare result, an envelope, or one with provenance.
+# For callers that ask for nothing: the bare result, an envelope, or an envelope with provenance.
 Default = Literal["off", "wrap", "provenance"]
 
 CONTROLS: Final = ("capture_provenance", "capture_artifacts", "provenance_mode", "parents")
@@ -33,31 +33,31 @@ _MAX_RUN_ID: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """What is asked of an envelope."""
+    """The controls of an envelope."""
 
     capture_provenance: bool = False
     capture_artifacts: bool = False
     provenance_mode: Mode = "minimal"
     parents: tuple[str, ...] = ()
     deterministic: bool = True
-    """Whether the same request must give the same bytes: no time, no duration, no random id."""
+    """Whether the same request must give the same bytes, without times, durations and random ids."""
     max_output_bytes: int | None = None
-    """Beyond this many bytes of result, the envelope warns."""
+    """The envelope has a warning where the result is larger than this."""
     warnings: tuple[Problem, ...] = ()
-    """What was asked for and cannot be used."""
+    """Warnings about invalid controls."""
     is_wanted: bool = True
-    """Whether the result goes into an envelope at all."""
+    """Whether the result is wrapped in an envelope."""
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` for what no schema allows."""
+        """Raise `ValueError` for a parent's id of invalid length."""
         for parent in self.parents:
             require_length("parents", parent, _MAX_RUN_ID)
 
 
 def read_controls(meta: JSON, default: Default = "off") -> Controls:
-    """Return what `meta` asks for; an envelope is wanted where it asks for anything, even wrongly.
+    """Return the controls in `meta`; an envelope is wanted where it has any, even invalid ones.
 
-    Asking for no more than the defaults, as in `"capture_provenance": false`, is not asking for an envelope.
+    Controls equal to the defaults, such as `"capture_provenance": false`, do not ask for an envelope.
     """
     given: JSONObject = meta if isinstance(meta, dict) else {}
     warnings: list[Problem] = []
@@ -103,7 +103,7 @@ def read_controls(meta: JSON, default: Default = "off") -> Controls:
 
 
 def take_meta(params: JSONObject) -> tuple[JSONObject, JSON]:
-    """Return params without their `_meta`, which no tool's schema knows, and that `_meta`."""
+    """Split params into arguments and `_meta`, which no tool's schema has."""
     if "_meta" not in params:
         return params, None
     return {name: value for name, value in params.items() if name != "_meta"}, params["_meta"]

@@ -1,13 +1,12 @@
-"""The one way from an outcome to its envelope, provenance included. Pure: no I/O, no clock, nothing random.
+"""Builds the envelope of an outcome, with its provenance. Pure: no I/O, no clock, no randomness.
 
-Rules it keeps:
+Rules:
 
-1. What is an envelope already is returned as it is, whatever was asked for.
-2. A failure is `result` null, or the output there was, with at least one error.
-3. Provenance is attached where it was asked for and can be true; else it is null, and a warning says why.
+1. A result that is already an envelope is returned unchanged, whatever the controls are.
+2. A failure has a null `result`, or the partial output, and at least one error.
+3. Provenance is attached where it was requested and can be computed; otherwise it is null, with a warning.
 
-The same outcome, controls and subject give the same envelope, member for member in the same order, through
-whichever door the call came.
+The same outcome, controls and subject give the same envelope, with members in the same order, at every door.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ __all__ = ["Failure", "enclose"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure: what is known of it, and what output there was before it, if any."""
+    """A failure: its problems, and the partial output before it, if any."""
 
     problems: tuple[Problem, ...]
     partial: JSON = None
@@ -47,8 +46,8 @@ def enclose(
 ) -> JSONObject:
     """Return the envelope of an outcome: a JSON result, a failure, or a call's ending without a result.
 
-    Without a subject nothing is known of the run, and no provenance is attached. Where there is a signer, a
-    record is attached signed or not at all.
+    Without a `subject` the run is unknown, and no provenance is attached. With a `signer`, a record is
+    attached only if it is signed.
     """
     if is_envelope(result := _result(outcome)):
         return cast("JSONObject", result)
@@ -58,9 +57,11 @@ def enclose(
         try:
             return _with_record(outcome, errors, warnings, controls, subject, signer)
         except NotJSON as error:
-            omitted = Problem(NO_PROVENANCE, f"There is no provenance, for no digest: {error}.")
+            omitted = Problem(
+                NO_PROVENANCE, f"Provenance is omitted, because a digest cannot be computed: {error}."
+            )
             warnings = (*warnings, omitted)
-    # Anchors lead into a record; where there is none, they lead nowhere.
+    # Anchors point into a record, so without one none of them resolves.
     nowhere = _finder(None, None, set())
     errors, warnings = _supported(errors, nowhere), _supported(warnings, nowhere)
     return _envelope(result, errors, warnings, None, _meta(controls, subject))
@@ -76,7 +77,7 @@ def _with_record(
 ) -> JSONObject:
     """Return the envelope with its record, signed where there is a signer.
 
-    Raises `NotJSON` where RFC 8785 has no form for what is to be digested or signed.
+    Raises `NotJSON` where RFC 8785 cannot represent a value to digest or sign.
     """
     result, is_digested = _result(outcome), controls.capture_artifacts
     inputs = inputs_of(subject, is_digested=is_digested, is_full=controls.provenance_mode == "full")
@@ -88,7 +89,7 @@ def _with_record(
     errors, warnings = _supported(errors, leads), _supported(warnings, leads)
     anchored = _evidence(evidence, errors, warnings)
     if len(anchored) < len(given):
-        warnings = (*warnings, Problem(UNRESOLVED, "Evidence whose anchors lead nowhere was left out."))
+        warnings = (*warnings, Problem(UNRESOLVED, "Evidence whose anchors do not resolve was left out."))
     record = build_record(
         subject,
         inputs=inputs,
@@ -154,12 +155,12 @@ def _errors(outcome: JSON | Failure | Ending, subject: Subject | None) -> tuple[
 def _oversize(result: JSON, controls: Controls) -> Iterable[Problem]:
     limit = controls.max_output_bytes
     if limit is not None and len(json_bytes(result)) > limit:
-        message = "The result is larger than preferences/max_output_bytes; it is whole."
+        message = "The result is larger than preferences/max_output_bytes; it is not truncated."
         yield Problem(OVERSIZE, message, {"max_output_bytes": limit})
 
 
 def _meta(controls: Controls, subject: Subject | None) -> JSONObject:
-    """Return what is to be said of the run itself; in a deterministic envelope, only what the caller said."""
+    """Return the `meta` about the run; in a deterministic envelope, only the caller's own request id."""
     if subject is None:
         return {}
     meta: JSONObject = {}
@@ -178,19 +179,19 @@ def _evidence(own: Sequence[Evidence], *sides: Sequence[Problem]) -> list[Eviden
 
 
 def _supported(problems: Sequence[Problem], leads: Callable[[Evidence], bool]) -> tuple[Problem, ...]:
-    """Return `problems` with the evidence that leads to something, and no other."""
+    """Return `problems` with only the evidence that resolves."""
     return tuple(replace(item, evidence=tuple(filter(leads, item.evidence))) for item in problems)
 
 
 def _finder(arguments: JSON, result: JSON, known: set[str]) -> Callable[[Evidence], bool]:
-    """Return what tells whether evidence leads to something, as far as can be seen from here."""
-    at_hand = {ARGUMENTS: arguments, RESULT: result}
+    """Return a function that tells whether evidence resolves, as far as its content is available."""
+    available = {ARGUMENTS: arguments, RESULT: result}
 
     def leads(item: Evidence) -> bool:
         anchor = parse_anchor(item.source)
         if anchor is None or anchor.artifact_id not in known:
             return False
-        return anchor.artifact_id not in at_hand or resolves(anchor, at_hand[anchor.artifact_id])
+        return anchor.artifact_id not in available or resolves(anchor, available[anchor.artifact_id])
 
     return leads
 

@@ -1,16 +1,16 @@
-"""Whether an envelope holds what it says: what its schema cannot tell.
+"""Verifies envelopes: schema, methods, anchors, digests and signature.
 
-A ladder, which ends at the first rung where that does not hold; all the others are looked at:
+It stops after the first check if that fails; all other checks are always made:
 
-1. It is what the schema of envelopes allows.
-2. It is not an envelope in an envelope.
-3. Its record names artifacts once, methods by their grammar, and none that was not done.
-4. Its anchors lead to artifacts of the record and, where those are at hand, to parts that they have.
-5. The digests of artifacts at hand, and of the record, are those that were written down.
-6. Its signature is of everything in it, and by a key of the reader's choice where there is one.
+1. The envelope matches its schema.
+2. Its result is not an envelope.
+3. Its record has unique artifact ids, valid method ids, and no method that was not applied.
+4. Its anchors name artifacts of the record and, where their content is available, parts that exist.
+5. The digests of available artifacts, and of the record, match.
+6. Its signature covers everything else in it, and is by one of the reader's keys if the reader has any.
 
-At hand is the result, which is in the envelope, and what the reader brings along: nothing is fetched, and no
-locator is followed. No I/O, but for reading the schema where none is handed in.
+Available are the result, which is in the envelope, and the contents that the reader passes: nothing is
+fetched, and no locator is followed. No I/O, except to read the schema where none is passed.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from portbook.wire.parsing import parse
 
 __all__ = ["Inspection", "inspect_envelope"]
 
-# The algorithms of the contract that Python brings along; the third, BLAKE3, it does not.
+# The algorithms of the contract that Python has; the third, BLAKE3, it does not have.
 _HASHES: Final = {"sha256": hashlib.sha256, "sha512": hashlib.sha512}
 
 
 class Inspection(NamedTuple):
-    """What was found."""
+    """The result of verifying an envelope."""
 
     findings: tuple[Finding, ...]
-    """What is wrong, ordered by pointer; `keyword` is the check."""
+    """The problems, ordered by pointer; `keyword` is the check."""
     notes: tuple[str, ...]
-    """What could not be looked at, and what was vouched for."""
+    """What could not be verified, and the key that signed."""
 
     @property
     def is_sound(self) -> bool:
-        """Return whether nothing is wrong."""
+        """Return whether there are no findings."""
         return not self.findings
 
 
 class _Case(NamedTuple):
-    """An envelope that its schema allows, its record, and the contents that are at hand."""
+    """An envelope that matches its schema, its record, and the available contents."""
 
     envelope: dict[str, Any]
     record: dict[str, Any]
@@ -64,7 +64,7 @@ class _Case(NamedTuple):
 
     @property
     def artifacts(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield every artifact of the record, with where it stands."""
+        """Yield every artifact of the record, with its pointer."""
         for side in ("inputs", "outputs"):
             for at, artifact in enumerate(self.record.get(side, ())):
                 yield f"/provenance/{side}/{at}", artifact
@@ -77,10 +77,10 @@ def inspect_envelope(
     keys: Sequence[PublicKey] = (),
     schema: Validator | None = None,
 ) -> Inspection:
-    """Return what is wrong with `envelope`.
+    """Verify `envelope`: its schema, methods, anchors, digests and signature.
 
-    `artifacts` are the contents that the reader has, by their ids. With `keys`, one of them must have signed
-    it. `schema` is the one of `mcp.envelope.v0.1`, by default the one that is shipped.
+    `artifacts` are the contents that the reader has, by artifact id. With `keys`, one of them must have
+    signed it. `schema` is that of `mcp.envelope.v0.1`, by default the shipped one.
     """
     schema = schema or _shipped()
     if not schema.is_valid(envelope):
@@ -113,7 +113,7 @@ def _finding(pointer: str, message: str, check: str) -> Finding:
 
 def _nesting(case: _Case) -> Iterator[Finding]:
     if is_envelope(case.envelope["result"]):
-        yield _finding("/result", "is an envelope itself; return that one as it is", "double-wrap")
+        yield _finding("/result", "is already an envelope; return it unchanged", "double-wrap")
 
 
 def _names(case: _Case) -> Iterator[Finding]:
@@ -121,7 +121,7 @@ def _names(case: _Case) -> Iterator[Finding]:
     for pointer, artifact in case.artifacts:
         if artifact["artifact_id"] in seen:
             yield _finding(
-                f"{pointer}/artifact_id", "another artifact has this id; give each its own", "artifact"
+                f"{pointer}/artifact_id", "an earlier artifact has this id; use unique ids", "artifact"
             )
         seen.add(artifact["artifact_id"])
     for name in sorted(case.given.keys() - seen):
@@ -136,11 +136,11 @@ def _methods(case: _Case) -> Iterator[Finding]:
         elif method in PROMISES:
             is_kept, otherwise = PROMISES[method]
             if not is_kept(case.envelope):
-                yield _finding(pointer, f"names what was not done: {otherwise}", "method")
+                yield _finding(pointer, f"names a method that was not applied: {otherwise}", "method")
 
 
 def _evidence(case: _Case) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every piece of evidence, with where it stands."""
+    """Yield every piece of evidence, with its pointer."""
     for at, item in enumerate(case.record.get("evidence", ())):
         yield f"/provenance/evidence/{at}", item
     for side in ("errors", "warnings"):
@@ -154,12 +154,14 @@ def _anchors(case: _Case) -> Iterator[Finding]:
     for pointer, item in _evidence(case):
         anchor = parse_anchor(item["source"])
         if anchor is None:
-            message = "is no anchor; write artifact:<id>, #json:/pointer or #text:line:12-14 after it"
+            message = (
+                "is not an anchor; write artifact:<id>, with #json:/pointer or #text:line:12-14 for a part"
+            )
             yield _finding(f"{pointer}/source", message, "anchor")
         elif anchor.artifact_id not in artifacts:
-            yield _finding(f"{pointer}/source", "leads to no artifact of the record", "anchor")
+            yield _finding(f"{pointer}/source", "does not name an artifact of the record", "anchor")
         elif not all(resolves(anchor, content) for content in _readable(case, artifacts[anchor.artifact_id])):
-            yield _finding(f"{pointer}/source", "leads to a part that the artifact does not have", "anchor")
+            yield _finding(f"{pointer}/source", "names a part that the artifact does not have", "anchor")
         if flaw := flaw_of(item["method"]) if "method" in item else None:
             yield _finding(f"{pointer}/method", flaw, "method")
 
@@ -169,9 +171,9 @@ def _is_result(artifact: dict[str, Any]) -> bool:
 
 
 def _contents(case: _Case, artifact: dict[str, Any]) -> Iterator[JSON | bytes]:
-    """Yield an artifact's content, as often as it is at hand.
+    """Yield an artifact's content from every available source.
 
-    Raises `NotJSON` where it is to be JSON and what the reader has of it is none.
+    Raises `NotJSON` where its type is JSON and the reader's content is not.
     """
     if any(artifact is output for output in case.record["outputs"]) and _is_result(artifact):
         yield case.envelope["result"]
@@ -186,12 +188,12 @@ def _contents(case: _Case, artifact: dict[str, Any]) -> Iterator[JSON | bytes]:
 
 
 def _readable(case: _Case, artifact: dict[str, Any]) -> Iterator[JSON]:
-    """Yield an artifact's content where it is at hand as JSON or text."""
+    """Yield an artifact's content where it is available as JSON or text."""
     try:
         for content in _contents(case, artifact):
             yield content.decode() if isinstance(content, bytes) else content
     except (NotJSON, UnicodeDecodeError):
-        return  # what is wrong with it, its digest tells
+        return  # the check of its digest reports it
 
 
 def _digests(case: _Case) -> Iterator[Finding | str]:
@@ -215,7 +217,7 @@ def _digests(case: _Case) -> Iterator[Finding | str]:
             if artifact.get("size_bytes", len(content)) != len(content):
                 yield _finding(f"{pointer}/size_bytes", "is not the size of the artifact", "digest")
     if unseen:
-        yield f"not at hand, so not compared: {', '.join(unseen)}"
+        yield f"content not available, so not compared: {', '.join(unseen)}"
     if undigested:
         yield f"without a digest, so not compared: {', '.join(undigested)}"
 
@@ -224,7 +226,7 @@ def _compare(pointer: str, digest: dict[str, str], content: bytes) -> Iterator[F
     if digest["alg"] not in _HASHES:
         yield f"{pointer}: {digest['alg']} cannot be computed here, so it was not compared"
     elif _HASHES[digest["alg"]](content).hexdigest() != digest["value"]:
-        yield _finding(f"{pointer}/value", "is not the digest of what is at hand", "digest")
+        yield _finding(f"{pointer}/value", "does not match the content", "digest")
 
 
 def _record_digest(case: _Case) -> Iterator[Finding | str]:
@@ -238,12 +240,12 @@ def _record_digest(case: _Case) -> Iterator[Finding | str]:
 
 
 def _signature(case: _Case) -> Iterator[Finding | str]:
-    """Look at the signature.
+    """Verify the signature.
 
-    1. There is one, if the reader wants one.
-    2. It is of the one algorithm that is known here, and its key's id can be read.
+    1. It exists, if the reader has keys.
+    2. Its algorithm is supported, and its key id is valid.
     3. Its key is one of the reader's, if the reader has any.
-    4. It is of everything else in the envelope.
+    4. It matches everything else in the envelope.
     """
     pointer = "/provenance/integrity/signature"
     signature = case.record.get("integrity", {}).get("signature")
@@ -251,7 +253,7 @@ def _signature(case: _Case) -> Iterator[Finding | str]:
         yield _finding("/provenance", "is not signed", "signature") if case.keys else "not signed"
         return
     if signature["alg"] != ALGORITHM:
-        yield _finding(f"{pointer}/alg", f"must be {ALGORITHM}, the only one known here", "signature")
+        yield _finding(f"{pointer}/alg", f"must be {ALGORITHM}, the only supported algorithm", "signature")
         return
     try:
         key = PublicKey.from_id(signature["key_id"])
@@ -259,7 +261,7 @@ def _signature(case: _Case) -> Iterator[Finding | str]:
         yield _finding(f"{pointer}/key_id", str(error), "signature")
         return
     if case.keys and key not in case.keys:
-        yield _finding(f"{pointer}/key_id", "is none of the keys that were named", "signature")
+        yield _finding(f"{pointer}/key_id", "is not one of the given keys", "signature")
         return
     try:
         is_true = key.verifies(signed_bytes(case.envelope), signature["value"])
@@ -267,6 +269,6 @@ def _signature(case: _Case) -> Iterator[Finding | str]:
         yield _finding(pointer, f"cannot be checked: {error}", "signature")
         return
     if not is_true:
-        yield _finding(f"{pointer}/value", "is not of this envelope; something was altered", "signature")
+        yield _finding(f"{pointer}/value", "does not match this envelope, which was altered", "signature")
     else:
-        yield f"signed by {key.key_id}{'' if case.keys else ', whoever that is: name the keys you trust'}"
+        yield f"signed by {key.key_id}{'' if case.keys else ', an unverified key: pass the keys you trust'}"

@@ -1,8 +1,7 @@
-"""The entries of an envelope's `errors` and `warnings`, and what is known of a failure as such entries.
+"""`Problem`: the entries of an envelope's `errors` and `warnings`, built from failures. Pure: no I/O.
 
-Where all that can be seen of a failure is an exception, an exit status or what was written to standard error,
-the code is `ADAPTER.EXECUTION.FAILED`. Codes of the tool's own are preferred. An exception's text is never
-shown. Pure: no I/O.
+Where only an exception, an exit status or standard error is known, the code is `ADAPTER.EXECUTION.FAILED`.
+The tool's own codes are preferred. The text of an exception is never included.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ __all__ = [
 
 EXECUTION_FAILED: Final = "ADAPTER.EXECUTION.FAILED"
 
-# Warnings of ours.
+# Portbook's own warnings.
 BAD_CONTROL: Final = "ADAPTER.CONTROLS.IGNORED"
 NO_PROVENANCE: Final = "ADAPTER.PROVENANCE.OMITTED"
 OVERSIZE: Final = "ADAPTER.OUTPUT.OVERSIZE"
@@ -52,10 +51,10 @@ Scalar: TypeAlias = str | int | float | bool | None
 _MAX_CODE: Final = 200
 _MAX_MESSAGE: Final = 2000
 
-# The end of what a program wrote to standard error is where it says what went wrong.
+# The end of standard error is kept, because programs report their error last.
 _MAX_STDERR: Final = 2000
 
-# More of a tool's own errors, or of the anchors of one, make no answer that anybody would read.
+# The most errors of a tool, and the most anchors of one error; longer lists would not be read.
 _MAX_ENTRIES: Final = 20
 
 
@@ -67,11 +66,11 @@ class Problem:
     message: str
     details: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
     retryable: bool | None = None
-    """Of errors alone: whether trying again may help; None where nobody knows."""
+    """For errors only: whether a retry may help; None where that is unknown."""
     evidence: tuple[Evidence, ...] = ()
 
     def to_json(self) -> JSONObject:
-        """Return it as the envelope's schema has it, cut to the lengths that it allows."""
+        """Return the entry in the form of the envelope's schema, truncated to its length limits."""
         entry: JSONObject = {
             "code": self.code[:_MAX_CODE] or EXECUTION_FAILED,
             "message": self.message[:_MAX_MESSAGE] or self.code[:_MAX_CODE] or EXECUTION_FAILED,
@@ -86,7 +85,7 @@ class Problem:
 
 
 def exit_problem(status: int, stderr: str = "") -> Problem:
-    """Return what to say of a program that ended with `status`, negative for a signal as Python has it."""
+    """Return the problem of a program that exited with `status`; as in Python, negative for a signal."""
     said: dict[str, Scalar] = {"stderr": stderr[-_MAX_STDERR:]} if stderr else {}
     if status < 0:
         message = f"Tool execution was ended by signal {-status}."
@@ -96,13 +95,13 @@ def exit_problem(status: int, stderr: str = "") -> Problem:
 
 
 def stderr_problem(stderr: str) -> Problem:
-    """Return what to say of a tool that failed, where only its standard error was seen."""
+    """Return the problem of a tool that failed, where only its standard error is known."""
     message = "Tool execution failed; standard error says why."
     return Problem(EXECUTION_FAILED, message, {"stderr": stderr[-_MAX_STDERR:]})
 
 
 def exception_problem(error: BaseException) -> Problem:
-    """Return what to say of an exception: its own `code` where that is a string, its type, never its text."""
+    """Return the problem of an exception: its `code` where that is a string, its type, never its text."""
     code = getattr(error, "code", None)
     own = code if isinstance(code, str) and code else EXECUTION_FAILED
     name = type(error).__qualname__[:_MAX_CODE]
@@ -110,18 +109,18 @@ def exception_problem(error: BaseException) -> Problem:
 
 
 def ending_problem(ending: Ending, arguments: JSON = None) -> Problem:
-    """Return what to say of a call that ended without a result; of its `details`, those that are scalars.
+    """Return the problem of a call that ended without a result, with those `details` that are scalars.
 
-    Where it is the arguments that are wrong, and they are given, the evidence says which of them.
+    Where the arguments are invalid and given here, the evidence points to the invalid ones.
     """
     row = ending.row
     area = "EXECUTION" if row.stage is Stage.EXECUTE else row.stage.upper()
     is_tools_own = ending.reason is Reason.TOOL_FAILED
     code = EXECUTION_FAILED if is_tools_own else f"ADAPTER.{area}.{ending.reason}"
-    told = _scalars(ending.details)
-    retryable = told.pop("retryable", None)
+    known = _scalars(ending.details)
+    retryable = known.pop("retryable", None)
     details: dict[str, Scalar] = {
-        **told,
+        **known,
         "reason": ending.reason.value,
         "canonical_code": row.canonical.code,
         "executed": isinstance(ending, Failed),
@@ -138,11 +137,11 @@ def ending_problem(ending: Ending, arguments: JSON = None) -> Problem:
 
 
 def own_problems(output: JSON) -> tuple[Problem, ...]:
-    """Return the errors that a tool itself reports in its output, if it does.
+    """Return the errors that a tool reports in its output.
 
     1. A list `errors` of objects with a `code` and a `message`.
     2. One such object as `error`.
-    3. The output is one.
+    3. The output itself is such an object.
     """
     if not isinstance(output, dict):
         return ()

@@ -1,7 +1,7 @@
-"""What a program printed and how it ended, as an outcome to put into an envelope. Pure: no I/O.
+"""Converts a program's output and exit status to an outcome for an envelope. Pure: no I/O.
 
-JSON objects, arrays and strings are taken for what they are. Anything else is text, kept to the byte: whether
-a bare `1.50` is a number or a price, nobody but its reader can tell. Bytes that are no text become base64.
+JSON objects, arrays and strings are parsed. All other output is text, kept unchanged: only its reader knows
+whether a bare `1.50` is a number or a price. Bytes that are not UTF-8 are encoded as base64.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from portbook.wire.parsing import parse
 
 __all__ = ["BASE64", "NOT_JSON", "Form", "Ran", "outcome_of"]
 
-# What a program is known to print; "auto" where nobody said.
+# The format of a program's output; "auto" detects it.
 Form = Literal["auto", "json", "text"]
 
 NOT_JSON: Final = "ADAPTER.OUTPUT.NOT_JSON"
@@ -26,21 +26,21 @@ BASE64: Final = "ADAPTER.OUTPUT.BASE64"
 
 
 class Ran(NamedTuple):
-    """How a program ended."""
+    """How a program ended, and its output."""
 
     status: int
-    """Its exit status; negative for a signal, as Python has it."""
+    """Its exit status; as in Python, negative for a signal."""
     output: bytes = b""
     stderr: bytes = b""
     problem: Problem | None = None
-    """Why it did not run, or not to its end."""
+    """Why it did not run, or was stopped."""
 
 
 def outcome_of(ran: Ran, form: Form = "auto") -> tuple[JSON | Failure, tuple[Problem, ...]]:
-    """Return what to put into the envelope, and what to warn of.
+    """Return the outcome for the envelope, and warnings.
 
-    What is said of a failure, in this order: why it was not run to its end, the errors that it reports itself
-    (on standard output, then on standard error), why its output cannot be read, its exit status.
+    The problem of a failure is the first of: why it was stopped, the errors that it reports itself (on
+    standard output, then on standard error), why its output cannot be parsed, its exit status.
     """
     result, flaw, warnings = _read(ran.output, form)
     if is_envelope(result) or (ran.status == 0 and ran.problem is None and flaw is None):
@@ -55,7 +55,7 @@ def outcome_of(ran: Ran, form: Form = "auto") -> tuple[JSON | Failure, tuple[Pro
 
 
 def _read(output: bytes, form: Form) -> tuple[JSON, Problem | None, tuple[Problem, ...]]:
-    """Return an output as JSON, what is wrong with it, and what to warn of."""
+    """Return an output as JSON, its problem, and warnings."""
     flaw = None
     if form == "json" or (form == "auto" and output.lstrip()[:1] in (b"{", b"[", b'"')):
         try:

@@ -1,7 +1,7 @@
 """`mcp.request.v0.1`: a request whose answer is an envelope. Pure: no I/O.
 
-Its controls sit in the `_meta` of its own `params`, which are the tool's arguments; they are taken out before
-those are checked.
+Its controls are in the `_meta` of its own `params`, which are the tool's arguments; they are removed before
+the arguments are validated.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ REQUEST: Final = "mcp.request.v0.1"
 
 
 class RequestEnvelope(NamedTuple):
-    """A request, read."""
+    """A parsed request."""
 
     tool: str
     """The tool's name, without `mcp.tool:`."""
     version: str | None
-    """The version that is asked for."""
+    """The requested version."""
     arguments: JSONObject
     controls: Controls
     artifacts: tuple[Artifact, ...]
@@ -36,16 +36,16 @@ class RequestEnvelope(NamedTuple):
 
 
 def is_request(value: object) -> bool:
-    """Return whether `value` says that it is a request of this contract, however broken it is."""
+    """Return whether `value` declares itself a request of this contract, even if it is invalid."""
     return isinstance(value, dict) and cast("JSONObject", value).get("schema_version") == REQUEST
 
 
 def read_request(
     value: JSON, schema: Validator, *, default: Default = "wrap", at: str = ""
 ) -> RequestEnvelope:
-    """Return the request that `value` is, by the `schema` of `mcp.request.v0.1`; it stands `at` a pointer.
+    """Parse `value` as a request by the `schema` of `mcp.request.v0.1`; `at` is its pointer in the message.
 
-    Raises `Refused` with the findings where it breaks that schema, or its params are no arguments.
+    Raises `Refused` with the findings where it does not match the schema, or its params are not arguments.
     """
     if not schema.allows(value):
         found = (replace(finding, pointer=at + finding.pointer) for finding in schema.findings(value))
@@ -53,7 +53,7 @@ def read_request(
     request = cast("dict[str, Any]", value)
     params: JSON = request["params"]
     if params is not None and not isinstance(params, dict):
-        message = "expected object, the tool's arguments by their names"
+        message = "expected object with the tool's arguments by name"
         raise Refused(Reason.BAD_PARAMS, (Finding(f"{at}/params", message, "type", ""),))
     arguments, meta = take_meta(params or {})
     preferences: dict[str, Any] = request.get("preferences", {})

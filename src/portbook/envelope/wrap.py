@@ -1,7 +1,7 @@
-"""Results into envelopes and out of them, with nothing known of the run. Pure: no I/O.
+"""Wraps and unwraps results, without provenance. Pure: no I/O.
 
-What says that it is an `mcp.envelope.v0.1` is returned as it is, never put into another. Any other result
-goes in unchanged, a `schema_version` of its own included.
+A value that declares itself an `mcp.envelope.v0.1` is returned unchanged, never wrapped again. Any other
+result is wrapped unchanged, including a `schema_version` of its own.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ ENVELOPE: Final = "mcp.envelope.v0.1"
 
 
 class NotAnEnvelope(ValueError):
-    """Something that was to be unwrapped, and is not in an envelope."""
+    """Raised by `unwrap` for a value that is not an envelope."""
 
 
 class ToolFailed(ValueError):
-    """An envelope with errors; `errors` has them, `partial` what output there was."""
+    """Raised by `unwrap` for an envelope with errors; `errors` has them, `partial` the output, if any."""
 
     def __init__(self, errors: tuple[JSONObject, ...], partial: JSON) -> None:
         super().__init__("; ".join(str(error.get("code")) for error in errors))
@@ -40,12 +40,12 @@ class ToolFailed(ValueError):
 
 
 def is_envelope(value: object) -> bool:
-    """Return whether `value` says that it is an envelope; whether it is sound, `inspect_envelope` tells."""
+    """Return whether `value` declares itself an envelope; `inspect_envelope` verifies it."""
     return isinstance(value, dict) and cast("dict[str, Any]", value).get("schema_version") == ENVELOPE
 
 
 def wrap(result: JSON) -> JSONObject:
-    """Return `result` in an envelope, without provenance; one that is in an envelope already, as it is."""
+    """Return `result` in an envelope without provenance; return an envelope unchanged."""
     if is_envelope(result):
         return cast("JSONObject", result)
     return {"schema_version": ENVELOPE, "result": result, "provenance": None}
@@ -58,11 +58,12 @@ def failure(
     stderr: str = "",
     partial: JSON = None,
 ) -> JSONObject:
-    """Return the envelope of a tool that failed, by what was seen of that, with the output there was before.
+    """Return the envelope of a tool that failed, with the `partial` output before the failure.
 
-    Where that output is an envelope, it is returned as it is.
+    The error is built from the `exit_code` (with `stderr`), the exception `error`, or `stderr`. Where
+    `partial` is an envelope, it is returned unchanged.
 
-    Raises `ValueError` where nothing was seen: no exit code, no exception, no standard error.
+    Raises `ValueError` without an exit code, an exception and standard error.
     """
     if exit_code is not None:
         problem = exit_problem(exit_code, stderr)
@@ -78,9 +79,9 @@ def failure(
 
 
 def unwrap(envelope: JSON) -> JSON:
-    """Return the result that is in an envelope.
+    """Return the result in an envelope.
 
-    Raises `NotAnEnvelope` where it is none, `ToolFailed` where it has errors.
+    Raises `NotAnEnvelope` where `envelope` is not one, `ToolFailed` where it has errors.
     """
     if not isinstance(envelope, dict) or not is_envelope(envelope) or "result" not in envelope:
         raise NotAnEnvelope(f"expected an object with schema_version {ENVELOPE} and a result")
@@ -90,9 +91,9 @@ def unwrap(envelope: JSON) -> JSON:
 
 
 def signed_bytes(envelope: JSONObject) -> bytes:
-    """Return what a signature of `envelope` is of: all of it but that signature, in RFC 8785's form.
+    """Return the bytes that a signature covers: `envelope` without the signature, in RFC 8785's form.
 
-    Raises `NotJSON` where RFC 8785 has no form for it.
+    Raises `NotJSON` where RFC 8785 cannot represent it.
     """
     record = envelope.get("provenance")
     integrity = record.get("integrity") if isinstance(record, dict) else None

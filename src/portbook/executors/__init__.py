@@ -1,1 +1,1 @@
-"""How tools run."""
+"""Executors: run the tools."""

@@ -1,8 +1,8 @@
-"""Coroutines of tools, each in a task of its own, with a deadline that holds even if one refuses to end.
+"""Runs tools' coroutines, each in its own task, with a deadline that holds even if one ignores cancellation.
 
-A task of its own, so that `asyncio.timeout` and the like inside it find the task they expect: a door may run
-the first step of a call in one task and the rest in another. Where Python can start a task eagerly (3.12),
-one that never suspends costs no trip through the loop.
+Each has its own task, so that `asyncio.timeout` and the like inside it find the task they expect: a door may
+run the first step of a call in one task and the rest in a different one. Where Python can start a task
+eagerly (3.12), a coroutine that never suspends needs no iteration of the loop.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["Coroutines"]
 
 
 class Coroutines:
-    """Runs coroutines, and keeps an eye on those that were given up."""
+    """Runs coroutines, and tracks those that were abandoned."""
 
     def __init__(self) -> None:
         self._strays: set[asyncio.Task[Any]] = set()
 
     @property
     def has_strays(self) -> bool:
-        """Return whether a coroutine that was given up still runs, because it refuses to be cancelled."""
+        """Return whether an abandoned coroutine still runs, because it ignores cancellation."""
         return bool(self._strays)
 
     async def run(
@@ -36,9 +36,9 @@ class Coroutines:
         timeout_s: float,
         is_waiting: Callable[[], bool] | None = None,
     ) -> Any:
-        """Return what `coroutine` returns; while it `is_waiting` for its caller, its deadline does not pass.
+        """Return the result of `coroutine`; its deadline is suspended while it `is_waiting` for its caller.
 
-        Raises `Failed` where it does not end in time, and whatever it raises.
+        Raises `Failed` where it does not end in time, and any exception of the coroutine.
         """
         loop = asyncio.get_running_loop()
         if sys.version_info >= (3, 12):
@@ -62,7 +62,7 @@ class Coroutines:
         raise ToolExit("exit")
 
     def _abandon(self, task: asyncio.Task[Any]) -> None:
-        # Cancelled, but not waited for: a coroutine may refuse to be cancelled.
+        # Cancelled, but not awaited: a coroutine may ignore cancellation.
         task.cancel()
         self._strays.add(task)
         task.add_done_callback(self._forget)
@@ -70,4 +70,4 @@ class Coroutines:
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._strays.discard(task)
         if not task.cancelled():
-            task.exception()  # looked at, so that the loop does not report it
+            task.exception()  # retrieved, so that the loop does not log it

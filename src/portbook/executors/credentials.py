@@ -1,4 +1,4 @@
-"""How a gateway knows that it is us: headers from the operator's secrets, never from the caller's."""
+"""`Credentials`: headers that authenticate Portbook to a gateway, from the operator's secrets only."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Credentials:
         client: HttpClient,
         notice: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Take what `gateway` names; `notice` is told every secret when it is first seen."""
+        """Read the secrets that `gateway` names; `notice` is called with every new secret value."""
         place = f"http.{gateway.name}"
 
         def value(key: str, secret: Secret) -> SecretValue:
             return SecretValue(f"{place}.{key}", secret, environ, notice)
 
-        # A prefix of the header line, and what reads the rest of it.
+        # The prefix of the header line, and the secret for the rest of it.
         self._read: list[tuple[str, SecretValue]] = [
             (f"{name}: ", value(f"headers.{name}", secret))
             for name, secret in gateway.headers
@@ -46,9 +46,9 @@ class Credentials:
             )
 
     async def lines(self) -> str:
-        """Return the header lines to send, as the secrets are now.
+        """Return the header lines with the current secrets.
 
-        Raises `NoCredential` where one is not to be had.
+        Raises `NoCredential` where one is not available.
         """
         lines = "".join([f"{prefix}{secret.read()}\r\n" for prefix, secret in self._read])
         if self._tokens is not None:
@@ -56,12 +56,12 @@ class Credentials:
         return lines
 
     def secrets(self) -> list[str]:
-        """Return every secret that is known by now, so that it can be taken out of what is shown."""
+        """Return every secret value known so far, for redaction."""
         found = [value for _, secret in self._read for value in secret.known()]
         return found + (self._tokens.known() if self._tokens is not None else [])
 
     def problems(self) -> list[str]:
-        """Return what is missing, as far as it can be told without asking anybody; reads what can be read."""
+        """Return what is missing, as far as it can be known without a request; reads all secrets."""
         found: list[str] = []
         for _, secret in self._read:
             try:

@@ -1,4 +1,4 @@
-"""Which executor runs a tool: Python functions here, operations of HTTP APIs there."""
+"""`Dispatch`: passes each tool to its executor, for Python functions or for HTTP APIs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dispatch"]
 
-# An HTTP call keeps its own deadline, and says more about it than we could: ours is the second one.
+# The HTTP executor enforces the deadline itself and reports more about it; this one is a backstop.
 _GRACE_S: Final = 1.0
 
 
@@ -22,20 +22,21 @@ class Dispatch:
     """Runs any tool."""
 
     def __init__(self, python: PythonExecutor, http: HttpExecutor | None = None) -> None:
-        """Take the executors; `http` is None where no API is declared."""
+        """Use these executors; `http` is None where no API is declared."""
         self.python = python
         self.http = http
         self._tasks = Coroutines()
 
     @property
     def has_strays(self) -> bool:
-        """Return whether something that was given up still runs, because it refuses to be cancelled."""
+        """Return whether an abandoned call still runs, because it ignores cancellation."""
         return self.python.has_strays or self._tasks.has_strays
 
     async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any:
-        """Run `tool` within the time that `run` gives it and return what it returned.
+        """Run `tool` within the deadline of `run` and return its result.
 
-        Raises `Refused` where it did not run, `Failed` where it did not end in time, and whatever it raised.
+        Raises `Refused` where it did not run, `Failed` where it did not end in time, and any exception of
+        the tool.
         """
         if tool.spec.operation is None:
             return await self.python.execute(tool, arguments, run)
@@ -45,7 +46,7 @@ class Dispatch:
         )
 
     async def close(self) -> None:
-        """Close what is kept open between calls."""
+        """Close connections that are kept between calls, and end the worker threads."""
         self.python.close()
         if self.http is not None:
             await self.http.close()

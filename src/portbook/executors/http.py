@@ -1,10 +1,10 @@
-"""Runs tools that are operations of an HTTP API behind a gateway.
+"""`HttpExecutor`: runs tools that are operations of an HTTP API behind a gateway.
 
-The caller decides the arguments and nothing else: where a request goes, how often, with which credentials
-and headers is the operator's. The token that a caller came with is never seen here.
+The caller chooses only the arguments. The operator decides where a request goes, how often it is sent, and
+with which credentials and headers. The caller's own token is not available here.
 
-A call of which nothing was sent is refused, whatever kept it from being sent: an approval of it is still
-good. One of which a byte may have left us has failed.
+A call of which nothing was sent is refused, whatever the cause, and its approval stays usable. A call of
+which a byte may have been sent has failed.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from portbook.version import __version__
 
 __all__ = ["HttpExecutor"]
 
-# Redirects that are followed for one request.
+# The most redirects that are followed for one request.
 _MAX_REDIRECTS: Final = 5
-# A server that asks to wait longer than this is told to the caller, who can wait better than we can.
+# Where a server asks for a longer wait, the call fails, and the caller can wait instead.
 _MAX_WAIT_S: Final = 2.0
 _BACKOFF_S: Final = 0.1
-# Ids that a caller chose: as much of them as common servers log.
+# The longest id of a caller that is passed on: as much as common servers log.
 _MAX_ID: Final = 256
 _UNSAFE: Final = re.compile(r"[^ -~]+")
 
@@ -56,7 +56,7 @@ class HttpExecutor:
         client: HttpClient | None = None,
         notice: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Take the gateways and what policy allows; `notice` is told every secret when it is first seen."""
+        """Use these gateways within the policy's limits; `notice` is called with every new secret value."""
         self._client = client or HttpClient()
         self._gateways = {gateway.name: gateway for gateway in gateways}
         self._credentials = {
@@ -69,22 +69,22 @@ class HttpExecutor:
         self.permit(destinations, max_attempts)
 
     def permit(self, destinations: Destinations, max_attempts: int | None = None) -> None:
-        """Set what policy allows from now on: where to go, and how often to send one call."""
+        """Set the policy's limits from now on: the destinations, and the attempts per call."""
         self._destinations = destinations
         self._max_attempts = max_attempts
 
     def secrets(self) -> list[str]:
-        """Return every secret that is known by now, so that it can be taken out of what is shown."""
+        """Return every secret value known so far, for redaction."""
         return [secret for credentials in self._credentials.values() for secret in credentials.secrets()]
 
     def problems(self) -> list[str]:
-        """Return what is missing of the credentials, as far as it can be told without asking anybody."""
+        """Return what is missing of the credentials, as far as it can be known without a request."""
         return [found for credentials in self._credentials.values() for found in credentials.problems()]
 
     async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> JSON:
-        """Call the operation of `tool` within the time that `run` gives it and return its result.
+        """Call the operation of `tool` within the deadline of `run` and return its result.
 
-        Raises `Refused` where nothing was sent, and `Failed` where something was and there is no result.
+        Raises `Refused` where nothing was sent, `Failed` where a request was sent without a result.
         """
         operation = tool.spec.operation
         assert operation is not None
@@ -92,7 +92,7 @@ class HttpExecutor:
         if destination is None or not self._destinations.permits(destination):
             raise Refused(Reason.POLICY_VIOLATION, note="its base URL is not on the allowlist")
         composed = self._composer(tool.spec.name, operation).compose(arguments)
-        sendings = Sendings(self._repetitions(operation))
+        sendings = Sendings(self._retries_of(operation))
         try:
             async with asyncio.timeout(run.timeout_ms / 1000) as deadline:
                 lines = await self._lines(operation, composed, run)
@@ -102,7 +102,7 @@ class HttpExecutor:
             raise _unanswered(Reason.TIMEOUT, sendings) from None
 
     async def unreachable(self, timeout_s: float) -> dict[str, str]:
-        """Return the gateways that cannot be connected to, by name, and why; nothing is asked of them."""
+        """Return the gateways that cannot be connected to, by name, with the reason; sends no request."""
 
         async def probe(gateway: Gateway) -> str | None:
             try:
@@ -124,10 +124,10 @@ class HttpExecutor:
         return {name: why for name, why in zip(self._gateways, found, strict=True) if why is not None}
 
     async def close(self) -> None:
-        """Close every connection that is kept."""
+        """Close every open connection."""
         await self._client.close()
 
-    # -- one request, and its repetitions
+    # -- one request, and its retries
 
     def _composer(self, name: str, operation: HttpOperation) -> Composer:
         composer = self._composers.get(name)
@@ -136,7 +136,7 @@ class HttpExecutor:
         return composer
 
     async def _lines(self, operation: HttpOperation, composed: Composed, run: Run) -> bytes:
-        """Return the header lines: ours, the operator's, the arguments', the credentials'."""
+        """Return the header lines: Portbook's, the operator's, the arguments', the credentials'."""
         identity = run.identity
         try:
             credentials = await self._credentials[operation.gateway].lines()
@@ -173,8 +173,8 @@ class HttpExecutor:
             gateway.ca_file,
         )
 
-    def _repetitions(self, operation: HttpOperation) -> int:
-        """Return how often a request may be sent again: as the operation, the gateway and policy allow."""
+    def _retries_of(self, operation: HttpOperation) -> int:
+        """Return how often a request may be retried by the operation, the gateway and the policy."""
         if not operation.is_idempotent:
             return 0
         retries = operation.retries
@@ -184,7 +184,7 @@ class HttpExecutor:
     async def _attempts(
         self, operation: HttpOperation, request: HttpRequest, sendings: Sendings, deadline: float
     ) -> JSON:
-        """Send `request` until there is a result, as long as `sendings` are left."""
+        """Send `request` until there is a result or no `sendings` are left."""
         pause_s = _BACKOFF_S
         failure: Ending | None = None
         while True:
@@ -192,7 +192,7 @@ class HttpExecutor:
             try:
                 response = await self._follow(request, sendings)
             except NotPermitted as error:
-                # What went before says whether something was sent; this alone would say that nothing was.
+                # An earlier failure knows whether a request was sent; this error alone would mean none.
                 raise failure or Refused(Reason.POLICY_VIOLATION, note=str(error)) from None
             except (Unreachable, Broken) as error:
                 failure = _unanswered(Reason.UPSTREAM_ERROR, sendings, str(error), is_retryable=True)
@@ -205,7 +205,7 @@ class HttpExecutor:
                 failure, wait_s = found, retry_after_s(response)
             if not failure.is_retryable or wait_s is None or wait_s > _MAX_WAIT_S:
                 raise failure
-            # Spread out, so that many callers of one server that stumbled do not all come back at once.
+            # With jitter, so that many callers of a failing server do not all retry at once.
             wait_s = max(wait_s, pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - no secret depends on it
             if asyncio.get_running_loop().time() + wait_s >= deadline or not sendings.take():
                 raise failure
@@ -213,9 +213,9 @@ class HttpExecutor:
             pause_s *= 2
 
     async def _follow(self, request: HttpRequest, sendings: Sendings) -> Response:
-        """Return the response to `request`; a GET follows redirects that stay where they are.
+        """Return the response to `request`; a GET follows redirects to the same destination.
 
-        Raises `Failed` for one that leads elsewhere, and for too many.
+        Raises `Failed` for a redirect to a different destination, and for too many redirects.
         """
         followed = 0
         while True:
@@ -229,7 +229,9 @@ class HttpExecutor:
                 return response
             target = _target_of(response, request.destination)
             if target is None:
-                raise upstream_failed("it redirects elsewhere, which is not followed", response.status)
+                raise upstream_failed(
+                    "it redirects to a different destination, which is not followed", response.status
+                )
             followed += 1
             if followed > _MAX_REDIRECTS:
                 raise upstream_failed("it redirects too often", response.status)
@@ -239,13 +241,13 @@ class HttpExecutor:
 def _unanswered(
     reason: Reason, sendings: Sendings, note: str | None = None, *, is_retryable: bool | None = None
 ) -> Ending:
-    """Return how a call ends to which no answer came: refused only while nothing of it was sent."""
+    """Return the ending of a call without a response: `Refused` only if nothing of it was sent."""
     kind = Failed if sendings.has_begun else Refused
     return kind(reason, note=note, is_retryable=is_retryable)
 
 
 def _target_of(response: Response, here: Destination) -> str | None:
-    """Return what to ask for next, or None where that would be of somebody else."""
+    """Return the target of a redirect, or None where it leads to a different destination."""
     location = response.headers.get(b"location", b"").decode("latin-1")
     if location.startswith("/") and not location.startswith("//"):
         location = f"{here.scheme}://{here.authority}{location}"
@@ -268,7 +270,7 @@ def _proxy_of(gateway: Gateway) -> Destination | None:
 
 
 def _cleaned(name: str, value: str) -> str:
-    """Return a header line with what is left of a caller's own word: printable ASCII, and not too much."""
+    """Return a header line with a caller's value, reduced to printable ASCII and truncated."""
     if not (value.isascii() and value.isprintable()):
         value = _UNSAFE.sub("", value)
     value = value[:_MAX_ID].strip()

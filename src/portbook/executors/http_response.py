@@ -1,7 +1,7 @@
-"""From an API's response to a tool's result, or to the reason why there is none. Pure: no I/O.
+"""Converts an API's response to a tool's result, or to a failure. Pure: no I/O.
 
-Nothing that the API sent is ever part of an error: only its status is. A result is what it sent with a 2xx
-status and in the content type that the operation names; JSON is read as strictly as a caller's.
+An error holds the status of the response, and nothing else that the API sent. A result is a body with a 2xx
+status and the content type of the operation; JSON is parsed as strictly as a caller's.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ _JSON: Final = "application/json"
 
 
 def failure_of(response: Response) -> Failed | None:
-    """Return how a call ends whose response has this status, or None where there may be a result."""
+    """Return the failure that the status of `response` means, or None where it may hold a result."""
     status = response.status
     if status in _OK:
         return None
-    # The server's own trouble may pass; what it refused it will refuse again.
+    # A server error may be temporary; a refused request would be refused again.
     return upstream_failed(f"status {status}", status, is_retryable=status >= 500 or status == _TOO_MANY)
 
 
 def upstream_failed(note: str, status: int | None = None, *, is_retryable: bool = False) -> Failed:
-    """Return the ending of a call for which the API is to blame; `note` is for the record."""
+    """Return the failure of a call that the API caused; `note` is for the record."""
     details = None if status is None else {"upstream_status": status}
     return Failed(Reason.UPSTREAM_ERROR, note=note, details=details, is_retryable=is_retryable)
 
 
 def result_of(response: Response, content_type: str) -> JSON:
-    """Return the result that a 2xx response holds: JSON, or text where the operation says so.
+    """Return the result in a 2xx response: JSON, or text where the operation has a different type.
 
-    Raises `Failed` where it is of another content type, encoded, or not what its type says.
+    Raises `Failed` where its content type differs, it is compressed, or it does not match its type.
     """
     if not response.body:
         return None
     status = response.status
     if response.headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
-        raise upstream_failed("the answer is compressed, which was not asked for", status)
+        raise upstream_failed("the answer is compressed, although identity encoding was requested", status)
     sent = response.headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
     if sent != content_type and not (_is_json(content_type) and _is_json(sent)):
-        raise upstream_failed("the answer has another content type than the operation", status)
+        raise upstream_failed("the content type of the answer is not that of the operation", status)
     if not _is_json(content_type):
         try:
             return response.body.decode("utf-8")
@@ -61,7 +61,7 @@ def result_of(response: Response, content_type: str) -> JSON:
 
 
 def retry_after_s(response: Response) -> float | None:
-    """Return how long the server asks to wait; 0 where it does not say, None where it says so as a date."""
+    """Return the server's `Retry-After` in seconds; 0 where there is none, None where it is not a number."""
     asked = response.headers.get(b"retry-after")
     if asked is None:
         return 0.0

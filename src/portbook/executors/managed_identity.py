@@ -1,8 +1,8 @@
-"""Tokens of the identity that the platform gives this machine: kept, renewed in time, asked for singly.
+"""`IdentityTokens`: tokens of this machine's managed identity, cached and renewed by one request at a time.
 
 They come from the endpoint on this machine that `IDENTITY_ENDPOINT` and `IDENTITY_HEADER` name (App Service,
-Container Apps, Functions), or else from the instance metadata service of the virtual machine. Nothing else
-is ever dialled here, whatever the allowlist says.
+Container Apps, Functions), otherwise from the instance metadata service of the virtual machine. This module
+connects to nothing else, whatever the allowlist contains.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ __all__ = ["IdentityTokens"]
 _METADATA_SERVICE: Final = "http://169.254.169.254/metadata/identity/oauth2/token"
 _MAX_BYTES: Final = 65_536
 _TIMEOUT_S: Final = 10.0
-# A token is renewed this long before it expires, or when a fifth of its life is left if that is shorter.
+# A token is renewed this long before it expires, or when a fifth of its lifetime is left if that is shorter.
 _MARGIN_S: Final = 300.0
-# How long to leave the endpoint alone after it had no token, while the old one is still valid.
+# The pause before the next request for a token, while the old one is still valid.
 _PAUSE_S: Final = 10.0
 _OK: Final = 200
 
@@ -39,7 +39,7 @@ _OK: Final = 200
 class _Token(NamedTuple):
     value: str
     renew_at: float
-    """On the clock that never goes back."""
+    """In seconds of the monotonic clock."""
     expires_at: float
 
 
@@ -57,7 +57,7 @@ class IdentityTokens:
         tick: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Take `place`, the setting that names it, for messages; `notice` is told every new token."""
+        """Use `place`, the setting that names it, in messages; `notice` is called with every new token."""
         self._place = place
         self._identity = identity
         self._environ = environ
@@ -73,7 +73,7 @@ class IdentityTokens:
     async def read(self) -> str:
         """Return a token that is valid now.
 
-        Raises `NoCredential` where there is none to be had.
+        Raises `NoCredential` where none is available.
         """
         now, token = self._tick(), self._token
         if token is not None and now < token.renew_at:
@@ -81,13 +81,13 @@ class IdentityTokens:
         if token is not None and now < token.expires_at:
             if now >= self._ask_after:
                 self._ask_once()
-            return token.value  # still good: the new one is for a later call
+            return token.value  # still valid: the new token is for later calls
         asking = self._ask_once()
-        # Shielded, for others may be waiting for the same token when this call is cancelled.
+        # Shielded, because other calls may wait for the same token when this one is cancelled.
         return (await asyncio.shield(asking)).value
 
     def known(self) -> list[str]:
-        """Return the tokens that are or were just in use, and what the endpoint knows us by."""
+        """Return the current and the previous token, and the secret of the endpoint, for redaction."""
         found = [token.value for token in (self._last, self._token) if token is not None]
         secret = self._environ.get("IDENTITY_HEADER")
         return [*found, secret] if secret else found
@@ -95,7 +95,7 @@ class IdentityTokens:
     def _ask_once(self) -> asyncio.Task[_Token]:
         if self._asking is None or self._asking.done():
             self._asking = asyncio.get_running_loop().create_task(self._renew())
-            self._asking.add_done_callback(_looked_at)
+            self._asking.add_done_callback(_retrieve_exception)
         return self._asking
 
     async def _renew(self) -> _Token:
@@ -114,7 +114,7 @@ class IdentityTokens:
         return self._token
 
     async def _ask(self) -> tuple[str, float]:
-        """Return a token and how long it is valid, from the endpoint on this machine."""
+        """Return a token and its lifetime in seconds, from the endpoint on this machine."""
         endpoint = self._environ.get("IDENTITY_ENDPOINT")
         secret = self._environ.get("IDENTITY_HEADER")
         if endpoint and secret:
@@ -153,7 +153,7 @@ class IdentityTokens:
         if not isinstance(value, str) or not value or not (value.isascii() and value.isprintable()):
             raise NoCredential(f"{self._place}: the identity endpoint sent no token")
         try:
-            # Both are sent as text or as numbers, by different versions; `expires_in` is not always sent.
+            # Versions differ: both are strings or numbers, and `expires_in` may be absent.
             lifetime = answer.get("expires_in")
             return value, float(lifetime) if lifetime else float(answer["expires_on"]) - self._wall()
         except (KeyError, ValueError, TypeError):
@@ -162,7 +162,7 @@ class IdentityTokens:
             ) from None
 
     async def _ask_library(self) -> tuple[str, float]:
-        """Return a token and how long it is valid, through `azure-identity`."""
+        """Return a token and its lifetime in seconds, through `azure-identity`."""
         try:
             library = importlib.import_module("azure.identity")  # an optional extra
         except ImportError:
@@ -177,12 +177,12 @@ class IdentityTokens:
 
         try:
             return await asyncio.to_thread(ask)
-        except Exception:  # noqa: BLE001 - the library's exceptions are many, and quote what they were sent
+        except Exception:  # noqa: BLE001 - the library has many exceptions, which quote responses
             raise NoCredential(f"{self._place}: azure-identity got no token") from None
 
 
 def _parse_local(endpoint: str) -> ParsedURL | None:
-    """Return the endpoint's URL, or None unless it names this machine: localhost, or an address."""
+    """Return the endpoint's URL, or None where its host is neither localhost nor an IP address."""
     try:
         url = parse_url(endpoint)
     except BadDestination:
@@ -190,6 +190,6 @@ def _parse_local(endpoint: str) -> ParsedURL | None:
     return url if url.destination.host == "localhost" or url.destination.is_address else None
 
 
-def _looked_at(task: asyncio.Task[_Token]) -> None:
+def _retrieve_exception(task: asyncio.Task[_Token]) -> None:
     if not task.cancelled():
-        task.exception()  # else the loop reports what nobody happened to wait for
+        task.exception()  # retrieved, so that the loop does not log it

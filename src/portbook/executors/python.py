@@ -1,4 +1,4 @@
-"""Runs Python functions: inline, in a worker thread, or as a task of their own."""
+"""`PythonExecutor`: runs Python functions inline, in a worker thread, or in their own task."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ class PythonExecutor:
 
     @property
     def has_strays(self) -> bool:
-        """Return whether a coroutine that was given up still runs, because it refuses to be cancelled."""
+        """Return whether an abandoned coroutine still runs, because it ignores cancellation."""
         return self._tasks.has_strays
 
     async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any:
-        """Run `tool` within the time that `run` gives it and return what it returned.
+        """Run `tool` within the deadline of `run` and return its result.
 
-        Raises `Refused` where it did not run, `Failed` where it did not end in time, and whatever it raised.
+        Raises `Refused` where it did not run, `Failed` where it did not end in time, and any exception of
+        the tool.
         """
         spec, client = tool.spec, run.client
         assert spec.function is not None
@@ -43,7 +44,7 @@ class PythonExecutor:
                 return function(arguments)
             except Exception:
                 raise
-            except BaseException:  # noqa: BLE001 - nothing a tool raises ends the server, a cancellation included
+            except BaseException:  # noqa: BLE001 - no exception of a tool may end the server
                 raise ToolExit("exit") from None
         return await self._workers.run(function, arguments, timeout_s)
 
@@ -53,20 +54,20 @@ class PythonExecutor:
 
 
 def _running(function: Callable[[JSONObject], Any], run: Run) -> Callable[[JSONObject], Any]:
-    """Return `function` as one that can be told which call it runs for."""
+    """Wrap `function` so that its `Context` finds the call it runs for."""
 
-    def told(arguments: JSONObject) -> Any:
+    def wrapped(arguments: JSONObject) -> Any:
         before = running.set(run)
         try:
             return function(arguments)
         finally:
             running.reset(before)
 
-    return told
+    return wrapped
 
 
 async def _contained(function: Callable[[JSONObject], Any], arguments: JSONObject, run: Run) -> Any:
-    running.set(run)  # in the task's own context, which ends with it
+    running.set(run)  # in the context of the task, which ends with it
     try:
         return await function(arguments)
     except (SystemExit, KeyboardInterrupt):  # a task would let these end the whole process

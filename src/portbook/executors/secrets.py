@@ -1,4 +1,4 @@
-"""Secrets from the environment and from files. Files are read again when they change, as a rotation does."""
+"""Secrets from the environment and from files. A file is read again when it changes, as in a rotation."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from portbook.apis.gateway import Secret
 
 __all__ = ["NoCredential", "SecretValue"]
 
-# Longer than any key or token that a header could hold at common servers.
+# Longer than any key or token that common servers accept in a header.
 _MAX_BYTES: Final = 16_384
-# How many earlier values are remembered, so that they are still recognised as secrets.
+# How many earlier values are kept, so that they are still redacted.
 _REMEMBERED: Final = 4
 
 
 class NoCredential(Exception):
-    """A credential that is not there or cannot be sent; the message says which one, and nothing of it."""
+    """A credential that is missing or cannot be sent; the message names it, and never quotes it."""
 
 
 class SecretValue:
-    """One secret: its value now, and those it had."""
+    """One secret: its current value and earlier ones."""
 
     def __init__(
         self, place: str, secret: Secret, environ: Mapping[str, str], notice: Callable[[str], None]
     ) -> None:
-        """Take `place`, the setting that names it, for messages; `notice` is told every new value."""
+        """Use `place`, the setting that names it, in messages; `notice` is called with every new value."""
         self._place = place
         self._secret = secret
         self._environ = environ
@@ -34,9 +34,9 @@ class SecretValue:
         self._values: list[str] = []
 
     def read(self) -> str:
-        """Return the secret as it is now.
+        """Return the current value.
 
-        Raises `NoCredential` where there is none, or none that a header can hold.
+        Raises `NoCredential` where there is none, or a header cannot hold it.
         """
         if self._secret.env is not None:
             return self._values[-1] if self._values else self._take(self._environ.get(self._secret.env))
@@ -56,7 +56,7 @@ class SecretValue:
         return value
 
     def known(self) -> list[str]:
-        """Return every value that it is known to have had, the newest last."""
+        """Return the current and the earlier values, newest last."""
         return list(self._values)
 
     def _take(self, text: str | None) -> str:

@@ -1,10 +1,10 @@
-"""Worker threads for plain functions, with a deadline that holds even if a function never returns.
+"""`Threads`: runs plain functions in worker threads, with a deadline that holds even if one never returns.
 
-A thread cannot be killed. One that outlives its call's deadline is left behind: it no longer counts, a new
-one takes its place, and it ends when its function does. Only so many may be left behind at once.
+A thread cannot be killed. A thread that outlives its call's deadline is abandoned: it no longer counts, a new
+one replaces it, and it ends when its function does. The number of abandoned threads is limited.
 
-All bookkeeping happens on the event loop's thread. Where a worker and the loop race (for the start of a job,
-for its end), the one that takes the job's token first has it; `list.pop` is atomic.
+All bookkeeping runs on the event loop's thread. Where a worker and the loop race for the start or the end of
+a job, the one that takes the job's token first wins; `list.pop` is atomic.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from portbook.errors import Failed, Reason, Refused
 
 __all__ = ["Threads", "ToolExit"]
 
-# Hung functions beyond this many mean that something is broken for good: more threads would not mend it.
-_MAX_LEFT_BEHIND: Final = 64
+# With more hung functions, something is permanently broken, and more threads would not help.
+_MAX_ABANDONED: Final = 64
 
-# More than this many calls in the queue could not be served before their deadlines anyway.
+# A longer queue could not be served before the deadlines of its calls.
 _MAX_OUTSTANDING: Final = 4096
 
 
@@ -33,7 +33,7 @@ class ToolExit(Exception):
 
 
 class _ThreadJob:
-    """One function to run, and the two tokens that decide every race about it."""
+    """One function to run, and the two tokens that decide its races."""
 
     __slots__ = ("arguments", "context", "end", "function", "future", "loop", "start")
 
@@ -58,48 +58,46 @@ def _take(token: list[None]) -> bool:
 
 
 class Threads:
-    """A pool of threads that can be left behind. Threads start when they are first needed."""
+    """A pool of threads that can be abandoned. Threads start on first use."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._jobs: queue.SimpleQueue[_ThreadJob | None] = queue.SimpleQueue()
         self._threads = 0
         self._outstanding = 0
-        self._left_behind = 0
+        self._abandoned = 0
 
     async def run(self, function: Callable[[Any], Any], arguments: Any, timeout_s: float) -> Any:
-        """Return what `function(arguments)` returns, run in a worker.
+        """Run `function(arguments)` in a worker and return its result.
 
-        Raises `Refused` where no worker was free in time, `Failed` where it did not end in time, and whatever
-        the function raised.
+        Raises `Refused` where no worker was free in time, `Failed` where it did not end in time, and any
+        exception of the function.
         """
         loop = asyncio.get_running_loop()
         job = _ThreadJob(function, arguments, loop)
-        if self._outstanding >= _MAX_OUTSTANDING or (
-            not self._threads and self._left_behind >= _MAX_LEFT_BEHIND
-        ):
+        if self._outstanding >= _MAX_OUTSTANDING or (not self._threads and self._abandoned >= _MAX_ABANDONED):
             raise Refused(Reason.BUSY)
         self._outstanding += 1
-        self._make_room()
+        self._add_thread()
         self._jobs.put(job)
         deadline = loop.call_later(timeout_s, self._give_up, job)
         try:
             return await job.future
-        except BaseException:  # cancelled, or closed before it could be; whatever ended has no tokens left
+        except BaseException:  # cancelled or closed; a job that has ended has no tokens left
             self._abandon(job)
             raise
         finally:
             deadline.cancel()
 
     def close(self) -> None:
-        """Let the threads end, each when its function does; nothing can be run any more."""
+        """End every thread once it is idle; after that, nothing can run."""
         for _ in range(self._threads):
             self._jobs.put(None)
 
-    def _make_room(self) -> None:
-        """Start a thread if there are more jobs than threads, and it may be."""
-        if self._threads < min(self._outstanding, self._size) and self._left_behind < _MAX_LEFT_BEHIND:
-            with contextlib.suppress(RuntimeError):  # the system has no more: those there are have to do
+    def _add_thread(self) -> None:
+        """Start a thread if there are more jobs than threads and the limits allow it."""
+        if self._threads < min(self._outstanding, self._size) and self._abandoned < _MAX_ABANDONED:
+            with contextlib.suppress(RuntimeError):  # the system has no more threads
                 threading.Thread(target=self._work, name="portbook-worker", daemon=True).start()
                 self._threads += 1
 
@@ -116,8 +114,8 @@ class Threads:
         if _take(job.end):
             self._outstanding -= 1
             self._threads -= 1
-            self._left_behind += 1
-            self._make_room()  # for the jobs that wait in the queue
+            self._abandoned += 1
+            self._add_thread()  # for the jobs that wait in the queue
         return False
 
     def _finished(self, job: _ThreadJob, result: Any, error: BaseException | None) -> None:
@@ -130,8 +128,8 @@ class Threads:
             job.future.set_exception(error)
 
     def _returned(self) -> None:
-        self._left_behind -= 1
-        self._make_room()
+        self._abandoned -= 1
+        self._add_thread()
 
     def _work(self) -> None:
         while True:
@@ -139,19 +137,19 @@ class Threads:
             if job is None:
                 return
             if not _take(job.start):
-                continue  # given up while it waited
+                continue  # abandoned while it waited
             result: Any = None
             error: Exception | None = None
             try:
                 result = job.context.run(job.function, job.arguments)
             except StopIteration as raised:  # a future cannot carry it
                 error = ToolExit("StopIteration").with_traceback(raised.__traceback__)
-            except Exception as raised:  # noqa: BLE001 - handed to the call that waits for it
+            except Exception as raised:  # noqa: BLE001 - passed to the waiting call
                 error = raised
             except BaseException as raised:  # noqa: BLE001 - sys.exit() in a tool ends the call, not the server
                 error = ToolExit("exit").with_traceback(raised.__traceback__)
             in_time = _take(job.end)
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and no call waits
                 if in_time:
                     job.loop.call_soon_threadsafe(self._finished, job, result, error)
                 else:

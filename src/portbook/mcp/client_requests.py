@@ -1,4 +1,4 @@
-"""Requests of ours that a client has yet to answer, on one connection."""
+"""Requests that the server sends to a client, on one connection, until they are answered."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from portbook.protocol.revisions import Revision
 
 __all__ = ["ClientRequests"]
 
-# Longer than people take who watch.
+# Longer than a person at the client needs to answer.
 _ANSWER_S: Final = 600
 
-# Questions of one connection that are open at once.
+# Open requests of one connection.
 _MAX_OPEN: Final = 64
 
 
 class ClientRequests:
-    """What was asked on a connection and has no answer yet."""
+    """The open requests of one connection."""
 
-    def __init__(self, outgoing: Notifications) -> None:
-        self._outgoing = outgoing
+    def __init__(self, notifications: Notifications) -> None:
+        self._notifications = notifications
         self._open: dict[str, tuple[str, Revision, asyncio.Future[JSONObject]]] = {}
         self._prefix = ""
         self._count = 0
@@ -34,18 +34,17 @@ class ClientRequests:
     async def ask(self, request: JSONObject, revision: Revision, outlet: Outlet) -> JSONObject:
         """Send a request and return its result.
 
-        Raises `Failed` where there is none: the client refuses, answers otherwise than it should, or not at
-        all.
+        Raises `Failed` where there is none: the client refuses, sends a wrong answer, or does not answer.
         """
         if self._is_closed or len(self._open) >= _MAX_OPEN:
             raise _no_answer("too much is asked on this connection" if self._open else "the client has left")
-        self._prefix = self._prefix or os.urandom(6).hex()  # nobody mistakes an answer to an earlier process
+        self._prefix = self._prefix or os.urandom(6).hex()  # an answer to an earlier process never matches
         self._count += 1
         identifier = f"{self._prefix}-{self._count}"
         answer: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
         self._open[identifier] = (cast("str", request["method"]), revision, answer)
         try:
-            outlet.send(self._outgoing.request(identifier, request, revision))
+            outlet.send(self._notifications.request(identifier, request, revision))
             async with asyncio.timeout(_ANSWER_S):
                 return await answer
         except TimeoutError:
@@ -58,7 +57,7 @@ class ClientRequests:
             self._open.pop(identifier, None)
 
     def settle(self, message: JSONObject) -> bool:
-        """Take a response; return whether it is one to a request of ours."""
+        """Accept a response; return whether it answers an open request."""
         identifier = message.get("id")
         found = self._open.get(identifier) if isinstance(identifier, str) else None
         if found is None:
@@ -67,7 +66,7 @@ class ClientRequests:
         if answer.done():
             return True
         result: JSON = message.get("result")
-        if isinstance(result, dict) and self._outgoing.is_answer(method, result, revision):
+        if isinstance(result, dict) and self._notifications.is_answer(method, result, revision):
             answer.set_result(result)
         elif "error" in message:
             answer.set_exception(_no_answer("the client answered with an error"))
@@ -76,7 +75,7 @@ class ClientRequests:
         return True
 
     def close(self) -> None:
-        """Give up on what is open: nobody can answer any more."""
+        """Fail every open request: the client has disconnected."""
         self._is_closed = True
         for _, _, answer in self._open.values():
             if not answer.done():
@@ -84,7 +83,7 @@ class ClientRequests:
 
     def _take_back(self, identifier: str, revision: Revision, outlet: Outlet) -> None:
         params: JSONObject = {"requestId": identifier, "reason": "no longer needed"}
-        outlet.tell(self._outgoing.notification("notifications/cancelled", params, revision))
+        outlet.tell(self._notifications.notification("notifications/cancelled", params, revision))
 
 
 def _no_answer(why: str) -> Failed:

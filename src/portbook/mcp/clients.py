@@ -1,4 +1,4 @@
-"""Clients as tools meet them: one that stays connected, and one that answers with its next request."""
+"""Clients as tools see them: one that stays connected, and one that answers with its next request."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ IsUsable = Callable[[str, JSONObject], bool]
 
 
 class LiveClient:
-    """A client of the handshake era: asked on its connection, while the tool waits."""
+    """A client of the handshake era: it is asked over its connection while the tool waits."""
 
-    __slots__ = ("_asking", "_outgoing", "_outlet", "_revision", "_session", "_waiting")
+    __slots__ = ("_client_requests", "_notifications", "_outlet", "_revision", "_session", "_waiting")
 
     def __init__(
         self,
         session: Session,
         revision: Revision,
         outlet: Outlet,
-        asking: ClientRequests,
-        outgoing: Notifications,
+        client_requests: ClientRequests,
+        notifications: Notifications,
     ) -> None:
         self._session = session
         self._revision = revision
         self._outlet = outlet
-        self._asking = asking
-        self._outgoing = outgoing
+        self._client_requests = client_requests
+        self._notifications = notifications
         self._waiting = 0
 
     @property
     def capabilities(self) -> JSONObject:
-        """Return what the client said that it can do."""
+        """Return the capabilities that the client has declared."""
         return self._session.capabilities
 
     @property
@@ -57,20 +57,20 @@ class LiveClient:
         return self._waiting > 0
 
     def lacks(self, request: JSONObject) -> JSONObject | None:
-        """Return what the client would have to declare to be asked; None if it can be asked."""
-        if not self._outlet.is_heard or method_of(str(request["method"]), self._revision.name) is None:
+        """Return the capabilities that the client lacks for this request; None if it can be asked."""
+        if not self._outlet.reaches_client or method_of(str(request["method"]), self._revision.name) is None:
             return {}
         return missing_for(request, self.capabilities)
 
     def log(self, level: str, data: JSON, logger: str | None) -> None:
-        """Tell the client something, if it wants to hear of that level."""
+        """Send the client a log message, if it has enabled that level."""
         if LEVELS.index(level) >= LEVELS.index(self._session.level):
-            self._outlet.tell(self._outgoing.log(level, data, logger, self._revision))
+            self._outlet.tell(self._notifications.log(level, data, logger, self._revision))
 
     async def ask(self, requests: Mapping[str, JSONObject], is_usable: IsUsable) -> dict[str, JSONObject]:
-        """Return the answers, all of them asked at once.
+        """Send all requests at once and return the answers.
 
-        Raises `Failed` where the client cannot be asked so, or gives no usable answer.
+        Raises `Failed` where the client lacks a capability, or an answer is unusable.
         """
         for request in requests.values():
             self._require(request)
@@ -88,34 +88,34 @@ class LiveClient:
         return answers
 
     def detach(self, message: str | None = None) -> bool:
-        """Do nothing: this era knows no such tasks."""
+        """Do nothing: this era has no tasks."""
         return False
 
     def let_go(self) -> None:
-        """Close the stream that the client waits on, where it can come back for the answer."""
+        """Close the stream that the client waits on, if it can resume for the answer."""
         self._outlet.let_go()
 
     async def _ask(self, request: JSONObject) -> JSONObject:
-        return await self._asking.ask(request, self._revision, self._outlet)
+        return await self._client_requests.ask(request, self._revision, self._outlet)
 
     def _require(self, request: JSONObject) -> None:
         if self.lacks(request) is not None:
             why = f"the client does not offer {request['method']}"
-            if not self._outlet.is_heard:
+            if not self._outlet.reaches_client:
                 why = "the client takes nothing before the answer; let it accept text/event-stream"
             raise Failed(Reason.NO_ANSWER, details={"why": why})
 
 
 class RoundClient:
-    """A client that answers with its next request: what it has not answered yet ends the call.
+    """A client that answers with its next request: a question without an answer ends the call.
 
-    Once the call goes on as a task, its questions wait in the task.
+    Once the call continues as a task, its questions wait in the task.
     """
 
     __slots__ = (
         "_carried",
         "_level",
-        "_outgoing",
+        "_notifications",
         "_outlet",
         "_revision",
         "capabilities",
@@ -129,7 +129,7 @@ class RoundClient:
         carried: Carried,
         revision: Revision,
         outlet: Outlet,
-        outgoing: Notifications,
+        notifications: Notifications,
     ) -> None:
         declared, level = meta.get(META_CAPABILITIES), meta.get(_META_LEVEL)
         self.capabilities: JSONObject = declared if isinstance(declared, dict) else {}
@@ -137,9 +137,9 @@ class RoundClient:
         self._carried = carried
         self._revision = revision
         self._outlet = outlet
-        self._outgoing = outgoing
+        self._notifications = notifications
         self.on_detach: Callable[[], None] | None = None
-        """Makes a task of the call."""
+        """Turns the call into a task."""
         self.task: Task | None = None
 
     @property
@@ -153,18 +153,18 @@ class RoundClient:
         return declares({META_CAPABILITIES: self.capabilities}, TASKS)
 
     def lacks(self, request: JSONObject) -> JSONObject | None:
-        """Return what the client would have to declare to be asked; None if it can be asked."""
+        """Return the capabilities that the client lacks for this request; None if it can be asked."""
         return missing_for(request, self.capabilities)
 
     def log(self, level: str, data: JSON, logger: str | None) -> None:
-        """Tell the client something, if it asked for messages of that level with this request."""
+        """Send the client a log message, if this request enabled that level."""
         if self._level is not None and LEVELS.index(level) >= LEVELS.index(self._level):
-            self._outlet.tell(self._outgoing.log(level, data, logger, self._revision))
+            self._outlet.tell(self._notifications.log(level, data, logger, self._revision))
 
     async def ask(self, requests: Mapping[str, JSONObject], is_usable: IsUsable) -> dict[str, JSONObject]:
-        """Return the answers that the client brought along.
+        """Return the answers that the client sent with this round.
 
-        Raises `InputNeeded` for those that it did not, `Failed` where it cannot be asked so.
+        Raises `InputNeeded` for missing ones, `Failed` where the client lacks a capability.
         """
         required: JSONObject = {}
         for request in requests.values():
@@ -185,7 +185,7 @@ class RoundClient:
         return found
 
     def detach(self, message: str | None = None) -> bool:
-        """Go on as a task, where the client knows those; return whether it does."""
+        """Continue as a task, if the client supports tasks; return whether it does."""
         if self.task is None and self.knows_tasks and self.on_detach is not None:
             self.on_detach()
         if self.task is not None:
@@ -193,4 +193,4 @@ class RoundClient:
         return self.task is not None
 
     def let_go(self) -> None:
-        """Do nothing: without sessions there is nothing to come back to."""
+        """Do nothing: without a session there is no stream to resume."""

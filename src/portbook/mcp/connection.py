@@ -1,14 +1,7 @@
-"""One connection's messages: which contract each is in, and in what order they are answered.
+"""One connection's messages: what was agreed on it, and in what order they are answered.
 
-Which dialect a message is in, by what it is:
-
-1. Its method starts with `mcp.`, or its params name a tool with `mcp.tool:`: the envelope dialect.
-2. Its method is the name of an asset tool: the bare dialect.
-3. It is MCP by its method, by its `_meta`, or because the connection has been initialised: official.
-4. Anything else is the bare dialect's too, where it names no tool that there is.
-
-Messages of the envelope and bare dialects are answered in turn, and so is what cannot be read. MCP's requests
-run at once, except that everything after an `initialize` waits for it.
+Messages of the envelope and bare dialects are answered in turn, and so are unreadable ones. MCP requests run
+concurrently, except that everything after an `initialize` waits for it.
 """
 
 from __future__ import annotations
@@ -19,14 +12,15 @@ from typing import Any, Final, NamedTuple, cast
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.bare import Bare
+from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import Envelope
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.faults import place_of
-from portbook.mcp.changes import ChangeFeed, ChangeNotice, Subscriber
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.clients import LiveClient, RoundClient
 from portbook.mcp.dialect import Exchange, McpDialect
 from portbook.mcp.handlers import LISTEN
+from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification, Subscriber
 from portbook.mcp.outlet import Emit, Outlet
 from portbook.mcp.rounds import Carried
 from portbook.mcp.subscriptions import Subscription, wanted_resources
@@ -62,16 +56,16 @@ from portbook.wire.parsing import parse
 
 __all__ = ["Emit", "Key", "McpConnection", "Order", "Parts", "Work", "unread"]
 
-# Enough for a client that gathers what it has to say; more in one array would be a way around every limit.
+# Enough for a client that batches its messages; a larger array would bypass every limit.
 _MAX_BATCH: Final = 100
 
-# Requests of one connection under way; whoever has more is told that we are busy.
-_MAX_UNDER_WAY: Final = 1024
+# Running requests of one connection; further ones are refused as busy.
+_MAX_RUNNING: Final = 1024
 
-# Streams of notices that one connection can hold open: each is told of every change.
-_MAX_LISTENING: Final = 64
+# Subscriptions that one connection can hold open: each is notified of every change.
+_MAX_SUBSCRIPTIONS: Final = 64
 
-# What tells one request of a connection from another: 1 and "1" are different ids.
+# Identifies a request of a connection: 1 and "1" are different ids.
 Key = tuple[type, str | int]
 
 
@@ -83,7 +77,7 @@ class Order(Enum):
 
 
 class Work(NamedTuple):
-    """What a frame asks of its door: a coroutine to run, or an earlier one to cancel."""
+    """What a door has to do for a frame: run a coroutine, and maybe cancel an earlier one."""
 
     answering: Coroutine[Any, Any, Answer]
     order: Order = Order.IN_TURN
@@ -92,7 +86,7 @@ class Work(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What every conversation of a boundary shares."""
+    """What all connections of a boundary share."""
 
     pipeline: Pipeline
     envelope: Envelope
@@ -100,11 +94,11 @@ class Parts(NamedTuple):
     bare: Bare
     answer_alone: Callable[[JSONObject, Id, Arrival], Coroutine[Any, Any, Answer]]
     tasks: TaskBoard
-    notices: ChangeFeed
+    changes: ChangeFeed
 
 
 class McpConnection:
-    """What one connection has agreed on, and which of its requests are under way."""
+    """What one connection has agreed on, and which of its requests are running."""
 
     def __init__(
         self,
@@ -115,7 +109,7 @@ class McpConnection:
         is_official: bool = False,
         session: Session | None = None,
     ) -> None:
-        """Begin, or go on where `session` had come to; where `is_official`, every message is MCP."""
+        """Open a connection, or continue `session`; where `is_official`, every message is MCP."""
         self._parts = parts
         self._pipeline = parts.pipeline
         self._envelope = parts.envelope
@@ -125,16 +119,16 @@ class McpConnection:
         self._emit = emit
         self._is_official = is_official
         self._speaks_mcp = is_official or session is not None
-        """Whether what cannot be read is taken for MCP: by the way it came, or by what came before it."""
+        """Whether an unreadable message is answered as MCP: by its route, or by earlier messages."""
         self.session = session or Session()
-        self._under_way: set[Key] = set()
-        self._asking = ClientRequests(parts.official.outgoing)
+        self._running: set[Key] = set()
+        self._client_requests = ClientRequests(parts.official.notifications)
         self._closing: list[Callable[[], None]] = []
-        self._listening = 0
-        self._ear = Subscriber(parts.pipeline, arrival)
-        self._unlisten: Callable[[], None] | None = None
+        self._subscriptions = 0
+        self._subscriber = Subscriber(parts.pipeline, arrival)
+        self._unsubscribe: Callable[[], None] | None = None
         if self.session.revision is not None:
-            self._unlisten = parts.notices.listen(self._hear)
+            self._unsubscribe = parts.changes.subscribe(self._notify)
 
     def receive(
         self,
@@ -143,12 +137,12 @@ class McpConnection:
         emit: Emit | None = None,
         let_go: Callable[[], None] | None = None,
         *,
-        is_heard: bool = True,
+        reaches_client: bool = True,
     ) -> Work:
-        """Return what is to be done about one frame. Raises nothing that a frame could cause.
+        """Return what a door has to do for one frame. Raises nothing that a frame could cause.
 
-        `arrival` and `emit` are those of the frame itself, where the connection has many ways in and out;
-        `is_heard` tells whether what is emitted before the answer reaches anybody.
+        `arrival` and `emit` are those of the frame, where each message has its own request and response;
+        `reaches_client` tells whether the client gets what is emitted before the answer.
         """
         arrival = arrival or self._arrival
         if frame is OVERSIZE:
@@ -157,7 +151,7 @@ class McpConnection:
             message = parse(frame)
         except Refused as refusal:
             return Work(self._refuse(frame, refusal, arrival))
-        outlet = Outlet(emit or self._emit, let_go, is_heard=is_heard)
+        outlet = Outlet(emit or self._emit, let_go, reaches_client=reaches_client)
         if isinstance(message, dict):
             return self._receive_one(message, read_id(message, frame), arrival, outlet)
         revision = self.session.revision
@@ -166,74 +160,76 @@ class McpConnection:
         return Work(self._refuse(message, not_an_object(message), arrival))
 
     def close(self) -> None:
-        """Let go of what would wait for ever: nobody is there any more."""
-        self._asking.close()
-        if self._unlisten is not None:
-            self._unlisten()
-            self._unlisten = None
+        """End everything that waits for the client: it has disconnected."""
+        self._client_requests.close()
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
         for close in tuple(self._closing):
             close()
 
     def _is_alone(self, message: JSONObject) -> bool:
-        """Tell whether `message` depends on no other: it is in a contract that has no conversations."""
-        is_known = self._envelope.recognises(message) or self._bare.recognises(message)
-        return is_known or not self._official.recognises(message, self.session)
+        """Return whether `message` needs no connection: it is in a dialect that is not MCP."""
+        chosen = choose_dialect(
+            message, self._envelope, self._bare, lambda each: self._official.recognises(each, self.session)
+        )
+        return chosen is not DialectName.MCP
 
     def _receive_one(self, message: JSONObject, identifier: Id, arrival: Arrival, outlet: Outlet) -> Work:
         if not self._is_official and self._is_alone(message):
             return Work(self._parts.answer_alone(message, identifier, arrival))
         self._speaks_mcp = True
-        if "method" not in message and self._asking.settle(message):
+        if "method" not in message and self._client_requests.settle(message):
             return Work(_nothing())
         line = _ConnectionLine(self, outlet)
         try:
             exchange = self._official.read(message, identifier, arrival, self.session, line)
-        except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded and answered, here too
+        except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
             flaw = Refused(Reason.INTERNAL, note=place_of(error))
             return Work(self._refuse(message, flaw, arrival, identifier))
         if nobody_waits(message):
-            return Work(self._take_notice(message, exchange), cancels=_cancelled(message, exchange))
+            return Work(self._take_notification(message, exchange), cancels=_cancelled(message, exchange))
         key = _key(message.get("id"))
         exchange = self._under_policy(exchange)
-        flaw = exchange.call.flaw or self._refuse_another(exchange, key)
+        flaw = exchange.call.flaw or self._refuse_concurrent(exchange, key)
         if flaw is not None or exchange.method == "initialize":
             exchange = exchange._replace(call=exchange.call._replace(flaw=flaw))
             return Work(self._answer(exchange, None, outlet))
         if key is not None:
-            self._under_way.add(key)
+            self._running.add(key)
         answer = self._answer
         if exchange.method == LISTEN:
-            answer = self._answer_listener
+            answer = self._answer_subscription
         elif exchange.method == "tools/call" and line.may_detach:
             answer = self._answer_or_detach
         return Work(answer(exchange, key, outlet), Order.AT_ONCE, key)
 
-    def _refuse_another(self, exchange: Exchange, key: Key | None) -> Refused | None:
-        """Return why a request may not join those under way."""
-        if key in self._under_way:
+    def _refuse_concurrent(self, exchange: Exchange, key: Key | None) -> Refused | None:
+        """Return why a request may not run beside those that are running."""
+        if key in self._running:
             return Refused(Reason.ID_IN_USE)
-        # Refused, not held back: a door that stops reading would not hear a cancellation either.
-        is_listening = exchange.method == LISTEN
-        if is_listening and self._listening >= _MAX_LISTENING:
+        # Refused, not delayed: a door that stops reading would not receive a cancellation either.
+        is_subscription = exchange.method == LISTEN
+        if is_subscription and self._subscriptions >= _MAX_SUBSCRIPTIONS:
             return Refused(Reason.TOO_MANY_STREAMS)
-        is_full = len(self._under_way) >= _MAX_UNDER_WAY
-        if is_full and (is_listening or exchange.call.handler is None):
+        is_full = len(self._running) >= _MAX_RUNNING
+        if is_full and (is_subscription or exchange.call.handler is None):
             return Refused(Reason.TOO_MANY_IN_FLIGHT)
         return None
 
     def _under_policy(self, exchange: Exchange) -> Exchange:
-        """Return a request to watch a resource as one that is refused wherever reading it would be."""
+        """Return a request to subscribe to a resource, refused wherever reading the resource would be."""
         call, handler = exchange.call, exchange.call.handler
         if exchange.method != "resources/subscribe" or handler is None:
             return exchange
-        ear = Subscriber(self._pipeline, call.arrival, call.context.session)
+        subscriber = Subscriber(self._pipeline, call.arrival, call.context.session)
         params = cast("JSONObject", cast("JSONObject", call.content)["params"])
 
         def watch(caller: Caller) -> JSON:
-            refusal = ear.refuse(cast("str", params["uri"]), caller)
+            refusal = subscriber.refuse(cast("str", params["uri"]), caller)
             if refusal is not None:
                 raise refusal
-            self._ear = ear
+            self._subscriber = subscriber
             return handler(caller)
 
         return exchange._replace(call=call._replace(handler=watch))
@@ -244,9 +240,9 @@ class McpConnection:
         finally:
             outlet.is_over = True
             if key is not None:
-                self._under_way.discard(key)
+                self._running.discard(key)
         if exchange.method == "initialize" and isinstance(completed.outcome, Done):
-            self._agree(exchange)  # only now: what is not recorded was not agreed on
+            self._agree(exchange)  # only now: without a record there is no agreement
         return self._written(exchange, completed)
 
     def _written(self, exchange: Exchange, completed: Completed) -> Answer:
@@ -258,51 +254,53 @@ class McpConnection:
         params = content.get("params")
         capabilities = params.get("capabilities") if isinstance(params, dict) else None
         self.session.agree(exchange.revision, capabilities if isinstance(capabilities, dict) else {})
-        self._unlisten = self._parts.notices.listen(self._hear)
+        self._unsubscribe = self._parts.changes.subscribe(self._notify)
 
-    async def _answer_listener(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
-        """Hold a stream of notices open until the client takes it back, or the server ends."""
+    async def _answer_subscription(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
+        """Hold a subscription open until the client cancels it, or the server ends."""
         parts, call, handler = self._parts, exchange.call, exchange.call.handler
-        ear = Subscriber(self._pipeline, call.arrival, call.context.session)
+        subscriber = Subscriber(self._pipeline, call.arrival, call.context.session)
         uris: set[str] = set()
 
         def agree(caller: Caller) -> JSON:
             assert handler is not None
             told = handler(caller)
-            uris.update(uri for uri in wanted_resources(exchange) if ear.refuse(uri, caller) is None)
+            uris.update(uri for uri in wanted_resources(exchange) if subscriber.refuse(uri, caller) is None)
             return told
 
-        self._listening += 1
+        self._subscriptions += 1
         try:
             completed = await self._pipeline.run(call._replace(handler=agree))
             if isinstance(completed.outcome, Done):
-                outgoing = parts.official.outgoing
-                listening = Subscription(outgoing, exchange, outlet, parts.notices, parts.tasks, ear)
-                self._closing.append(listening.close)
+                notifications = parts.official.notifications
+                subscription = Subscription(
+                    notifications, exchange, outlet, parts.changes, parts.tasks, subscriber
+                )
+                self._closing.append(subscription.close)
                 try:
-                    ending = await listening.hold(uris, _bound(exchange))
+                    ending = await subscription.hold(uris, _bound(exchange))
                 finally:
-                    self._closing.remove(listening.close)
+                    self._closing.remove(subscription.close)
                 return Answer(
                     result_frame(exchange.identifier.token, ending), 200, identity=completed.identity
                 )
         finally:
-            self._listening -= 1
+            self._subscriptions -= 1
             outlet.is_over = True
             if key is not None:
-                self._under_way.discard(key)
+                self._running.discard(key)
         return self._written(exchange, completed)
 
     async def _answer_or_detach(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
-        """Answer a call when it has ended, or when it goes on as a task."""
+        """Answer a call when it has ended, or when it continues as a task."""
         parts = self._parts
-        detaching = TaskRunner(parts.pipeline, parts.official, parts.tasks)
+        runner = TaskRunner(parts.pipeline, parts.official, parts.tasks)
         try:
-            ended = await detaching.run(exchange, _bound(exchange))
+            ended = await runner.run(exchange, _bound(exchange))
         finally:
             outlet.is_over = True
             if key is not None:
-                self._under_way.discard(key)
+                self._running.discard(key)
         if isinstance(ended, Completed):
             return self._written(exchange, ended)
         return Answer(result_frame(exchange.identifier.token, json_bytes(created(ended.state()))), 200)
@@ -310,25 +308,27 @@ class McpConnection:
     def client_of(
         self, line: _ConnectionLine, outlet: Outlet, revision: Revision, meta: JSONObject, carried: Carried
     ) -> Client:
-        """Return the client of a message, for a tool to talk to."""
-        outgoing = self._official.outgoing
+        """Return the client that sent a message, for a tool to use."""
+        notifications = self._official.notifications
         if revision.has_handshake:
-            return LiveClient(self.session, revision, outlet, self._asking, outgoing)
-        client = RoundClient(meta, carried, revision, outlet, outgoing)
+            return LiveClient(self.session, revision, outlet, self._client_requests, notifications)
+        client = RoundClient(meta, carried, revision, outlet, notifications)
         line.may_detach = client.knows_tasks
         return client
 
-    def _hear(self, notice: ChangeNotice) -> None:
-        """Tell the client of a change, if it is one that it wants to hear of and may. From any thread."""
-        revision, uri = self.session.revision, notice.changed.uri
+    def _notify(self, change: ChangeNotification) -> None:
+        """Notify the client of a change, if it has subscribed and may. From any thread."""
+        revision, uri = self.session.revision, change.changed.uri
         if revision is None or (uri is not None and uri not in self.session.watched):
             return
-        self._emit(notice.message(self._official.outgoing, revision), lambda: self._ear.hears(uri))
+        self._emit(
+            change.message(self._official.notifications, revision), lambda: self._subscriber.may_receive(uri)
+        )
 
-    async def _take_notice(self, message: JSONObject, exchange: Exchange) -> Answer:
-        """Heed a notification. Only one that is wrong leaves a record; none is ever answered.
+    async def _take_notification(self, message: JSONObject, exchange: Exchange) -> Answer:
+        """Accept a notification. Only a wrong one leaves a record; none is ever answered.
 
-        Over HTTP the status tells of one that cannot be accepted; one that nobody knows is let pass.
+        Over HTTP, a wrong one gets an error status; an unknown one is ignored.
         """
         flaw = exchange.call.flaw
         if flaw is not None or "method" not in message:
@@ -337,7 +337,7 @@ class McpConnection:
         return Answer(None, 400 if is_wrong else 202, is_notification=True)
 
     async def _answer_batch(self, messages: list[JSON], arrival: Arrival, outlet: Outlet) -> Answer:
-        """Answer the messages of a batch in one array; where none of them waits for an answer, not at all."""
+        """Answer the messages of a batch in one array; not at all if none of them expects an answer."""
         if not 0 < len(messages) <= _MAX_BATCH:
             finding = Finding("", f"a batch must have 1 to {_MAX_BATCH} messages", "maxItems", "")
             return await self._refuse(messages, Refused(Reason.NOT_JSONRPC, (finding,)), arrival)
@@ -367,7 +367,7 @@ class McpConnection:
     async def _refuse(
         self, content: JSON | bytes, refusal: Refused, arrival: Arrival, identifier: Id = NO_ID
     ) -> Answer:
-        """Record and answer what is no message that can be read on its own."""
+        """Record and answer an unreadable message."""
         completed = await self._pipeline.run(unread(content, arrival, refusal))
         ending = completed.outcome
         assert isinstance(ending, Ending)
@@ -379,12 +379,12 @@ class McpConnection:
 
 
 class _ConnectionLine:
-    """The way to whoever sent a message."""
+    """The way to the client that sent a message."""
 
-    __slots__ = ("_conversation", "_outlet", "may_detach")
+    __slots__ = ("_connection", "_outlet", "may_detach")
 
-    def __init__(self, conversation: McpConnection, outlet: Outlet) -> None:
-        self._conversation = conversation
+    def __init__(self, connection: McpConnection, outlet: Outlet) -> None:
+        self._connection = connection
         self._outlet = outlet
         self.may_detach = False
 
@@ -392,7 +392,7 @@ class _ConnectionLine:
         self._outlet.tell(message)
 
     def client(self, revision: Revision, meta: JSONObject, carried: Carried) -> Client:
-        return self._conversation.client_of(self, self._outlet, revision, meta, carried)
+        return self._connection.client_of(self, self._outlet, revision, meta, carried)
 
 
 def _bound(exchange: Exchange) -> str:
@@ -417,7 +417,7 @@ def _cancelled(message: JSONObject, exchange: Exchange) -> Key | None:
 
 
 def unread(content: JSON | bytes, arrival: Arrival, flaw: Refused) -> Call:
-    """Return what to record of a message that was not read: a call of nothing, with that flaw."""
+    """Return what to record of an unreadable message: a call without a tool, with that flaw."""
     method = content.get("method") if isinstance(content, dict) else None
     if isinstance(content, dict):
         content = {name: value for name, value in content.items() if name != "id"}

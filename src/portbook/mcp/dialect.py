@@ -1,13 +1,13 @@
-"""The official dialect: MCP itself, in every revision there is. Pure: no I/O.
+"""The MCP dialect, in every revision. Pure: no I/O.
 
-Reading climbs these rungs, and the first that fails decides:
+A message is checked in this order, and the first failure decides:
 
-1. It is JSON-RPC: without that nothing else in it can be trusted to mean what it says.
-2. It is in a revision we speak: the one that `initialize` settled, or the one that the request names.
-3. Its method is one that this revision has and that we serve.
-4. Where it came with headers, they say what it says.
+1. It is JSON-RPC: without that, the rest of it has no meaning.
+2. Its revision is supported: the one that `initialize` agreed on, or the one that the request names.
+3. This revision has its method, and the server serves it.
+4. Over HTTP, its headers match its body.
 5. The official schema of the revision allows it.
-6. What the schema cannot know: a second `initialize`, an id that is in use, a state that we never gave out.
+6. What the schema cannot express: a second `initialize`, an id in use, a requestState that is not ours.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ __all__ = ["Exchange", "Line", "McpDialect", "Mode"]
 _NOTHING_CARRIED: Final = Carried()
 _UNUSABLE: Final = Id(b"null", is_present=True, problem="unusable")
 
-# The methods that run something, and what they run; they alone may need input first.
+# The methods that run something, and what they run; only these may need input first.
 _GOVERNED: Final[dict[str, Kind]] = {
     "tools/call": "tool",
     "resources/read": "resource",
@@ -67,24 +67,24 @@ _GOVERNED: Final[dict[str, Kind]] = {
 
 
 class Line(Protocol):
-    """The way to whoever sent a message."""
+    """The way to the client that sent a message."""
 
     def tell(self, message: bytes) -> None:
-        """Send what it can do without."""
+        """Send a message that may be dropped."""
         ...
 
     def client(self, revision: Revision, meta: JSONObject, carried: Carried) -> Client:
-        """Return the client, for a tool to talk to; `carried` is what it brought along."""
+        """Return the client, for a tool to use; `carried` is what it sent with this round."""
         ...
 
 
 class Exchange(NamedTuple):
-    """A message on its way through: the call it is, and what is needed to answer it."""
+    """A message as a call, with what is needed to answer it."""
 
     call: Call
     revision: Revision
     is_settled: bool
-    """Whether the revision was agreed on or named, and not only assumed."""
+    """Whether the revision was agreed on or named, not assumed."""
     method: str
     identifier: Id
 
@@ -112,19 +112,20 @@ class McpDialect:
         self._results = Results(catalog, validator, outgoing, warn)
         self._marked = {tool.spec.name: marked_params(tool.spec.input_schema) for tool in catalog}
         self._handlers = Handlers(catalog, self._results.is_listable, desk, about or About()).handlers
-        self.outgoing = Notifications(validator, outgoing, warn)
+        self.notifications = Notifications(validator, outgoing, warn)
 
-    def recognises(self, message: JSONObject, session: Session) -> bool:
-        """Return whether `message` is meant as MCP: by its method, its `_meta`, or what came before it."""
+    def recognises(self, message: JSONObject, session: Session | None = None) -> bool:
+        """Return whether `message` is MCP: by its method, its `_meta`, or an earlier `initialize`."""
         method = message.get("method")
-        if session.revision is not None or not isinstance(method, str):
+        is_initialised = session is not None and session.revision is not None
+        if is_initialised or not isinstance(method, str):
             return True
         return "/" in method or method in ("initialize", "ping") or META_REVISION in meta_of(message)
 
     def read(
         self, message: JSONObject, identifier: Id, arrival: Arrival, session: Session, line: Line
     ) -> Exchange:
-        """Return the message as a call; where a rung fails, as a call with that flaw."""
+        """Return the message as a call; if a check fails, as a call with that flaw."""
         flaw = refuse_structure(message, identifier) or _refuse_id(message)
         revision, refusal = revision_of(message, session, arrival.headers)
         method = message.get("method")
@@ -132,7 +133,7 @@ class McpDialect:
         flaw = flaw or refusal or self._refuse(message, name, revision, session, arrival.headers)
         call = self._call(message, name, revision, arrival, flaw, session, line)
         if flaw is not None and any(finding.pointer == "/id" for finding in flaw.findings):
-            identifier = _UNUSABLE  # an answer may not carry what a request may not
+            identifier = _UNUSABLE  # an answer may not repeat an invalid id
         is_settled = session.revision is not None or not revision.has_handshake
         return Exchange(call, revision, is_settled, name, identifier)
 
@@ -148,7 +149,7 @@ class McpDialect:
         extension = None if revision.has_handshake else EXTENSIONS.get(method)
         if known is None and extension is not None and method in self._handlers:
             return self._refuse_extension(message, method, headers)
-        # An older revision may have a method of the same name as an extension: that is another one.
+        # An older revision may have a different method with the name of an extension's.
         is_answered = method in self._handlers and method not in EXTENSIONS
         is_served = is_answered or (method in _GOVERNED and self._serves(_GOVERNED[method]))
         if known is None or known.sender is Sender.SERVER or not (is_served or known.is_notification):
@@ -246,7 +247,7 @@ class McpDialect:
         )
 
     def _named(self, kind: Kind | None, params: JSONObject) -> tuple[str | None, JSONObject]:
-        """Return what a request calls, where it can be the name of something, and with what."""
+        """Return the name that a request calls, if it is a possible one, and the arguments."""
         name, arguments = params.get("name"), _object(params.get("arguments"))
         if kind == "tool":
             return (name if isinstance(name, str) and is_slug(name) else None), arguments
@@ -272,7 +273,7 @@ class McpDialect:
         carried: Carried,
         needed: InputNeeded,
     ) -> bytes:
-        """Return what a call needs to know as a result.
+        """Return the questions of a call as a result.
 
         Raises `Failed` where the official schema does not allow it.
         """
@@ -293,7 +294,7 @@ class McpDialect:
         headers: Mapping[str, str] | None,
         client: Client | None,
     ) -> Callable[[], None] | None:
-        """Return what is left to do when a call of a tool is about to run, None where there is nothing."""
+        """Return what to do when a tool is about to run, None for nothing."""
         if kind != "tool" or name is None or revision.has_handshake:
             return None
         marked = self._marked.get(name) if headers is not None else None
@@ -325,7 +326,7 @@ class McpDialect:
         return self.write_error(ending, exchange.identifier, revision), status_of(ending, revision)
 
     def told(self, exchange: Exchange, outcome: Outcome) -> bytes | None:
-        """Return the result that an outcome is told as; None where it is an error."""
+        """Return the result for an outcome; None where it is an error."""
         if isinstance(outcome, Done):
             return outcome.wire
         since = outcome.row.to_model_since
@@ -334,11 +335,11 @@ class McpDialect:
         return None
 
     def error_of(self, exchange: Exchange, ending: Ending) -> JSONObject:
-        """Return the error that an ending is told as."""
+        """Return the JSON-RPC error for an ending."""
         return cast("JSONObject", generic_error(ending, exchange.revision.name))
 
     def write_error(self, ending: Ending, identifier: Id, revision: Revision | None) -> bytes:
-        """Return an error as MCP has it, without an id where that is unknown and the revision allows."""
+        """Return an error frame, without an id where that is unknown and the revision allows it."""
         is_known = identifier.is_present and identifier.problem is None
         may_omit = revision is not None and revision.may_omit_id
         name = "" if revision is None else revision.name
@@ -349,13 +350,13 @@ class McpDialect:
             return None
 
         def report(progress: float, total: float | None, message: str | None) -> None:
-            line.tell(self.outgoing.progress(token, progress, total, message, revision))
+            line.tell(self.notifications.progress(token, progress, total, message, revision))
 
         return report
 
 
 def _refuse_id(message: JSONObject) -> Refused | None:
-    """Return the refusal of an id that JSON-RPC allows and MCP does not: a number that is not whole."""
+    """Return the refusal of an id that JSON-RPC allows and MCP does not: a fraction."""
     identifier = message.get("id", 0)
     if isinstance(identifier, float) and not identifier.is_integer():
         return Refused(Reason.NOT_JSONRPC, (Finding("/id", "must be a string or an integer", "type", ""),))
@@ -363,12 +364,12 @@ def _refuse_id(message: JSONObject) -> Refused | None:
 
 
 def _bound_to(method: str, name: str | None, arguments: JSONObject, arrival: Arrival) -> JSON:
-    """Return what the state of a call is good for: this call, of this caller."""
+    """Return what a requestState is bound to: this call, by this caller."""
     return [method, name, arguments, fingerprint(arrival.key)]
 
 
 def _with_uri(exchange: Exchange, ending: Ending) -> Ending:
-    """Return an ending that names the resource which is not there, as MCP wants it."""
+    """Return an ending that names the missing resource, as MCP requires."""
     if ending.reason is Reason.UNKNOWN_RESOURCE and isinstance(exchange.call.content, dict):
         uri = _object(exchange.call.content.get("params")).get("uri")
         if isinstance(uri, str):

@@ -1,4 +1,4 @@
-"""Refusals and failures as MCP tells them: words for a model, data for programs, a status for HTTP. Pure."""
+"""Refusals and failures in MCP: text for a model, data for programs, an HTTP status. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from portbook.wire.jsonrpc import violations
 
 __all__ = ["META_ENVELOPE", "status_of", "told_to_model"]
 
-# Where a call's result envelope rides.
+# The member of `_meta` that holds a call's result envelope.
 META_ENVELOPE: Final = "portbook/envelope"
 
-# Where a request went wrong before anybody looked at what it calls.
+# The stages before the tool is looked up.
 _EARLY: Final = (Stage.FRAME, Stage.PARSE, Stage.CLASSIFY, Stage.READ)
 
 _ALWAYS: Final = (Reason.UNAUTHORIZED, Reason.UNSUPPORTED_REVISION, Reason.HEADER_MISMATCH)
 
 
 def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
-    """Return a refusal or failure as a result: words for the model, data for programs.
+    """Return a refusal or failure as a result: text for the model, data for programs.
 
-    Where the tool itself says why it failed, its words are all that the model reads.
+    Where the tool itself says why it failed, the text is the tool's alone.
     """
     findings = ending.findings if ending.row.stage.is_senders_fault else ()
     own = ending.details.get("error") if ending.reason is Reason.TOOL_FAILED else None
@@ -56,10 +56,10 @@ def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
 def status_of(ending: Ending, revision: Revision | None) -> int:
     """Return the HTTP status of an error.
 
-    1. Without a valid key it is 401, everywhere, and 400 where headers are wrong.
-    2. What is no message at all, or in no revision, has its reason's own status.
-    3. Clients of the handshake era read errors of answered requests with 200 alone.
-    4. Later ones want 404 for an unknown method, and 400 for what they could have known.
+    1. Without a valid key it is 401, in every revision, and 400 for wrong headers.
+    2. An unreadable message, or one in no revision, has its reason's own status.
+    3. Clients of the handshake era read errors only with status 200.
+    4. Later clients expect 404 for an unknown method, and 400 for a mistake in the request.
     """
     row = ending.row
     if ending.reason in _ALWAYS:

@@ -1,6 +1,6 @@
-"""Answers to questions about the boundary itself: who it is, what it offers, what a client wants to hear.
+"""MCP methods that run no tool: initialize, discovery, listings, log levels, subscriptions.
 
-They run nothing, but need a key like everything else, and say no more than that key may know. Pure: no I/O.
+They need a key like every call, and show only what that key may see. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from portbook.version import __version__
 
 __all__ = ["LISTEN", "About", "Asked", "Handler", "Handlers", "as_page", "kept_for"]
 
-# The one question whose answer is a stream.
+# The one method that is answered with a stream.
 LISTEN: Final = "subscriptions/listen"
 
 _META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
 
-# What is served changes seldom, and clients that listen are told.
+# What is served changes seldom, and subscribed clients are notified.
 _CACHE_MS: Final = 60_000
 
 IsAllowed = Callable[[str, JSONObject, Revision], bool]
@@ -43,17 +43,17 @@ class About(NamedTuple):
     instructions: str | None = None
 
     def as_server(self, revision: Revision) -> JSONObject:
-        """Return the name as clients of a revision know it."""
+        """Return `serverInfo` as a revision has it."""
         server: JSONObject = {"name": self.name, "version": self.version}
         return {**server, "title": self.title} if self.title and revision.has_titles else server
 
     def as_instructions(self) -> JSONObject:
-        """Return what else there is to say, as the member of a result."""
+        """Return the instructions, as a member of a result."""
         return {} if self.instructions is None else {"instructions": self.instructions}
 
 
 class Asked(NamedTuple):
-    """A question: its params, in which revision, whose connection, and the digest of the key it came with."""
+    """A request: its params, revision and session, and the digest of its caller's key."""
 
     params: JSONObject
     revision: Revision
@@ -65,10 +65,10 @@ Handler = Callable[[Asked, Caller], JSONObject]
 
 
 class Handlers:
-    """Every method that is answered without running anything."""
+    """Every method that is answered without running a tool."""
 
     def __init__(self, catalog: Catalog, is_allowed: IsAllowed, desk: TaskDesk, about: About) -> None:
-        """Answer about `catalog`; `is_allowed` tells whether a list may hold a description."""
+        """Answer from `catalog`; `is_allowed` tells whether a listing may hold a description."""
         self._catalog = catalog
         self._about = about
 
@@ -191,8 +191,8 @@ def _unsubscribe(asked: Asked, caller: Caller) -> JSONObject:
 
 
 def _listen(asked: Asked, caller: Caller) -> JSONObject:
-    task_ids_of(asked.params)  # raises where they cannot be listened to
-    return {}  # whoever holds the stream open answers when it ends
+    task_ids_of(asked.params)  # raises for task ids that cannot be subscribed to
+    return {}  # the connection holds the stream open, and answers when it ends
 
 
 def _page(member: str, items: list[tuple[str, JSONObject]], asked: Asked) -> JSONObject:
@@ -205,12 +205,12 @@ def _page(member: str, items: list[tuple[str, JSONObject]], asked: Asked) -> JSO
 
 
 def as_page(result: JSONObject, revision: Revision) -> JSONObject:
-    """Return a result that may be kept for a while, where the revision says so in it."""
+    """Return a listing's result, with its cache lifetime where the revision has one."""
     return kept_for(_CACHE_MS, result, revision)
 
 
 def kept_for(cache_ms: int, result: JSONObject, revision: Revision) -> JSONObject:
-    """Return a result that its caller may keep for so long, where the revision says so in it."""
+    """Return a result with the time for which its caller may cache it, where the revision has one."""
     return _cacheable(result, "private", cache_ms) if revision.has_result_type else result
 
 

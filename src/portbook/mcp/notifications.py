@@ -1,4 +1,4 @@
-"""Messages that the server sends by itself, checked as what leaves. Pure: no I/O."""
+"""Notifications and requests that the server sends, checked before they leave. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ META_SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
 
 
 class Notifications:
-    """Writes messages of our own."""
+    """Writes notifications and requests of the server."""
 
     def __init__(self, validator: SchemaValidator, mode: Mode, warn: Callable[[str], None]) -> None:
         self._validator = validator
@@ -30,9 +30,9 @@ class Notifications:
     def progress(
         self, token: JSON, progress: float, total: float | None, message: str | None, revision: Revision
     ) -> bytes:
-        """Return how far a call has come.
+        """Return a progress notification.
 
-        Raises `SchemaViolation` where that cannot be said so.
+        Raises `SchemaViolation` where the revision does not allow it.
         """
         params: JSONObject = {"progressToken": token, "progress": progress}
         if total is not None:
@@ -42,9 +42,9 @@ class Notifications:
         return self.notification("notifications/progress", params, revision)
 
     def log(self, level: str, data: JSON, logger: str | None, revision: Revision) -> bytes:
-        """Return a message for the client's log.
+        """Return a log message.
 
-        Raises `SchemaViolation` where that cannot be said so.
+        Raises `SchemaViolation` where the revision does not allow it.
         """
         params: JSONObject = {"level": level, "data": data}
         if logger is not None:
@@ -54,7 +54,7 @@ class Notifications:
     def notification(
         self, method: str, params: JSONObject, revision: Revision, subscription: JSON = None
     ) -> bytes:
-        """Return a notification; on a stream that the client listens to, with that subscription's id.
+        """Return a notification; in a subscription, with its id.
 
         Raises `SchemaViolation` where the revision does not allow it.
         """
@@ -69,13 +69,13 @@ class Notifications:
     def tagged(self, method: str, params: JSONObject, subscription: JSON) -> bytes:
         """Return a notification with a subscription's id, unchecked.
 
-        For those that an extension adds, of which the official schema knows nothing, and for one that was
-        checked with another id.
+        For notifications of an extension, which the official schema does not have, and for one that was
+        checked with a different id.
         """
         return json_bytes({"jsonrpc": "2.0", "method": method, "params": _tagged(params, subscription)})
 
     def ending(self, subscription: JSON, revision: Revision) -> bytes:
-        """Return the result that ends a subscription, whose id is that of the request.
+        """Return the result that ends a subscription; its id is that of the request.
 
         Raises `SchemaViolation` where the revision does not allow it.
         """
@@ -84,7 +84,7 @@ class Notifications:
         return json_bytes(result)
 
     def request(self, identifier: str, request: JSONObject, revision: Revision) -> bytes:
-        """Return a request of ours.
+        """Return a request to the client.
 
         Raises `SchemaViolation` where the revision does not allow it.
         """
@@ -93,7 +93,7 @@ class Notifications:
         return json_bytes(message)
 
     def is_answer(self, method: str, result: JSON, revision: Revision) -> bool:
-        """Return whether a client's result is one that the revision allows for our request."""
+        """Return whether the revision allows a client's result for a request of this method."""
         return self._mode == "off" or not self._validator.findings(method + RESULT, result, revision.name)
 
     def _check(self, definition: str, message: JSONObject, revision: Revision) -> None:
@@ -113,5 +113,5 @@ def _tagged(params: JSONObject, subscription: JSON) -> JSONObject:
 
 
 def first_of(findings: tuple[Finding, ...]) -> str:
-    """Return the first finding in words."""
+    """Return the first finding as text."""
     return f"{findings[0].pointer or '(root)'}: {findings[0].message}"

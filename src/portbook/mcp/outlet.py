@@ -1,4 +1,4 @@
-"""Where messages of our own go: to the client, in order, while they are still wanted."""
+"""The way to the client while a call runs: notifications and requests, in order, until the call ends."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ __all__ = ["Emit", "Outlet"]
 
 
 class Emit(Protocol):
-    """Sends a message of our own. From any thread."""
+    """Sends a notification or a request to the client. From any thread."""
 
     def __call__(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
-        """Send `message`, if by then it is still wanted; what is not vital may be dropped."""
+        """Send `message`, if it is still wanted then; one that is not vital may be dropped."""
         ...
 
 
 class Outlet:
-    """One call's way to its caller. It ends with the call: what is told later goes nowhere."""
+    """One call's way to its client. It ends with the call: later messages are dropped."""
 
-    __slots__ = ("_emit", "_let_go", "is_heard", "is_over")
+    __slots__ = ("_emit", "_let_go", "is_over", "reaches_client")
 
     def __init__(
-        self, emit: Emit, let_go: Callable[[], None] | None = None, *, is_heard: bool = True
+        self, emit: Emit, let_go: Callable[[], None] | None = None, *, reaches_client: bool = True
     ) -> None:
         self._emit = emit
         self._let_go = let_go
-        self.is_heard = is_heard
-        """Whether what is said before the answer reaches anybody."""
+        self.reaches_client = reaches_client
+        """Whether the client gets messages before the answer."""
         self.is_over = False
 
     def tell(self, message: bytes) -> None:
-        """Send what the caller can do without."""
+        """Send a message that may be dropped."""
         self._emit(message, self._is_wanted)
 
     def send(self, message: bytes) -> None:
-        """Send what the caller has to see."""
+        """Send a message that must arrive."""
         self._emit(message, self._is_wanted, is_vital=True)
 
     def tell_or_send(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
-        """Send a message for a call inside of this one."""
+        """Send a message of a batch's member."""
         self._emit(message, is_wanted, is_vital=is_vital)
 
     def let_go(self) -> None:
-        """Close the stream that the caller waits on, where the transport has one that can be resumed."""
+        """Close the stream that the client waits on, if it is resumable."""
         if self._let_go is not None:
             self._let_go()
 

@@ -1,8 +1,8 @@
-"""What a caller carries from one round of a call to the next, signed. Pure: no I/O, the clock is an argument.
+"""requestState, signed: what a client sends back with the next round. Pure: no I/O, the clock is an argument.
 
-A call that needs input ends with the questions and this text, and is made again with the answers. The text
-says what was asked and answered so far. It is signed with the store's key, good for this caller and this call
-alone, and for an hour: nobody can make one up, change it, or use it for something else.
+A call that needs input ends with questions and this text; the client calls again with the answers and the
+text. The text holds what was asked and answered so far. It is signed with the store's key, and expires after
+an hour. It is valid for this caller and this call alone, and cannot be forged or changed.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from portbook.model import JSON, JSONObject
 
 __all__ = ["SignedStates"]
 
-# Says which form of text a signature is of, so that another form can never be taken for this one.
+# The version of the format, part of the signature: a different format never passes as this one.
 _FORM: Final = "portbook.state.2"
 _GOOD_FOR_S: Final = 3600
 _MAX_TEXT: Final = 262_144
 
 
 class SignedStates:
-    """Signs states, and reads them back."""
+    """Signs states, and verifies them."""
 
     def __init__(self, key: Callable[[], bytes], clock: Clock) -> None:
-        """Sign with what `key` returns; it is asked when first needed."""
+        """Sign with the result of `key`, which is called when it is needed."""
         self._key = key
         self._clock = clock
 
     def seal(self, bound: JSON, content: JSONObject) -> str:
-        """Return the text for a call that `bound` describes."""
+        """Return the signed text for the call that `bound` describes."""
         until = later(self._clock.now(), _GOOD_FOR_S)
         body = orjson.dumps({"until": until, "content": content})
         return f"{_encoded(body)}.{_encoded(self._signature(body, bound))}"
 
     def open(self, bound: JSON, text: str) -> JSONObject | None:
-        """Return the content of a text; None where it is not ours, not for this call, or too old."""
+        """Return the content of a text; None if it is forged, for a different call, or expired."""
         body_text, dot, signature_text = text.partition(".")
         if not dot or len(text) > _MAX_TEXT:
             return None

@@ -1,4 +1,4 @@
-"""Resources, prompts and completions as MCP shows them: listings by revision, and results. Pure: no I/O."""
+"""Resources, prompts and completions in MCP: listings by revision, and results. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ __all__ = [
     "resource_result",
 ]
 
-# The most that one completion may suggest.
+# The most values in one completion, as MCP has it.
 _MAX_VALUES: Final = 100
 
 
 def is_template(tool: Tool) -> bool:
-    """Return whether a resource is a whole family of them."""
+    """Return whether a resource is a template."""
     return UriTemplate.is_one(tool.spec.name)
 
 
 def described_resource(tool: Tool, revision: Revision) -> JSONObject:
-    """Return a resource, or a template of them, as a listing has it."""
+    """Return a resource, or a resource template, as a listing has it."""
     spec = tool.spec
     described: JSONObject = {"uriTemplate" if is_template(tool) else "uri": spec.name}
     if spec.description:
@@ -60,7 +60,7 @@ def _argument(name: str, schema: JSON, is_required: bool) -> JSONObject:
 
 
 def resource_result(uri: str, parts: Any) -> JSONObject:
-    """Return what a resource holds; a part that has no address of its own is at the one asked for."""
+    """Return the contents of a resource; a part without a URI of its own gets the requested one."""
     return {"contents": [{"uri": uri, **part} for part in cast("list[JSONObject]", parts)]}
 
 
@@ -78,7 +78,7 @@ def prompt_result(tool: Tool, messages: Any, revision: Revision) -> JSONObject:
 
 
 def completion_result(values: Any) -> JSONObject:
-    """Return suggestions, the first ones where there are many."""
+    """Return suggested values, at most the first 100."""
     suggested = cast("list[JSON]", values)
     return {
         "completion": {

@@ -1,4 +1,4 @@
-"""Results as a revision has them, checked against its official schema before they leave. Pure: no I/O."""
+"""Results in the form of a revision, checked against its official schema. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Results"]
 
 
 class Results:
-    """Makes results of what tools, resources and prompts return."""
+    """Turns what tools, resources and prompts return into MCP results."""
 
     def __init__(
         self, catalog: Catalog, validator: SchemaValidator, mode: Mode, warn: Callable[[str], None]
@@ -43,24 +43,24 @@ class Results:
         body: bytes,
         envelope: JSONObject | None,
     ) -> bytes:
-        """Return a result as this revision has it, checked as what leaves.
+        """Return a result in the form of this revision, checked.
 
         Raises `Failed` where the official schema does not allow it.
         """
-        if method == LISTEN:  # nothing leaves yet: what ends a subscription is made, and checked, at its end
+        if method == LISTEN:  # not sent: the result of a subscription is made and checked at its end
             return body
         if kind is None:
             return self.checked(method, result, body, revision)
         found = self._catalog.find(name or "", kind)
-        if found is None:  # taken out while it ran
+        if found is None:  # removed while it ran
             raise Failed(Reason.BAD_RESULT, note="no longer served")
         result = _shaped(kind, found, uri, revision, result, body)
-        if envelope is not None and kind == "tool":  # beside what satisfies the tool's outputSchema
+        if envelope is not None and kind == "tool":  # outside of what the tool's outputSchema describes
             result["_meta"] = {META_ENVELOPE: envelope}
         return self.checked(method, result, json_bytes(result), revision)
 
     def checked(self, method: str, result: JSON, body: bytes, revision: Revision) -> bytes:
-        """Return the `body` of a result that may leave.
+        """Return `body`, after a check of its result.
 
         Raises `Failed` where the official schema does not allow it.
         """
@@ -74,7 +74,7 @@ class Results:
         return body
 
     def is_listable(self, member: str, item: JSONObject, revision: Revision) -> bool:
-        """Return whether a list of the revision may hold a description; warn of one that it may not."""
+        """Return whether a listing of the revision may hold a description; warn if it may not."""
         if self._mode != "enforce":
             return True
         method = "resources/templates/list" if member == "resourceTemplates" else f"{member}/list"

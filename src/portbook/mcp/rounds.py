@@ -1,7 +1,7 @@
-"""What a caller brings along from one round of a call to the next. Pure: no I/O.
+"""Rounds of a call: the answers and the state that a client sends with its next request. Pure: no I/O.
 
-A call that needs input ends with questions and a state, and is made again with answers and that state. An
-answer counts for the very question that it was given to, and for no other that goes by the same name.
+A call that needs input ends with questions and a state; the client calls again with answers and that state.
+An answer counts only for the exact question that was asked, not for a changed one with the same name.
 """
 
 from __future__ import annotations
@@ -18,35 +18,34 @@ __all__ = ["Carried", "StateCodec", "carried_by"]
 
 
 class StateCodec(Protocol):
-    """Signs what callers carry, and reads it back."""
+    """Signs states, and verifies them."""
 
     def seal(self, bound: JSON, content: JSONObject) -> str:
-        """Return the text that a caller carries for the call that `bound` describes."""
+        """Return the signed text for the call that `bound` describes."""
         ...
 
     def open(self, bound: JSON, text: str) -> JSONObject | None:
-        """Return the content of a text; None where it is not good for this call."""
+        """Return the content of a text; None if it is not valid for this call."""
         ...
 
 
 @dataclass(slots=True)
 class Carried:
-    """The answers of a caller, and what is known of the questions that they are to."""
+    """The answers of a client, and the questions that they answer."""
 
     given: JSONObject = field(default_factory=dict[str, JSON])
     """The answers in this request."""
     asked: Mapping[str, JSON] | None = None
-    """Which question was asked under each name, by fingerprint; None where no state came along."""
+    """The fingerprint of the question asked under each name; None without a state."""
     kept: dict[str, JSON] = field(default_factory=dict[str, JSON])
-    """The answers of earlier rounds that were used, each with the fingerprint of its question."""
+    """The used answers of earlier rounds, each with the fingerprint of its question."""
     approval: str | None = None
-    """The ticket of the call, where a person was asked about it in an earlier round."""
+    """The approval ticket of the call, if an earlier round asked for one."""
 
     def answer_to(self, name: str, request: JSONObject) -> JSONObject | None:
-        """Return the answer to a question; None where it has none yet.
+        """Return the answer to a question; None if it has none yet.
 
-        A client that brings answers without a state is taken at its word: it was never told what is asked
-        under which name, or has lost it.
+        Answers without a state are accepted by name: the client never got a state, or has lost it.
         """
         question = fingerprint(request)
         earlier = self.kept.get(name)
@@ -57,19 +56,19 @@ class Carried:
         return answer if isinstance(answer, dict) and is_to_it else None
 
     def use(self, name: str, request: JSONObject, answer: JSONObject) -> None:
-        """Keep an answer that was used: the next round has to bring it along."""
+        """Keep a used answer in the state, for the next round."""
         self.kept[name] = [fingerprint(request), answer]
 
     def content(self, needed: InputNeeded) -> JSONObject:
-        """Return what the state of the next round holds."""
+        """Return the content of the next round's state."""
         asked: JSONObject = {name: fingerprint(request) for name, request in needed.requests.items()}
         return {"asked": asked, "kept": self.kept, "approval": needed.approval or self.approval}
 
 
 def carried_by(params: JSONObject, bound: Callable[[], JSON], states: StateCodec) -> Carried:
-    """Return what a request brings along; `bound` describes its call, and is asked where there is a state.
+    """Return the answers and the state of a request; `bound` describes its call, needed with a state only.
 
-    Raises `Refused` for a state that was not given out for this call.
+    Raises `Refused` for a state that was not issued for this call.
     """
     answers, text = params.get("inputResponses"), params.get("requestState")
     given = answers if isinstance(answers, dict) else {}

@@ -1,4 +1,4 @@
-"""The skills extension: Agent Skills that clients can list, and their folders. Pure: no I/O."""
+"""The skills extension: lists Agent Skills, and their folders. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FOLDER: Final = "inode/directory"
 
 
 def skills_of(tools: list[Tool]) -> list[tuple[str, JSONObject]]:
-    """Return the entries of skills, by the address of each one's `SKILL.md`."""
+    """Return the entries of skills, by the URI of each `SKILL.md`."""
     return [(tool.spec.name, cast("JSONObject", tool.spec.skill)) for tool in tools]
 
 
@@ -33,7 +33,7 @@ def skill_of(tools: list[Tool], params: JSONObject) -> JSONObject:
 
 
 def directory_of(tools: list[Tool], params: JSONObject, revision: Revision) -> list[tuple[str, JSONObject]]:
-    """Return what lies directly in a folder of a skill: files, and folders in their turn.
+    """Return the direct children of a skill's folder: files and folders.
 
     Raises `Refused` where there is no such folder.
     """

@@ -1,4 +1,4 @@
-"""A stream of notices that a client of the stateless revisions holds open: acknowledged, filtered, tagged."""
+"""`subscriptions/listen`: a stream of notifications, acknowledged first, filtered, tagged with its id."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final, cast
 
-from portbook.mcp.changes import ChangeFeed, ChangeNotice, Subscriber
 from portbook.mcp.dialect import Exchange
+from portbook.mcp.from_any_thread import run_on
+from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification, Subscriber
 from portbook.mcp.notifications import Notifications
 from portbook.mcp.outlet import Outlet
 from portbook.mcp.task_board import Task, TaskBoard
@@ -19,7 +20,7 @@ from portbook.wire.parsing import parse
 
 __all__ = ["Subscription", "wanted_resources"]
 
-# What a client asks for, and the lists it then hears of.
+# The members of a filter, and the lists that they subscribe to.
 _LISTS: Final[dict[str, Kind]] = {
     "toolsListChanged": "tool",
     "promptsListChanged": "prompt",
@@ -32,23 +33,23 @@ _OF_TASKS: Final = "notifications/tasks"
 
 
 class Subscription:
-    """One such stream."""
+    """One stream, open until the client cancels it or may receive nothing more."""
 
     def __init__(
         self,
-        outgoing: Notifications,
+        notifications: Notifications,
         exchange: Exchange,
         outlet: Outlet,
-        notices: ChangeFeed,
+        changes: ChangeFeed,
         tasks: TaskBoard,
-        ear: Subscriber,
+        subscriber: Subscriber,
     ) -> None:
-        """Listen with `ear`, which tells what may still be heard when there is something."""
-        self._outgoing = outgoing
+        """Subscribe for `subscriber`, which decides what may be sent at the time of each change."""
+        self._notifications = notifications
         self._outlet = outlet
-        self._notices = notices
+        self._changes = changes
         self._tasks = tasks
-        self._ear = ear
+        self._subscriber = subscriber
         self._revision = exchange.revision
         self._id = parse(exchange.identifier.token)
         self._params = _params(exchange)
@@ -57,9 +58,9 @@ class Subscription:
         self._is_over = asyncio.Event()
 
     async def hold(self, uris: Collection[str], bound: str) -> bytes:
-        """Pass notices on until the stream is closed; return what then ends it.
+        """Send notifications until the stream is closed; return the result that ends it.
 
-        `uris` are the resources among them that may be heard of; `bound` is what tasks are bound to.
+        `uris` are the resources that the caller may subscribe to; `bound` identifies the caller of tasks.
         """
         kinds = {kind for name, kind in _LISTS.items() if self._filter.get(name) is True}
         agreed: JSONObject = {name: True for name, kind in _LISTS.items() if kind in kinds}
@@ -71,44 +72,44 @@ class Subscription:
         if ids is not None:
             agreed[_TASKS] = [task.id for task in tasks]
 
-        def hear(notice: ChangeNotice) -> None:
-            changed = notice.changed
+        def notify(change: ChangeNotification) -> None:
+            changed = change.changed
             if changed.kind in kinds if changed.uri is None else changed.uri in uris:
-                # On the loop, so that whatever thread it comes from, nothing overtakes the acknowledgement.
-                self._loop.call_soon_threadsafe(self._tell, notice)
+                # Always deferred, from any thread, so that nothing overtakes the acknowledgement.
+                self._loop.call_soon_threadsafe(self._tell, change)
 
         acknowledged: JSONObject = {"notifications": agreed}
         with ExitStack() as ends:
-            ends.callback(self._notices.listen(hear))
-            ends.callback(self._notices.on_close(self.close))
+            ends.callback(self._changes.subscribe(notify))
+            ends.callback(self._changes.on_close(self.close))
             self._outlet.send(
-                self._outgoing.notification(_ACKNOWLEDGED, acknowledged, self._revision, self._id)
+                self._notifications.notification(_ACKNOWLEDGED, acknowledged, self._revision, self._id)
             )
             for task in tasks:
                 ends.callback(task.watch(partial(self._tell_of, task)))
-                self._tell_of(task)  # it may have ended before anybody listened
+                self._tell_of(task)  # it may have ended before the subscription
             await self._is_over.wait()
-        return self._outgoing.ending(self._id, self._revision)
+        return self._notifications.ending(self._id, self._revision)
 
-    def _tell(self, notice: ChangeNotice) -> None:
-        if self._ear.hears(notice.changed.uri):
-            self._outlet.tell(notice.message(self._outgoing, self._revision, self._id))
-        elif not self._ear.hears():
+    def _tell(self, change: ChangeNotification) -> None:
+        if self._subscriber.may_receive(change.changed.uri):
+            self._outlet.tell(change.message(self._notifications, self._revision, self._id))
+        elif not self._subscriber.may_receive():
             self._is_over.set()
 
     def _tell_of(self, task: Task) -> None:
-        if self._ear.hears():
-            self._outlet.tell(self._outgoing.tagged(_OF_TASKS, task.state(), self._id))
+        if self._subscriber.may_receive():
+            self._outlet.tell(self._notifications.tagged(_OF_TASKS, task.state(), self._id))
         else:
             self._is_over.set()
 
     def close(self) -> None:
         """End the stream. From any thread."""
-        self._loop.call_soon_threadsafe(self._is_over.set)
+        run_on(self._loop, self._is_over.set)
 
 
 def wanted_resources(exchange: Exchange) -> list[str]:
-    """Return the resources that a request for such a stream names."""
+    """Return the resources that a request subscribes to."""
     wanted = cast("JSONObject", _params(exchange)["notifications"]).get(_RESOURCES)
     return cast("list[str]", wanted or [])
 

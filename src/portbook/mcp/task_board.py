@@ -1,4 +1,4 @@
-"""Calls that go on after they were answered: tasks, until their result is fetched or their time is over."""
+"""Tasks: calls that continue after their answer, until they expire."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from portbook.model import JSON, JSONObject
 
 __all__ = ["Task", "TaskBoard"]
 
-# How long a task can be asked about after it last changed, and how often that makes sense. A task that waits
-# for answers waits as long for them.
+# How long a task can be queried after its last change, and how often clients should. A task that waits for
+# answers waits as long.
 _TTL_MS: Final = 3_600_000
 _POLL_MS: Final = 500
 
-# Tasks that one caller, and all of them, can have at once.
+# Tasks at once, of one caller and of all.
 _MAX_OF_ONE: Final = 1000
 _MAX: Final = 10_000
 
-# How often to look for tasks whose time is over.
+# How often expired tasks are removed.
 _PRUNED_EVERY_S: Final = 60
 
 IsUsable = Callable[[str, JSONObject], bool]
 
 
 class Task:
-    """One call that goes on by itself."""
+    """One call that continues after its answer."""
 
     def __init__(self, identifier: str, bound: str, now: Callable[[], str]) -> None:
         self.id = identifier
         self.bound = bound
-        """The digest of the key that the call was made with."""
+        """The digest of its caller's key."""
         self.running: asyncio.Task[None] | None = None
         self.made_at = self.changed_at = now()
         self._now = now
@@ -46,7 +46,7 @@ class Task:
 
     @property
     def is_over(self) -> bool:
-        """Return whether nothing more will come of it."""
+        """Return whether it has ended."""
         return self._status in ("completed", "failed", "cancelled")
 
     @property
@@ -55,13 +55,13 @@ class Task:
         return bool(self._open)
 
     def state(self) -> JSONObject:
-        """Return what its caller is told of it."""
+        """Return its state, as its caller sees it."""
         state: JSONObject = {
             "taskId": self.id,
             "status": "input_required" if self._open and not self.is_over else self._status,
             "createdAt": self.made_at,
             "lastUpdatedAt": self.changed_at,
-            # Counted from when it was made, as clients do.
+            # Counted from its creation, as clients count.
             "ttlMs": int(until(self.made_at, self.changed_at) * 1000) + _TTL_MS,
             "pollIntervalMs": _POLL_MS,
         }
@@ -74,9 +74,9 @@ class Task:
         return state | self._ending
 
     async def ask(self, requests: Mapping[str, JSONObject], is_usable: IsUsable) -> dict[str, JSONObject]:
-        """Return the answers to `requests`, once they are all there.
+        """Return the answers to `requests`, once all have arrived.
 
-        Raises `Failed` where they do not come in time.
+        Raises `Failed` where they do not arrive in time.
         """
         loop = asyncio.get_running_loop()
         futures = {key: loop.create_future() for key in requests}
@@ -92,7 +92,7 @@ class Task:
                 self._open.pop(key, None)
 
     def answer(self, answers: JSONObject) -> None:
-        """Take what was asked for; what was not is ignored, and so is what cannot be used."""
+        """Accept answers to open questions; unrequested and unusable ones are ignored."""
         for key, answer in answers.items():
             if key not in self._open or not isinstance(answer, dict):
                 continue
@@ -103,20 +103,20 @@ class Task:
                 self._change()
 
     def end(self, status: str, ending: JSONObject) -> None:
-        """Note what came of it; what has ended stays as it is."""
+        """Set its ending; a task that has ended does not change."""
         if not self.is_over:
             self._status, self._ending = status, ending
             self._open.clear()
             self._change()
 
     def say(self, message: str | None) -> None:
-        """Tell people what it is about at the moment."""
+        """Set its status message."""
         if message != self._message:
             self._message = message
             self._change()
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
-        """Have `watcher` called whenever the task has changed; return what ends that."""
+        """Call `watcher` after every change; return the function that stops it."""
         self._watchers.append(watcher)
         return lambda: self._watchers.remove(watcher)
 
@@ -126,7 +126,7 @@ class Task:
             watcher()
 
     def cancel(self) -> None:
-        """End it, if it has not ended."""
+        """Cancel it, if it has not ended."""
         if not self.is_over:
             self.end("cancelled", {})
             if self.running is not None:
@@ -134,7 +134,7 @@ class Task:
 
 
 class TaskBoard:
-    """The tasks of a process, each for the caller whose key it was made with."""
+    """The tasks of this process, each for the caller that made it."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -156,36 +156,36 @@ class TaskBoard:
         return task
 
     def drop(self, task: Task) -> None:
-        """Forget a task that nobody was told of."""
+        """Remove a task."""
         self._tasks.pop(task.id, None)
 
     def find(self, task_id: str, bound: str) -> Task | None:
-        """Return a task of the caller's; None where there is no such task."""
+        """Return a task; None where the caller has no such task."""
         self._prune()
         task = self._tasks.get(task_id)
         return task if task is not None and task.bound == bound else None
 
     def read(self, task_id: str, bound: str) -> JSONObject | None:
-        """Return what is known of a task; None where the caller has no such task."""
+        """Return the state of a task; None where the caller has no such task."""
         task = self.find(task_id, bound)
         return None if task is None else task.state()
 
     def answer(self, task_id: str, bound: str, answers: JSONObject) -> bool:
-        """Hand a task the answers it waits for; return whether there is such a task."""
+        """Give a task its answers; return whether the caller has such a task."""
         task = self.find(task_id, bound)
         if task is not None:
             task.answer(answers)
         return task is not None
 
     def cancel(self, task_id: str, bound: str) -> bool:
-        """End a task, if it has not ended; return whether there is such a task."""
+        """Cancel a task, if it has not ended; return whether the caller has such a task."""
         task = self.find(task_id, bound)
         if task is not None:
             task.cancel()
         return task is not None
 
     async def close(self) -> None:
-        """Cancel what runs, and wait until it is recorded."""
+        """Cancel running tasks, and wait until they are recorded."""
         running = [task.running for task in self._tasks.values() if task.running is not None]
         for task in self._tasks.values():
             task.cancel()

@@ -1,4 +1,4 @@
-"""The tasks extension: calls that go on after their answer. Pure: no I/O; where tasks are kept is a port."""
+"""The methods of the tasks extension: tasks/get, tasks/update, tasks/cancel. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ __all__ = ["TaskDesk", "created", "task_answers"]
 
 
 class TaskDesk(Protocol):
-    """Where tasks are kept, each for whoever made the call."""
+    """The store of tasks, each for the caller that made it."""
 
     def read(self, task_id: str, bound: str) -> JSONObject | None:
-        """Return what is known of a task; None where the caller has no such task."""
+        """Return the state of a task; None where the caller has no such task."""
         ...
 
     def answer(self, task_id: str, bound: str, answers: JSONObject) -> bool:
-        """Hand a task the answers it waits for, others are ignored; return whether there is such a task."""
+        """Give a task its answers, ignoring unrequested ones; return whether the caller has such a task."""
         ...
 
     def cancel(self, task_id: str, bound: str) -> bool:
-        """End a task, if it has not ended; return whether there is such a task."""
+        """Cancel a task, if it has not ended; return whether the caller has such a task."""
         ...
 
 
 def created(state: JSONObject) -> JSONObject:
-    """Return the answer to a call that goes on as a task."""
+    """Return the answer to a call that continues as a task."""
     kept = ("taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs")
     own = {name: state[name] for name in kept if name in state}
     return {"resultType": "task", **own, "status": "working"}

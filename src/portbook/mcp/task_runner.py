@@ -1,15 +1,15 @@
-"""Calls that may go on as tasks: answered when they end, or when they are let go of, whichever is first."""
+"""Calls that may continue as tasks: answered when they end, or when the tool detaches, whichever is first."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, cast
 
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.mcp.clients import RoundClient
 from portbook.mcp.dialect import Exchange, McpDialect
+from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.model import JSON
 from portbook.pipeline import Completed, Pipeline
@@ -19,14 +19,14 @@ __all__ = ["TaskRunner"]
 
 
 class TaskRunner(NamedTuple):
-    """What such calls need: what runs them, what tells their results, and where tasks are kept."""
+    """Runs such calls: through the pipeline, with results in MCP's form, and tasks on the board."""
 
     pipeline: Pipeline
     official: McpDialect
     tasks: TaskBoard
 
     async def run(self, exchange: Exchange, bound: str) -> Completed | Task:
-        """Return how a call ended, or the task that it goes on as, which is `bound` to its caller."""
+        """Return how a call ended, or the task that it continues as, `bound` to its caller."""
         loop = asyncio.get_running_loop()
         client = exchange.call.client
         assert isinstance(client, RoundClient)
@@ -37,18 +37,18 @@ class TaskRunner(NamedTuple):
                 client.task = self.tasks.make(bound)
                 detached.set_result(client.task)
 
-        client.on_detach = _on_loop(loop, detach)
+        client.on_detach = partial(run_on, loop, detach)
         running = loop.create_task(self.pipeline.run(exchange.call))
         try:
             await asyncio.wait((running, detached), return_when=asyncio.FIRST_COMPLETED)
             if not running.done():
-                await asyncio.sleep(0)  # what ends without ever waiting is answered like any other
+                await asyncio.sleep(0)  # a call that ends without waiting gets a plain answer
         except asyncio.CancelledError:
             running.cancel()
             await asyncio.wait((running,))
             raise
         finally:
-            client.on_detach = None  # a thread that is left behind makes no task of a call that is over
+            client.on_detach = None  # an abandoned thread makes no task of a call that has ended
         task = client.task
         if running.done():
             if task is not None:
@@ -59,7 +59,7 @@ class TaskRunner(NamedTuple):
         return task
 
     async def _follow(self, task: Task, exchange: Exchange, running: asyncio.Task[Completed]) -> None:
-        """Note in a task what came of its call."""
+        """Set the ending of a task when its call ends."""
         try:
             completed = await running
         except asyncio.CancelledError:
@@ -71,23 +71,10 @@ class TaskRunner(NamedTuple):
         if told is not None:
             try:
                 result = parse(told)
-            except Refused:  # nested more deeply than anything that is kept
+            except Refused:  # nested more deeply than the parser allows
                 outcome = Failed(Reason.BAD_RESULT)
             else:
                 task.end("completed", {"result": result})
                 return
         assert isinstance(outcome, Ending)
         task.end("failed", {"error": cast("JSON", self.official.error_of(exchange, outcome))})
-
-
-def _on_loop(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> Callable[[], None]:
-    """Return `act` for any thread: at once on the loop's own, soon from another."""
-    home = threading.get_ident()
-
-    def anywhere() -> None:
-        if threading.get_ident() == home:
-            act()
-        else:
-            loop.call_soon_threadsafe(act)
-
-    return anywhere

@@ -1,4 +1,4 @@
-"""Tools as MCP shows them: listings by revision, pages of them, and results as content. Pure: no I/O."""
+"""Tools in MCP: listings by revision, pagination, and results as content. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ __all__ = [
 PAGE_SIZE: Final = 100
 
 
-# Makes the description of one thing in one revision.
+# Makes one entry of a listing, in one revision.
 Describe = Callable[[Tool, Revision], JSONObject]
 
 
 class Listing:
-    """What is served of one kind, as each revision describes it; each description is made once.
+    """The listing of one kind, in the form of each revision; each entry is made once.
 
-    What a revision has no valid description for is left out there: the others are still listed.
+    An entry that is invalid in a revision is left out there; the rest is listed.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Listing:
         self._made: dict[tuple[str, str], JSONObject | None] = {}
 
     def of(self, revision: Revision, may_see: Callable[[str], bool]) -> list[tuple[str, JSONObject]]:
-        """Return names and descriptions of what a caller may see, ordered by name."""
+        """Return names and entries of what a caller may see, ordered by name."""
         seen = [tool for tool in self._tools() if may_see(tool.spec.name)]
         made = [(tool.spec.name, self._made_for(tool, revision)) for tool in seen]
         return [(name, described) for name, described in made if described is not None]
@@ -64,9 +64,9 @@ class Listing:
 
 
 def page_of(items: list[tuple[str, JSONObject]], cursor: str | None) -> tuple[list[JSONObject], str | None]:
-    """Return the page that `cursor` asks for, the first without one, and the cursor of the next.
+    """Return the page at `cursor`, the first without one, and the cursor of the next page.
 
-    Raises `Refused` for a cursor that no page of this list gave out.
+    Raises `Refused` for a cursor that is not of this list.
     """
     start = 0
     if cursor is not None:
@@ -110,7 +110,7 @@ def described_tool(tool: Tool, revision: Revision) -> JSONObject:
 
 
 def shown_in(shown: JSONObject, revision: Revision) -> JSONObject:
-    """Return what listings say of something beside its contract, as far as a revision has words for it."""
+    """Return the descriptive members of a listing's entry (title, icons) that a revision has."""
     unknown: set[str] = set()
     if not revision.has_titles:
         unknown.add("title")
@@ -120,7 +120,7 @@ def shown_in(shown: JSONObject, revision: Revision) -> JSONObject:
 
 
 def fitted(block: JSONObject, revision: Revision) -> JSONObject:
-    """Return content in a form that the revision has: words, where it has none."""
+    """Return a content block in a form that the revision has; as text, if it has none."""
     kind = block.get("type")
     if kind == "audio" and not revision.has_audio:
         return {"type": "text", "text": f"[audio, {block['mimeType']}]"}
@@ -131,7 +131,7 @@ def fitted(block: JSONObject, revision: Revision) -> JSONObject:
 
 def _annotations(spec: ToolSpec) -> JSONObject:
     if not spec.is_effect_declared:
-        return {"readOnlyHint": False}  # nobody said that it destroys nothing, and MCP assumes that it may
+        return {"readOnlyHint": False}  # undeclared: MCP then assumes that it may be destructive
     return {
         "readOnlyHint": spec.effect is Effect.READ,
         "destructiveHint": spec.effect is Effect.DESTRUCTIVE,
@@ -139,7 +139,7 @@ def _annotations(spec: ToolSpec) -> JSONObject:
 
 
 def _input_schema(schema: JSONObject) -> JSONObject:
-    # The official schema wants the type said, and a schema object for every property.
+    # The official schema requires a type, and a schema object for every property.
     properties = schema.get("properties")
     if not isinstance(properties, dict):
         return {**schema, "type": "object"}
@@ -168,16 +168,16 @@ def _is_object(schema: JSONObject) -> bool:
 
 
 def _wrapped(schema: JSONObject) -> JSONObject:
-    """Return the schema of `{"result": value}`, with the value's own schema whole inside it."""
+    """Return the schema of `{"result": value}`, with the value's own schema inside."""
     inner = {name: value for name, value in schema.items() if name != "$schema"}
-    if "$ref" in json_bytes(inner).decode():  # a resource of its own, so that its references stay inside it
+    if "$ref" in json_bytes(inner).decode():  # a resource of its own, so that its references still resolve
         inner = {"$id": "urn:portbook:result", **inner}
     dialect: JSONObject = {"$schema": schema["$schema"]} if "$schema" in schema else {}
     return {**dialect, "type": "object", "properties": {"result": inner}, "required": ["result"]}
 
 
 def tool_result(tool: Tool, result: Any, body: bytes, revision: Revision) -> JSONObject:
-    """Return a tool's checked result as a call's result: text for the model, structure for programs."""
+    """Return a tool's checked result in MCP's form: text for the model, structure for programs."""
     if tool.spec.gives_content:
         content: JSONObject = {"content": [fitted(block, revision) for block in result]}
         return {**content, "resultType": "complete"} if revision.has_result_type else content

@@ -1,1 +1,1 @@
-"""Addresses, names and connections: which may be used, and how."""
+"""Addresses, names and connections: which are allowed, and how they are used."""

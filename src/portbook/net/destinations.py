@@ -1,6 +1,6 @@
-"""Which addresses may be dialled: the allowlist, over URLs and over what a name resolves to. Pure: no I/O.
+"""Which addresses may be dialled: the allowlist for URLs and for what a name resolves to. Pure: no I/O.
 
-Two questions, asked one after the other and both answered before a packet leaves:
+Two questions, both answered before a packet leaves:
 
 - `permits`: may this scheme, host and port be called at all?
 - `permits_address`: may it be called at this IP address, which its name resolved to?
@@ -31,30 +31,30 @@ _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _MAX_NAME: Final = 253  # RFC 1035 2.3.4, without the final dot
 
 # `*` means names of the public DNS. These are names of this machine or of the network it stands in, the
-# metadata services of clouds among them: whoever means one lists it.
+# metadata services of clouds among them: an operator who means one lists it.
 _NEARBY: Final = frozenset(
     {"localhost", "localdomain", "local", "internal", "intranet", "lan", "home", "corp"}
 )
 
 # Not the public internet: IANA's special-purpose registries, without the ranges kept for documentation, which
-# lead nowhere; and the address at which every machine in Azure finds its host.
+# lead nowhere; plus the address of the host of every machine in Azure.
 _REFUSED_V4: Final = (
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16",
     "172.16.0.0/12", "192.0.0.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/3",
 )  # fmt: skip
-# Within 2000::/3, outside of which nothing is global: protocol assignments with Teredo, and 6to4. Both kinds
-# of tunnel hold an IPv4 address that a relay would dial for us.
+# Within 2000::/3, the only global range: protocol assignments with Teredo, and 6to4. Both kinds of tunnel
+# hold an IPv4 address that a relay would dial for us.
 _GLOBAL_V6: Final = "2000::/3"
 _REFUSED_V6: Final = ("2001::/23", "2002::/16")
 _NAT64: Final = "64:ff9b::/96"
 
 
 class BadDestination(ValueError):
-    """An address or an entry that cannot be one; the message says why, and holds nothing of it."""
+    """An invalid address or entry; the message says why, and quotes nothing of it."""
 
 
 class Destination(NamedTuple):
-    """Where a connection goes: one form for each, so that equal ones are equal."""
+    """Where a connection goes, in one canonical form: equal destinations compare equal."""
 
     scheme: str
     """`http` or `https`."""
@@ -64,12 +64,12 @@ class Destination(NamedTuple):
 
     @property
     def is_address(self) -> bool:
-        """Return whether the host is an IP address, and nothing has to be resolved."""
+        """Return whether the host is an IP address, which needs no resolving."""
         return ":" in self.host or self.host.rpartition(".")[2].isdigit()
 
     @property
     def authority(self) -> str:
-        """Return host and port as they stand in a URL; the port only where it is not the scheme's own."""
+        """Return host and port as in a URL, without the scheme's default port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if DEFAULT_PORTS[self.scheme] == self.port else f"{host}:{self.port}"
 
@@ -85,7 +85,7 @@ class ParsedURL(NamedTuple):
 
 
 def parse_url(url: str) -> ParsedURL:
-    """Return where `url` leads, and what is asked for there.
+    """Return the destination, the path and the query of `url`.
 
     Raises `BadDestination` unless it is an http or https URL with exactly one reading.
     """
@@ -105,7 +105,7 @@ def parse_url(url: str) -> ParsedURL:
 
 
 def parse_destination(url: str) -> Destination:
-    """Return where `url` leads.
+    """Return the destination of `url`.
 
     Raises `BadDestination` unless it is an http or https URL with exactly one reading.
     """
@@ -122,8 +122,8 @@ class Destinations:
     - `*.domain`, `*.domain:port`: every name below that domain, and not the domain itself;
     - `*`, `*:port`: every name of the public DNS.
 
-    Plain http to port 443 is never meant. Whatever is listed, a name may not resolve to a private, local or
-    otherwise special address unless that address lies in one of `networks`.
+    Plain http to port 443 is never allowed. Whatever is listed, a name may not resolve to a private, local or
+    otherwise special address unless that address is in one of `networks`.
     """
 
     __slots__ = ("_below", "_exact", "_listed", "_networks", "entries", "networks")
@@ -131,7 +131,7 @@ class Destinations:
     def __init__(self, entries: Sequence[str] = (), networks: Sequence[str] = ()) -> None:
         """Read the entries.
 
-        Raises `BadDestination` for one that cannot be an entry or a network.
+        Raises `BadDestination` for an invalid entry or network.
         """
         self.entries = tuple(entries)
         self.networks = tuple(networks)
@@ -144,11 +144,11 @@ class Destinations:
 
     @classmethod
     def of_base_urls(cls, urls: Iterable[str], networks: Sequence[str] = ()) -> Destinations:
-        """Return what may be dialled where nothing is listed: these URLs' schemes, hosts and ports, exactly.
+        """Return what may be dialled without an allowlist: exactly these URLs' schemes, hosts and ports.
 
-        One that cannot be read allows nothing.
+        An invalid URL allows nothing.
 
-        Raises `BadDestination` for a network that cannot be one.
+        Raises `BadDestination` for an invalid network.
         """
         made = cls((), networks)
         made._exact = frozenset(filter(None, map(_readable, urls)))
@@ -156,14 +156,14 @@ class Destinations:
         return made
 
     def permits(self, destination: Destination) -> bool:
-        """Return whether `destination` is listed. What it resolves to is another question."""
+        """Return whether `destination` is listed. `permits_address` checks what it resolves to."""
         scheme, host, port = destination
         if destination in self._exact:
             return True
         if scheme == "http" and port == _TLS_PORT:
             return False
         is_near = destination.is_address or host == "localhost"
-        # The port that an entry must have: this very one, or none where none means this one.
+        # The port that an entry must have: this one, or none where this one is the default.
         ports = (port, None) if is_near or (scheme == "https" and port == _TLS_PORT) else (port,)
         if any((host, listed) in self._listed for listed in ports):
             return True
@@ -175,7 +175,7 @@ class Destinations:
     def permits_address(self, destination: Destination, ip: str) -> bool:
         """Return whether `destination` is listed and may be dialled at `ip`, which its name resolved to.
 
-        1. What cannot be read as an address may not, nor one with a zone.
+        1. An invalid address may not, nor one with a zone.
         2. A listed IP address: at itself alone. Nothing was resolved, and the operator wrote it.
         3. A network that the operator listed.
         4. `localhost`, listed as such: at any loopback address.
@@ -214,7 +214,7 @@ class Destinations:
 
 
 def _parents(host: str) -> list[str]:
-    """Return the domains that `host` lies below; the root, which is empty, only for a name of public DNS."""
+    """Return the parent domains of `host`; the root, an empty string, only for a name of public DNS."""
     labels = host.split(".")
     parents = [".".join(labels[start:]) for start in range(1, len(labels))]
     return parents if len(labels) == 1 or labels[-1] in _NEARBY else [*parents, ""]
@@ -228,7 +228,7 @@ def _readable(url: str) -> Destination | None:
 
 
 def _parse_authority(authority: str) -> tuple[str, int | None]:
-    """Return the host in its one form, and the port if there is one."""
+    """Return the host in its canonical form, and the port if it has one."""
     found = _AUTHORITY.fullmatch(authority)
     if found is None:
         raise BadDestination(
@@ -250,8 +250,8 @@ def _parse_v6(text: str) -> str:
 def _parse_host(text: str) -> str:
     name = text.lower().removesuffix(".")
     labels = name.split(".")
-    # A host that ends in a number is an IPv4 address or nothing: 127.1, 0x7f.1 and 2130706433 are read as
-    # 127.0.0.1 by the C library, and as names by others.
+    # A host that ends in a number must be an IPv4 address: the C library reads 127.1, 0x7f.1 and 2130706433
+    # as 127.0.0.1, and different libraries read them as names.
     if _NUMBER.fullmatch(labels[-1]):
         try:
             return str(IPv4Address(name))

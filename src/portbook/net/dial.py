@@ -1,4 +1,4 @@
-"""New connections: a destination is checked, resolved, dialled at a checked address, and proves itself."""
+"""New connections: a destination is checked, resolved, dialled at a checked address, and authenticated."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ class Unreachable(Exception):
 
 
 class Untrusted(Exception):
-    """The server could not prove to be who it should be: nothing was sent."""
+    """The server failed TLS authentication: nothing was sent."""
 
 
 class Dial(Protocol):
     """Opens a connection to an address."""
 
     async def __call__(self, ip: str, port: int, tls: SSLContext | None, name: str) -> HttpConnection:
-        """Return a connection to `ip`, which must prove to be `name` where `tls` is given.
+        """Return a connection to `ip`, which must authenticate as `name` where `tls` is given.
 
-        Raises `OSError` where there is none.
+        Raises `OSError` where the connection fails.
         """
         ...
 
 
 async def dial_system(ip: str, port: int, tls: SSLContext | None, name: str) -> HttpConnection:
-    """Open a connection through the event loop; nothing is resolved, `ip` is an address.
+    """Open a connection through the event loop; `ip` is an address, and nothing is resolved.
 
-    Raises `OSError` where there is none.
+    Raises `OSError` where the connection fails.
     """
     _, connection = await asyncio.get_running_loop().create_connection(
         HttpConnection,
@@ -58,7 +58,7 @@ async def dial_system(ip: str, port: int, tls: SSLContext | None, name: str) -> 
 
 
 class Dialler:
-    """Opens connections to destinations that are permitted."""
+    """Opens connections to permitted destinations."""
 
     def __init__(self, resolver: Resolver | None = None, dial: Dial = dial_system) -> None:
         self._resolver = resolver or SystemResolver()
@@ -75,7 +75,7 @@ class Dialler:
     ) -> HttpConnection:
         """Return a new connection to `destination`.
 
-        A proxy is the operator's own and resolves names itself: then the name is checked, and no address.
+        A proxy is the operator's own and resolves names itself: then only the name is checked.
 
         Raises `NotPermitted` where `destinations` do not allow it, `Unreachable` and `Untrusted`.
         """
@@ -93,7 +93,7 @@ class Dialler:
     async def _dial_any(
         self, addresses: Sequence[str], port: int, tls: SSLContext | None, name: str
     ) -> HttpConnection:
-        """Return a connection to the first address that takes one."""
+        """Return a connection to the first address that accepts one."""
         for ip in addresses[:-1]:
             try:
                 async with asyncio.timeout(_NEXT_ADDRESS_S):
@@ -111,7 +111,7 @@ class Dialler:
     async def _tunnel(
         self, proxy: Destination, destination: Destination, tls: SSLContext | None
     ) -> HttpConnection:
-        """Return a connection to `destination` through a proxy, which learns host and port and no more."""
+        """Return a connection to `destination` through a proxy, which learns only host and port."""
         try:
             found = (
                 (proxy.host,) if proxy.is_address else await self._resolver.resolve(proxy.host, proxy.port)
@@ -136,7 +136,7 @@ class Dialler:
     def _context(self, ca_file: Path | None) -> SSLContext:
         context = self._contexts.get(ca_file)
         if context is None:
-            import ssl  # 15 ms with its certificates, only where something is encrypted
+            import ssl  # 15 ms with its certificates, spent only for TLS
 
             try:
                 context = ssl.create_default_context(cafile=ca_file)
@@ -148,9 +148,9 @@ class Dialler:
 
 
 async def _pass_through(connection: HttpConnection, destination: Destination, tls: SSLContext | None) -> None:
-    """Make a connection to a proxy one to `destination`.
+    """Turn a connection to a proxy into a tunnel to `destination`.
 
-    Raises `Unreachable` where the proxy does not let us through, `Broken` and `OSError`.
+    Raises `Unreachable` where the proxy refuses, `Broken` and `OSError`.
     """
     host = f"[{destination.host}]" if ":" in destination.host else destination.host
     target = f"{host}:{destination.port}"
@@ -159,14 +159,14 @@ async def _pass_through(connection: HttpConnection, destination: Destination, tl
     )
     if status not in _OK:
         raise Unreachable("the proxy refused the connection")
-    if not connection.is_usable:  # what came after its answer would be taken for the server's
+    if not connection.is_usable:  # bytes after its answer would be read as the server's
         raise Unreachable("the proxy closed the connection, or said more than it was asked for")
     if tls is not None:
         await connection.secure(tls, destination.host)
 
 
 def _meaning_of(error: OSError) -> Unreachable | Untrusted:
-    """Return what a failure to connect means, in words of our own."""
+    """Return the meaning of a failure to connect; the message quotes nothing of the error."""
     from ssl import SSLError
 
     if isinstance(error, SSLError):

@@ -1,8 +1,8 @@
 """Bytes from a file or over HTTP, once, at start: under a size limit and one deadline for everything.
 
-Refused: devices, pipes and folders; redirects to another host; every scheme but `file`, `http` and `https`.
-Proxies that the environment names are not used. Messages hold no passwords: of an address they show
-neither its userinfo nor its query.
+Refused: devices, pipes and folders; redirects to a different host; every scheme but `file`, `http` and
+`https`. Proxies from the environment are not used. Messages hold no passwords: they show addresses without
+userinfo and query.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OK: Final = 200
 
 
 class CannotFetch(Exception):
-    """Something that could not be fetched; the message says where it was to come from, and why it did not."""
+    """A fetch that failed; the message says from which address, and why."""
 
     def __init__(self, uri: str, reason: str) -> None:
         self.reason = reason
@@ -39,7 +39,7 @@ class CannotFetch(Exception):
 def fetch(uri: str, *, limit: int, timeout_s: float) -> bytes:
     """Return what `uri` names: a `file:` or `http(s):` address, or the path of a file.
 
-    Raises `CannotFetch` where it cannot be read, has more than `limit` bytes, or takes longer than
+    Raises `CannotFetch` where it cannot be read, is larger than `limit` bytes, or takes longer than
     `timeout_s` in all.
     """
     deadline = time.monotonic() + timeout_s
@@ -48,10 +48,10 @@ def fetch(uri: str, *, limit: int, timeout_s: float) -> bytes:
     def work() -> None:
         try:
             box.put(_read(uri, limit, deadline))
-        except Exception as error:  # noqa: BLE001 - handed over to the caller, who raises it
+        except Exception as error:  # noqa: BLE001 - passed to the caller, which raises it
             box.put(error)
 
-    # Names are looked up, and headers read, without regard to any deadline: only a thread can be left.
+    # Resolving names and reading headers ignore deadlines: only a thread can be abandoned.
     threading.Thread(target=work, name="portbook-fetch", daemon=True).start()
     try:
         outcome = box.get(timeout=timeout_s)
@@ -106,7 +106,7 @@ def _read(uri: str, limit: int, deadline: float) -> bytes:
 
 def _read_file(uri: str, path: Path, limit: int) -> bytes:
     try:
-        # Without O_NONBLOCK, opening a pipe that nobody writes to would wait for a writer.
+        # Without O_NONBLOCK, opening a pipe without a writer would block.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
         raise CannotFetch(uri, f"cannot be read: {error.strerror}") from None
@@ -182,11 +182,11 @@ def _read_body(uri: str, response: Any, limit: int, deadline: float) -> bytes:
 
 
 class _Elsewhere(Exception):
-    """A redirect to another place."""
+    """A redirect to a different site."""
 
 
 def _opener() -> OpenerDirector:
-    """Return an opener that knows HTTP and nothing else: no proxies, no cookies, no other schemes."""
+    """Return an opener for HTTP alone: no proxies, no cookies, no further schemes."""
     from urllib import request
 
     class Redirects(request.HTTPRedirectHandler):
@@ -195,7 +195,7 @@ def _opener() -> OpenerDirector:
         def redirect_request(
             self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
         ) -> Request | None:
-            if _place(newurl) != _place(req.full_url):
+            if _site(newurl) != _site(req.full_url):
                 raise _Elsewhere
             return super().redirect_request(req, fp, code, msg, headers, newurl)
 
@@ -211,15 +211,15 @@ def _opener() -> OpenerDirector:
     return opener
 
 
-def _place(url: str) -> tuple[str, str]:
+def _site(url: str) -> tuple[str, str]:
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.lower()
 
 
 def _left(deadline: float) -> float:
-    """Return the seconds left.
+    """Return the seconds until the deadline.
 
-    Raises `TimeoutError` where there are none.
+    Raises `TimeoutError` after it.
     """
     left = deadline - time.monotonic()
     if left <= 0:
@@ -228,7 +228,7 @@ def _left(deadline: float) -> float:
 
 
 def _words(error: object) -> str:
-    """Return the system's words for what went wrong, and none of an address."""
+    """Return the system's words for an error, without the address."""
     verdict = getattr(error, "verify_message", None)
     if verdict:
         return f"its certificate is not valid: {verdict}"

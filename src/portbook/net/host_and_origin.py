@@ -1,14 +1,15 @@
-"""Whether a request over HTTP was meant for this server: its Host and its Origin. Pure: no I/O.
+"""Whether an HTTP request was meant for this server, by its Host and its Origin. Pure: no I/O.
 
-A page of another site can make a browser call us, and can point its own name at this machine to look like
-ours. So, before anything is read of a request:
+A page of a different site can make a browser call us, and can point its own name at this machine (DNS
+rebinding). So, before the body of a request is read:
 
-1. Its Host is one of loopback's names or one that is allowed. Bound to more than loopback, where no names
-   are listed, it may be any.
-2. Its Origin, where a browser sent one, is the Host itself or one that is allowed.
+1. Its Host must be a name of loopback or an allowed one. Bound to more than loopback, without listed names,
+   any Host passes.
+2. Its Origin, if a browser sent one, must be the Host itself or an allowed one.
 
 Names are compared exactly, after parsing: the case of letters and the spelling of an IP address do not
-count, and what has no one reading is nobody's name.
+count, and an ambiguous name matches nothing. `doors/http/host_and_origin_check.py` applies this to every
+request.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _AUTHORITY: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+))(?::(
 _ORIGIN: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]+)", re.ASCII)
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
-# Clients send the same Host always: what it means is looked at once, unless it is long enough to fill memory.
+# Clients always send the same Host: its verdict is cached, unless the headers are long enough to fill memory.
 _MAX_REMEMBERED: Final = 512
 
 _FOREIGN_HOST: Final = (
@@ -39,7 +40,7 @@ _FOREIGN_ORIGIN: Final = (
 
 
 class BadHost(ValueError):
-    """An entry that can be no Host or no Origin; the message says why, and what one looks like."""
+    """An entry that is not a Host or Origin; the message says why, and what one looks like."""
 
     def __init__(self, setting: str, message: str) -> None:
         super().__init__(message)
@@ -58,14 +59,14 @@ class _Origin(NamedTuple):
 
 
 class Hosts:
-    """The names that a server goes by, and the sites whose pages may call it."""
+    """The names of this server, and the sites whose pages may call it."""
 
     __slots__ = ("_is_exposed", "_judge", "_names", "_origins")
 
     def __init__(self, *, is_exposed: bool, names: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
-        """Take the allowed `names` and `origins`; `is_exposed` where others than this machine reach us.
+        """Take the allowed `names` and `origins`; `is_exposed` where different machines can connect.
 
-        Raises `BadHost` for an entry that can be neither.
+        Raises `BadHost` for an invalid entry.
         """
         self._is_exposed = is_exposed
         self._names = frozenset(_listed_host(name) for name in names)
@@ -73,20 +74,20 @@ class Hosts:
         self._judge = lru_cache(maxsize=256)(self._hint)
 
     def refuse(self, headers: Mapping[bytes, bytes]) -> Refused | None:
-        """Return the refusal of a request that was not meant for this server, None where it was."""
+        """Return the refusal of a request with a foreign Host or Origin, None if it may be served."""
         said = headers.get(b"host", b""), headers.get(b":authority"), headers.get(b"origin")
         is_short = sum(len(each or b"") for each in said) <= _MAX_REMEMBERED
         hint = (self._judge if is_short else self._hint)(*said)
         return None if hint is None else Refused(Reason.FOREIGN_HOST, details={"hint": hint})
 
     def allows_origin(self, origin: bytes) -> bool:
-        """Return whether pages of another site may call us, and read what we answer."""
+        """Return whether pages of this origin may call us, and read our answers."""
         return bool(self._origins) and _origin_of(origin.decode("latin-1")) in self._origins
 
     def _hint(self, host: bytes, target: bytes | None, origin: bytes | None) -> str | None:
-        """Return what to do about a request that was not meant for this server, None where it was.
+        """Return how the operator could allow a refused request, None if it may be served.
 
-        `target` is the host in the request line, where it has one: it counts like the Host.
+        `target` is the host in the request line, if there is one: it is checked like the Host.
         """
         named = [_authority_of(each.decode("latin-1")) for each in (host, target) if each is not None]
         if not all(map(self._is_ours, named)):
@@ -94,7 +95,7 @@ class Hosts:
         if origin is None:
             return None
         came_from = _origin_of(origin.decode("latin-1"))
-        if came_from is None:  # "null", for one: a page that does not say whose it is
+        if came_from is None:  # "null", for example: a page that hides its site
             return _FOREIGN_ORIGIN
         is_own = all(each is not None and _seen_by(came_from.scheme, each) == came_from for each in named)
         return None if is_own or came_from in self._origins else _FOREIGN_ORIGIN
@@ -108,7 +109,7 @@ class Hosts:
 
 
 def _authority_of(text: str) -> _Authority | None:
-    """Return a name and a port as they are compared; None for what is neither."""
+    """Return a name and a port in the form that is compared; None where they are invalid."""
     found = _AUTHORITY.fullmatch(text)
     if found is None:
         return None
@@ -129,7 +130,7 @@ def _origin_of(text: str) -> _Origin | None:
 
 
 def _seen_by(scheme: str, authority: _Authority) -> _Origin:
-    """Return an origin without the port that its scheme has anyway."""
+    """Return an origin, without the default port of its scheme."""
     is_default = authority.port == _DEFAULT_PORTS.get(scheme)
     return _Origin(scheme, _Authority(authority.name, None) if is_default else authority)
 

@@ -1,7 +1,7 @@
-"""A small HTTP/1.1 client for gateways, which keeps connections that were clean.
+"""A small HTTP/1.1 client for gateways, with a pool of connections.
 
 What it does not do, on purpose: follow redirects, read proxies from the environment, decompress, keep
-cookies. Deadlines are the caller's: it is cancelled when one passes, and closes what it was using.
+cookies. Deadlines are the caller's: a cancelled request closes its connection.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from portbook.net.resolve import NotPermitted
 
 __all__ = ["HttpClient", "HttpRequest", "Sendings"]
 
-# How many connections one destination may have at a time; more calls wait for one, within their deadlines.
+# Connections to one destination at a time; further calls wait for one, within their deadlines.
 _MAX_CONNECTIONS: Final = 128
-# When a connection is replaced although it works, so that a name that moved is followed.
+# A connection is replaced at this age although it works, so that a changed DNS record takes effect.
 _MAX_AGE_S: Final = 300.0
 _SWEEP_S: Final = 1.0
 
@@ -32,7 +32,7 @@ class HttpRequest(NamedTuple):
     target: str
     """The path and the query, encoded."""
     headers: bytes
-    """Whole lines, each with its end; without Host and Content-Length."""
+    """Whole lines with their line ends; without Host and Content-Length."""
     body: bytes | None = None
     is_idempotent: bool = False
     max_response_bytes: int = 1_048_576
@@ -40,28 +40,28 @@ class HttpRequest(NamedTuple):
     ca_file: Path | None = None
 
     def as_bytes(self) -> bytes:
-        """Return what goes over the wire."""
+        """Return the bytes to send."""
         length = "" if self.body is None else f"Content-Length: {len(self.body)}\r\n"
         head = f"{self.method} {self.target} HTTP/1.1\r\nHost: {self.destination.authority}\r\n{length}"
         return b"%b%b\r\n%b" % (head.encode("ascii"), self.headers, self.body or b"")
 
 
 class Sendings:
-    """Whether a call's request was sent, and how often it may be sent again.
+    """Whether a call's request was sent, and how many retries are left.
 
-    There is one for each call. Everybody who sends its request again takes from it, so that together they
-    keep to the number, and nobody has to guess whether something was sent.
+    There is one for each call. Every retry, at any level, is taken from it: together they keep to the number,
+    and whether something was sent is known.
     """
 
     __slots__ = ("has_begun", "left")
 
     def __init__(self, left: int) -> None:
         self.has_begun = False
-        """Whether a byte of the request may have left us, at any attempt."""
+        """Whether a byte of the request may have been sent, at any attempt."""
         self.left = left
 
     def take(self) -> bool:
-        """Use up one of those that are left; return whether there was one."""
+        """Use one retry; return whether one was left."""
         if self.left <= 0:
             return False
         self.left -= 1
@@ -86,7 +86,7 @@ class _Pool:
 
 
 class HttpClient:
-    """Sends requests, over connections that it keeps for a while."""
+    """Sends requests over pooled connections."""
 
     def __init__(self, dialler: Dialler | None = None) -> None:
         self._dialler = dialler or Dialler()
@@ -98,8 +98,8 @@ class HttpClient:
     ) -> Response:
         """Send `request` where `destinations` permit it, and return the response.
 
-        A request that is idempotent is sent a second time if a kept connection turns out to be gone before a
-        byte of the response came, and `sendings` have one left; without them, that one time is allowed.
+        An idempotent request is retried if a pooled connection closes before a byte of the response arrived
+        and `sendings` has a retry left; without `sendings`, one retry is allowed.
 
         Raises `NotPermitted`, `Unreachable` or `Untrusted` where nothing was sent, and `Broken` or `TooLarge`
         where the response cannot be used.
@@ -124,7 +124,7 @@ class HttpClient:
                     request.destination, destinations, proxy=request.proxy, ca_file=request.ca_file
                 )
             except (NotPermitted, Unreachable, Untrusted):
-                if broken is not None:  # nothing was sent is what these say, and something was
+                if broken is not None:  # these would say that nothing was sent, and something was
                     raise broken from None
                 raise
             return await self._exchange(connection, request, pool, destinations, sendings)
@@ -137,22 +137,22 @@ class HttpClient:
         proxy: Destination | None = None,
         ca_file: Path | None = None,
     ) -> None:
-        """Connect to `destination`, and close the connection without a word.
+        """Connect to `destination`, and close the connection unused.
 
-        Raises `NotPermitted`, `Unreachable` or `Untrusted` where that cannot be done.
+        Raises `NotPermitted`, `Unreachable` or `Untrusted` where it cannot connect.
         """
         connection = await self._dialler.connect(destination, destinations, proxy=proxy, ca_file=ca_file)
         connection.abort()
 
     async def close(self) -> None:
-        """Close every connection that is kept."""
+        """Close every pooled connection."""
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
         for pool in self._pools.values():
             while pool.idle:
                 pool.idle.pop().connection.abort()
-        await asyncio.sleep(0)  # transports close in the loop's next round
+        await asyncio.sleep(0)  # transports close in the loop's next iteration
 
     async def _exchange(
         self,
@@ -174,15 +174,15 @@ class HttpClient:
             connection.abort()
         return response
 
-    # -- kept connections
+    # -- the pool
 
     def _take(self, pool: _Pool, destinations: Destinations) -> HttpConnection | None:
-        """Return a kept connection that may still be used: the one used last, for it is the most alive."""
+        """Return a pooled connection that is still usable: the one used last, least likely to be closed."""
         now = asyncio.get_running_loop().time()
         while pool.idle:
             connection, checked_under = pool.idle.pop()
             if (
-                checked_under is destinations  # another allowlist may not permit its address
+                checked_under is destinations  # a changed allowlist may not permit its address
                 and connection.idle_until > now
                 and connection.opened_at + _MAX_AGE_S > now
                 and connection.is_usable

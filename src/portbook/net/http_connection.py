@@ -1,8 +1,7 @@
 """One connection to an HTTP/1.1 server: a request goes out, its response comes in, nothing else is trusted.
 
-A connection is used again only after an exchange in which everything was in order. Anything odd (bytes that
-nobody asked for, a body of two lengths, a message that goes on after its end) closes it, so that no response
-can ever be taken for that of another request.
+A connection is reused only after a clean exchange. Anything odd (unrequested bytes, a body of two lengths, a
+message that continues after its end) closes it, so that no response is ever matched to a different request.
 """
 
 from __future__ import annotations
@@ -17,33 +16,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Broken", "HttpConnection", "Response", "TooLarge"]
 
-# What the headers of one response may have in all; common servers send 8 KiB at most.
+# All headers of one response; common servers send 8 KiB at most.
 MAX_HEAD_BYTES: Final = 65_536
 
-# A server that does not say how long it keeps an idle connection: common ones close it after 5 seconds.
+# For a server without a Keep-Alive header: common ones close an idle connection after 5 seconds.
 _IDLE_S: Final = 4.0
 _MAX_IDLE_S: Final = 60.0
 
 
 class Broken(Exception):
-    """A connection on which no whole response came; the message says why, in words of our own."""
+    """No whole response arrived; the message says why, and quotes nothing that was received."""
 
     def __init__(self, problem: str, *, was_heard: bool = True) -> None:
         super().__init__(problem)
         self.was_heard = was_heard
-        """Whether a byte of a response had come."""
+        """Whether a byte of a response had arrived."""
 
 
 class TooLarge(Exception):
-    """A response with a longer body than may be read."""
+    """A response whose body is over the limit."""
 
 
 class Response(NamedTuple):
-    """A response, read to its end."""
+    """A whole response."""
 
     status: int
     headers: dict[bytes, bytes]
-    """By their names in lower case; of one that came several times, all values with commas between them."""
+    """By name in lower case; the values of a repeated header are joined with commas."""
     body: bytes
 
 
@@ -54,7 +53,7 @@ class HttpConnection(asyncio.Protocol):
         self.loop = asyncio.get_running_loop()
         self.opened_at = self.loop.time()
         self.idle_until = 0.0
-        """Until when it may wait for its next request, on the loop's clock."""
+        """When it becomes too old to reuse, on the loop's clock."""
         self._transport: asyncio.Transport | None = None
         self._waiter: asyncio.Future[Response] | None = None
         self._is_clean = True
@@ -83,7 +82,7 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """Return whether another request may be sent on it."""
+        """Return whether the next request may be sent on it."""
         return (
             self._is_clean
             and self._waiter is None
@@ -93,7 +92,7 @@ class HttpConnection(asyncio.Protocol):
         )
 
     async def secure(self, tls: SSLContext, name: str) -> None:
-        """Encrypt what follows, with a peer that proves to be `name`.
+        """Start TLS, with a peer that authenticates as `name`.
 
         Raises `OSError` where it does not.
         """
@@ -101,23 +100,24 @@ class HttpConnection(asyncio.Protocol):
         self._transport = await self.loop.start_tls(self._transport, self, tls, server_hostname=name)
 
     async def exchange(self, request: bytes, *, max_body: int, ends_at_head: bool = False) -> Response:
-        """Send `request`, read its response; `ends_at_head` for those that have no body whatever they say.
+        """Send `request` and read its response; `ends_at_head` where the response never has a body.
 
-        Raises `Broken` where none comes, and `TooLarge` for a body of more than `max_body` bytes. After
-        these, and after a cancellation, the connection is gone.
+        Raises `Broken` where no response arrives, and `TooLarge` for a body over `max_body` bytes. After
+        these, and after a cancellation, the connection is closed.
         """
         self._reset(max_body=max_body, ends_at_head=ends_at_head)
-        return await self._converse(request)
+        return await self._send_and_receive(request)
 
     async def open_tunnel(self, request: bytes) -> int:
-        """Send a CONNECT and return the status of its answer; after a 2xx, what follows is for the tunnel.
+        """Send a CONNECT and return the status of its response; after a 2xx, the connection is the tunnel.
 
-        Raises `Broken` where none comes. After this, and after a cancellation, the connection is gone.
+        Raises `Broken` where no response arrives. After this, and after a cancellation, the connection is
+        closed.
         """
         self._reset(max_body=0, ends_at_head=True, opens_tunnel=True)
-        return (await self._converse(request)).status
+        return (await self._send_and_receive(request)).status
 
-    async def _converse(self, request: bytes) -> Response:
+    async def _send_and_receive(self, request: bytes) -> Response:
         if self._transport is None or self._transport.is_closing():
             raise Broken("the connection was closed", was_heard=False)
         self._waiter = self.loop.create_future()
@@ -132,7 +132,7 @@ class HttpConnection(asyncio.Protocol):
             self.idle_until = self.loop.time() + self._idle_s
 
     def abort(self) -> None:
-        """Close it at once, whatever is under way."""
+        """Close it at once, even during an exchange."""
         self._is_clean = False
         if self._transport is not None:
             self._transport.abort()
@@ -144,14 +144,14 @@ class HttpConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Feed the parser; bytes for which nobody waits end the connection."""
+        """Feed the parser; bytes outside of an exchange close the connection."""
         if self._waiter is None or self._waiter.done():
             self.abort()
             return
         self._was_heard = True
         try:
             self._parser.feed_data(data)
-            if not self._is_head_complete:  # all of it belongs to the head, or to interim responses
+            if not self._is_head_complete:  # all of it is part of the head, or of interim responses
                 self._unended_bytes = self._weighed(self._unended_bytes + len(data))
         except (httptools.HttpParserError, httptools.HttpParserUpgrade, Broken):
             self._is_clean = False
@@ -163,7 +163,7 @@ class HttpConnection(asyncio.Protocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End what is under way: a body without a length ends here as it should, all else is cut short."""
+        """End the exchange: a body without a length is complete here, anything else is cut short."""
         self._is_clean = False
         if self._waiter is None or self._waiter.done():
             return
@@ -175,12 +175,12 @@ class HttpConnection(asyncio.Protocol):
     # -- for the parser
 
     def on_message_begin(self) -> None:
-        """Notice a message after the one that was asked for."""
+        """Detect a second message after the response."""
         if self._is_complete:
             self._is_clean = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header; those after a chunked body are of no use to us."""
+        """Keep a header; trailers after a chunked body are ignored."""
         self._header_bytes = self._weighed(self._header_bytes + len(name) + len(value))
         if self._is_head_complete:
             return
@@ -208,7 +208,7 @@ class HttpConnection(asyncio.Protocol):
             self._finish()
 
     def on_body(self, body: bytes) -> None:
-        """Keep a part of the body, while there is room for it."""
+        """Keep a part of the body, within the limit."""
         if self._is_complete:
             self._is_clean = False
             return
@@ -218,7 +218,7 @@ class HttpConnection(asyncio.Protocol):
         self._chunks.append(body)
 
     def on_message_complete(self) -> None:
-        """Hand the response over; an interim one is passed by."""
+        """Return the response to the exchange; an interim one is skipped."""
         if self._is_complete:
             return
         if self._parser.get_status_code() < 200:

@@ -1,6 +1,6 @@
 """One POST to one address, under one deadline for everything.
 
-No redirect is followed, no proxy is used, nothing is tried twice: each goes over a connection of its own.
+No redirects, no proxy, no retries: each request has a connection of its own.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from portbook.net.resolve import NotPermitted
 
 __all__ = ["post"]
 
-# The address is the operator's and nobody else's: a name inside of a private network is meant.
+# The operator alone sets the address: it may lie in a private network.
 _ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 
 
 async def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) -> Response:
-    """Send `body` to `url`; return what came back. A response that is too long to read counts as a 502.
+    """Send `body` to `url` and return the response. One that is too large counts as a 502.
 
-    Raises `OSError` where nothing came that is HTTP, or not within `timeout_s`, all steps together;
-    `BadDestination` for what is no address.
+    Raises `OSError` where no HTTP response arrives within `timeout_s`, all steps together; `BadDestination`
+    for an invalid `url`.
     """
     destination, path, query = parse_url(url)
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())

@@ -1,7 +1,7 @@
-"""From a destination to the addresses that may be dialled: resolved once, every one of them checked.
+"""From a destination to the addresses that may be dialled: resolved once, each address checked.
 
-Whoever connects dials one of the addresses returned here and never the name, so a name server that changes
-its mind between the check and the connection changes nothing.
+`dial.py` dials one of the addresses returned here and never the name, so a DNS record that changes between
+the check and the connection has no effect.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ __all__ = ["NotPermitted", "Resolver", "SystemResolver", "addresses_of"]
 
 
 class NotPermitted(Exception):
-    """A destination that may not be dialled, or a name that leads to an address that may not."""
+    """A destination that may not be dialled, or a name that resolves to a forbidden address."""
 
 
 class Resolver(Protocol):
-    """Finds the addresses of a name."""
+    """Resolves names."""
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:
         """Return the IP addresses of `host`, the best one first.
@@ -48,9 +48,8 @@ async def addresses_of(
 ) -> tuple[str, ...]:
     """Return the addresses at which `destination` may be dialled, each once.
 
-    Raises `NotPermitted` if it may not be dialled, or if one of its addresses may not: a name that leads to a
-    good and to a bad address is an attack or an accident, and is not tried. Raises `OSError` where it has
-    none.
+    Raises `NotPermitted` if it may not be dialled, or if one of its addresses may not: a name with an allowed
+    and a forbidden address is an attack or a mistake. Raises `OSError` where it has no address.
     """
     if not destinations.permits(destination):
         raise NotPermitted("the destination is not on the allowlist")

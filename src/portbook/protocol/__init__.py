@@ -1,1 +1,1 @@
-"""MCP itself: its revisions, its methods, and whether a message conforms. Pure: no I/O."""
+"""The MCP protocol: its revisions, its methods, and the validation of messages. Pure: no I/O."""

@@ -1,11 +1,11 @@
-"""Does a message conform to the official schema of a revision? Both ways, method by method. Pure: no I/O.
+"""Validates messages of both directions against the official schema of a revision. Pure: no I/O.
 
-Straight to the method's own definition: the schemas' unions accept broken messages, and name no place.
-What the definitions leave open is closed here:
+Each message is validated against its method's own definition, because the unions of the schemas accept
+invalid messages and report no place. Two gaps of the definitions are closed here:
 
-- In the draft-07 revisions a method's definition holds neither `jsonrpc` nor `id`: the generic definition of
-  a request or notification is checked beside it.
-- A result of 2026-07-28 may be an `input_required` round, and its type tells which definition it must keep.
+- In the draft-07 revisions, a method's definition has neither `jsonrpc` nor `id`. The generic definition of a
+  request or notification is checked as well.
+- A result of 2026-07-28 may be an `input_required` round; its type selects the definition.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["RESULT", "SchemaValidator"]
 # The message type of a method's result: "tools/call" + RESULT.
 RESULT: Final = ":result"
 
-# Message types that are no method's: the same in every revision, under the names its schema has for them.
+# Message types without a method: the same in every revision, with the names of their definitions.
 _GENERIC: Final = {
     "request": ("JSONRPCRequest",),
     "notification": ("JSONRPCNotification",),
@@ -32,43 +32,43 @@ _GENERIC: Final = {
     "error": ("JSONRPCErrorResponse", "JSONRPCError"),
 }
 
-# Only these methods may answer that they need input first (2026-07-28).
+# Only these methods may answer that they need input (2026-07-28).
 _MAY_ASK: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 _INPUT_REQUIRED: Final = "input_required"
 
 
 class SchemaValidator:
-    """Checks messages by type: a method, a method's result, or a generic kind of message."""
+    """Validates messages by type: a method, a method's result, or a generic kind of message."""
 
     def __init__(self, store: SchemaStore) -> None:
         self._store = store
         self._checks: dict[tuple[str, str], tuple[Validator, ...]] | None = None
 
     def initialize(self) -> None:
-        """Make ready. Doing it twice does nothing; documents and definitions are read when first needed.
+        """Verify the embedded schemas; a second call does nothing. They are parsed and compiled on first use.
 
-        Raises `BrokenSchema` where an embedded schema is not the one that was pinned.
+        Raises `BrokenSchema` where an embedded schema differs from its pin.
         """
         if self._checks is None:
             self._store.verify()
             self._checks = {}
 
     def shutdown(self) -> None:
-        """Let go of everything that was compiled."""
+        """Drop all compiled schemas."""
         self._checks = None
         self._store.clear()
 
     def validate(self, message_type: str, message: JSON, revision: str = NEWEST) -> None:
-        """Return if `message` is a valid one of its type.
+        """Validate `message` as one of its type.
 
-        Raises `SchemaViolation` with the findings where it is not, `KeyError` for a type that the revision
-        does not have, `RuntimeError` before `initialize`.
+        Raises `SchemaViolation` with the findings where it is not valid, `KeyError` for a type that the
+        revision does not have, `RuntimeError` before `initialize`.
         """
         if findings := self.findings(message_type, message, revision):
             raise SchemaViolation(findings)
 
     def findings(self, message_type: str, message: JSON, revision: str = NEWEST) -> tuple[Finding, ...]:
-        """Return what is wrong with `message`, ordered by pointer, then message.
+        """Return the violations in `message`, ordered by pointer, then message.
 
         Raises `KeyError` for a type that the revision does not have, `RuntimeError` before `initialize`.
         """
@@ -96,7 +96,7 @@ class SchemaValidator:
 
 
 def _asks_out_of_turn(message_type: str, message: JSON, revision: str) -> bool:
-    """Return whether a result asks for input although its method never does, which the schema lets pass."""
+    """Return whether a result asks for input although its method may not, which the schema accepts."""
     return (
         message_type.endswith(RESULT)
         and REVISIONS[revision].has_result_type
@@ -107,7 +107,7 @@ def _asks_out_of_turn(message_type: str, message: JSON, revision: str) -> bool:
 
 
 def _definitions(message_type: str, revision: str, known: frozenset[str]) -> tuple[str, ...]:
-    """Return the names of the definitions that a message of this type must satisfy, all of them."""
+    """Return the names of all definitions that a message of this type must match."""
     if message_type == _INPUT_REQUIRED:
         return ("InputRequiredResult",)
     if message_type in _GENERIC:

@@ -1,6 +1,6 @@
-"""The extensions of MCP that are served: their methods, who may call them, and the shape of their params.
+"""The supported extensions of MCP: their methods, the clients that may call them, and their params.
 
-Extensions belong to the revisions without a handshake: there each request says what its client knows.
+Extensions exist in the revisions without a handshake, where each request has its client's capabilities.
 Pure: no I/O.
 """
 
@@ -34,9 +34,9 @@ class ExtensionMethod(NamedTuple):
 
     extension: str
     needs_client: bool
-    """Whether the client must have declared the extension too."""
+    """Whether the client must have declared the extension."""
     params: JSONObject
-    """A schema of its params, beside `_meta`."""
+    """The schema of its params, without `_meta`."""
 
 
 _TASK: Final[JSONObject] = {"taskId": {"type": "string", "minLength": 1, "maxLength": 256}}
@@ -63,8 +63,8 @@ EXTENSIONS: Final[dict[str, ExtensionMethod]] = {
 META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 _META: Final = (META_REVISION, META_CAPABILITIES)
 
-# What the tasks extension adds to the notifications that can be listened to; the official schema has no word
-# of it, and lets anything stand there.
+# The notifications that the tasks extension adds to `subscriptions/listen`; the official schema does not
+# have them, and accepts any value there.
 _LISTEN: Final[JSONObject] = _params(
     {
         "notifications": _params(
@@ -75,22 +75,22 @@ _LISTEN: Final[JSONObject] = _params(
 
 
 def declares(meta: JSONObject, extension: str) -> bool:
-    """Return whether the client of a request said in its `_meta` that it knows an extension."""
+    """Return whether the client of a request declared an extension in its `_meta`."""
     capabilities = meta.get(META_CAPABILITIES)
     extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
     return isinstance(extensions, dict) and extension in extensions
 
 
 def missing_extension(extension: str) -> Refused:
-    """Return the refusal of a request whose client does not know an extension that it needs."""
+    """Return the refusal of a request whose client has not declared the extension it needs."""
     required: JSONObject = {"extensions": {extension: {}}}
     return Refused(Reason.MISSING_CAPABILITY, details={"requiredCapabilities": required})
 
 
 def task_ids_of(params: JSONObject) -> list[str] | None:
-    """Return the tasks that the params of `subscriptions/listen` ask to hear of; None where they do not ask.
+    """Return the task ids that the params of `subscriptions/listen` subscribe to; None where they have none.
 
-    Raises `Refused` for what is no list of ids, and where the client does not know tasks.
+    Raises `Refused` where they are not a list of ids, or the client has not declared tasks.
     """
     wanted = cast("JSONObject", params["notifications"]).get("taskIds")
     if wanted is None:
@@ -103,7 +103,7 @@ def task_ids_of(params: JSONObject) -> list[str] | None:
 
 
 def findings_of(method: ExtensionMethod, message: JSONObject) -> tuple[Finding, ...]:
-    """Return what is wrong with a request of an extension."""
+    """Return the violations in a request of an extension."""
     params: JSON = message.get("params", {})
     meta = params.get("_meta") if isinstance(params, dict) else None
     for name in _META:

@@ -1,13 +1,13 @@
-"""What HTTP headers must say of a message of the revisions without a handshake. Pure: no I/O.
+"""Compares HTTP headers with the message, in the revisions without a handshake. Pure: no I/O.
 
-Proxies route and limit by headers, so these may say nothing that the body does not:
+Proxies route and limit by headers, so headers must match the body:
 
 - `MCP-Protocol-Version` is the revision in `_meta`, `Mcp-Method` the method.
-- `Mcp-Name` is what is called: a tool's or prompt's name, a resource's address, a task's id.
+- `Mcp-Name` is the called entry: a tool's or prompt's name, a resource's URI, a task's id.
 - `Mcp-Param-NAME` is the argument that the tool's schema marks with `x-mcp-header: NAME`. Integers are
-  compared as numbers, so that `42.0` says the same as `42`.
+  compared as numbers, so `42.0` equals `42`.
 
-Header names are of either case, values are not. A value that a header cannot hold is written in base64,
+Header names are case-insensitive, values are not. A value that a header cannot hold is written in base64,
 between `=?base64?` and `?=`.
 """
 
@@ -29,7 +29,7 @@ _METHOD: Final = "mcp-method"
 _NAME: Final = "mcp-name"
 _PARAM: Final = "mcp-param-"
 
-# The member of the params that a method's `Mcp-Name` repeats.
+# The member of the params that `Mcp-Name` repeats, by method.
 _NAMED_BY: Final = {
     "tools/call": "name",
     "prompts/get": "name",
@@ -46,10 +46,10 @@ _MARK: Final = "x-mcp-header"
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}", re.ASCII)
 _WHOLE: Final = re.compile(r"(-?[0-9]{1,400})(?:\.0+)?", re.ASCII)
 
-# What a header can hold in one way only; of other numbers each language has a spelling of its own.
+# Types with one spelling in a header; languages differ in how they write other numbers.
 _TYPES: Final = ("string", "integer", "boolean")
 
-# Where one schema holds others, beside `properties`; what is data to a schema is none of them.
+# Keywords that hold subschemas, beside `properties`; keywords that hold data are not among them.
 _ONE: Final = (
     *("items", "contains", "additionalProperties", "propertyNames", "unevaluatedItems"),
     *("unevaluatedProperties", "not", "if", "then", "else", "contentSchema"),
@@ -59,23 +59,23 @@ _NAMED: Final = ("patternProperties", "dependentSchemas", "$defs", "definitions"
 
 
 class BadMark(ValueError):
-    """An `x-mcp-header` that no client could heed; the message says where, why, and what to do."""
+    """An invalid `x-mcp-header`; the message gives the place, the reason and the fix."""
 
 
 class Mark(NamedTuple):
-    """An argument that is to be repeated in a header."""
+    """An argument that clients repeat in a header."""
 
     path: tuple[str, ...]
-    """The members that lead to it."""
+    """The names of the members that lead to it."""
     suffix: str
     """The end of the header's name."""
     is_integer: bool
 
 
 def refuse_headers(headers: Mapping[str, str], message: JSONObject, revision: JSON) -> Refused | None:
-    """Return the refusal of a message whose standard headers do not say what it says, or None.
+    """Return the refusal of a message that its standard headers do not match, or None.
 
-    `revision` is the one that its `_meta` names.
+    `revision` is the one in its `_meta`.
     """
     method, params = message.get("method"), message.get("params")
     if headers.get(VERSION, "").strip() != revision:
@@ -93,26 +93,26 @@ def refuse_headers(headers: Mapping[str, str], message: JSONObject, revision: JS
 def refuse_params(
     headers: Mapping[str, str], marked: Iterable[Mark], arguments: JSONObject
 ) -> Refused | None:
-    """Return the refusal of a call whose `Mcp-Param-` headers are not its marked arguments, or None."""
+    """Return the refusal of a call whose `Mcp-Param-` headers differ from its marked arguments, or None."""
     for mark in marked:
         sent = headers.get(_PARAM + mark.suffix.lower())
         value = _at(arguments, mark.path)
         if sent is None and value is None:
             continue
-        if sent is None or not _says(sent, value, is_integer=mark.is_integer):
+        if sent is None or not _equals(sent, value, is_integer=mark.is_integer):
             return mismatch(f"Mcp-Param-{mark.suffix}", f"must equal the argument {'.'.join(mark.path)}")
     return None
 
 
 def marked_params(input_schema: JSONObject) -> tuple[Mark, ...]:
-    """Return the arguments that a tool's schema wants in headers.
+    """Return the arguments that a tool's schema marks for headers.
 
-    Raises `BadMark` where clients would have to leave the tool out because of one:
+    Raises `BadMark` where a mark would make clients drop the tool:
 
-    1. It stands where it belongs to no one argument: the root, a definition, an item, an alternative.
-    2. It is no token of HTTP.
-    3. It is on something else than a string, an integer or a boolean.
-    4. Another one differs from it in nothing but case.
+    1. It does not belong to one argument: the root, a definition, an item, an alternative.
+    2. It is not an HTTP token.
+    3. Its property is not a string, an integer or a boolean.
+    4. It differs from an earlier mark only in case.
     """
     marked: dict[str, Mark] = {}
     for pointer, path, schema in _schemas(input_schema):
@@ -120,7 +120,9 @@ def marked_params(input_schema: JSONObject) -> tuple[Mark, ...]:
             continue
         suffix, kind = schema[_MARK], schema.get("type")
         if not path:
-            raise BadMark(f"{pointer or '(root)'}: {_MARK} must be on a property, below properties alone")
+            raise BadMark(
+                f"{pointer or '(root)'}: {_MARK} must be on a property, reached through properties only"
+            )
         if not isinstance(suffix, str) or not _TOKEN.fullmatch(suffix):
             raise BadMark(f"{pointer}: {_MARK} must be a header's name: letters, digits and '-'")
         if kind not in _TYPES:
@@ -132,7 +134,7 @@ def marked_params(input_schema: JSONObject) -> tuple[Mark, ...]:
 
 
 def _schemas(root: JSONObject) -> Iterator[tuple[str, tuple[str, ...] | None, JSONObject]]:
-    """Yield each schema in a schema, its place, and the members that lead to what it is of, where they do."""
+    """Yield each subschema with its pointer, and the path of its argument or None where it has none."""
     waiting: list[tuple[str, tuple[str, ...] | None, JSON]] = [("", (), root)]
     while waiting:
         pointer, path, schema = waiting.pop()
@@ -159,8 +161,8 @@ def _at(arguments: JSONObject, path: tuple[str, ...]) -> JSON:
     return value
 
 
-def _says(sent: str, value: JSON, *, is_integer: bool) -> bool:
-    """Return whether a header says what an argument is."""
+def _equals(sent: str, value: JSON, *, is_integer: bool) -> bool:
+    """Return whether a header equals an argument."""
     said = _decoded(sent)
     if said is None or value is None:
         return False
@@ -177,7 +179,7 @@ def _as_text(value: JSON) -> str | None:
 
 
 def _decoded(text: str) -> str | None:
-    """Return what a header's value stands for; None where it is no valid base64."""
+    """Return the decoded value of a header; None where its base64 is not valid."""
     text = text.strip()
     if not (text.startswith(_BEFORE) and text.endswith(_AFTER)):
         return text

@@ -1,6 +1,6 @@
-"""Every method of every MCP revision, and the definitions that describe it. One table. Pure: no I/O.
+"""The table of all methods of all MCP revisions, with their definitions. Pure: no I/O.
 
-A new revision is a row or a changed date, never a branch. A test derives the same table from the official
+A new revision adds a row or changes a date, never a branch. A test derives the same table from the official
 schemas and compares the two.
 """
 
@@ -13,7 +13,7 @@ __all__ = ["METHODS", "Method", "Sender", "method_of"]
 
 
 class Sender(Enum):
-    """Who may send a method."""
+    """The side that may send a method."""
 
     CLIENT = "client"
     SERVER = "server"
@@ -26,17 +26,17 @@ class Method(NamedTuple):
     name: str
     sender: Sender
     definition: str
-    """What describes the whole request or notification."""
+    """The definition of the request or notification."""
     result: str | None
-    """What describes its result; a notification has none."""
+    """The definition of its result; a notification has none."""
     first: str
-    """The first revision that has it so."""
+    """The first revision that has it in this form."""
     last: str
-    """The last one."""
+    """The last revision that has it in this form."""
 
     @property
     def is_notification(self) -> bool:
-        """Return whether it is never answered."""
+        """Return whether it is a notification."""
         return self.result is None
 
 
@@ -66,7 +66,7 @@ METHODS: Final = (
     ),
     Method("tools/call", _C, "CallToolRequest", "CallToolResult", _OLD, _NEW),
     Method("tools/list", _C, "ListToolsRequest", "ListToolsResult", _OLD, _NEW),
-    # Requests that servers send; from 2026-07-28 on they ride inside results instead.
+    # Requests that servers send; from 2026-07-28 on they are sent inside results instead.
     Method("roots/list", _S, "ListRootsRequest", "ListRootsResult", _OLD, _NEW),
     Method("sampling/createMessage", _S, "CreateMessageRequest", "CreateMessageResult", _OLD, _NEW),
     Method("elicitation/create", _S, "ElicitRequest", "ElicitResult", _JUN, _NEW),
@@ -109,7 +109,7 @@ _BY_NAME: Final[dict[str, tuple[Method, ...]]] = {
 
 def method_of(name: str, revision: str) -> Method | None:
     """Return the method of this name in `revision`, or None where that revision has none."""
-    # Revisions are dates, so that their order is that of their names.
+    # Revisions are dates, so their names sort by time.
     return next(
         (method for method in _BY_NAME.get(name, ()) if method.first <= revision <= method.last), None
     )

@@ -1,4 +1,4 @@
-"""Which revision a message is in: the one it names, the one its header names, or the one agreed on. Pure."""
+"""Determines the revision of a message: from its `_meta`, its header, or the handshake. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _NEWEST: Final = REVISIONS[STATELESS_REVISIONS[-1]]
 def revision_of(
     message: JSONObject, session: Session, headers: Mapping[str, str] | None
 ) -> tuple[Revision, Refused | None]:
-    """Return the revision that `message` is in, or the one to answer in and why it is in none.
+    """Return the revision of `message`; where it has none, the one to answer in and the refusal.
 
-    1. The request names one itself: it must be a revision without a handshake, and that of the header.
-    2. The header names one without a handshake: then the request should have.
-    3. `initialize` names what it would like; the rest of it is checked by what we will agree on.
+    1. The request names one: it must be a revision without a handshake, and match the header.
+    2. The header names one without a handshake: then the request should have named it too.
+    3. `initialize` names the one it prefers; it is validated by the one that will be agreed on.
     4. The connection has agreed on one.
-    5. `ping` may come before that.
+    5. `ping` is allowed before that.
     """
     meta = meta_of(message)
     header = headers.get(VERSION) if headers is not None else None
     if META_REVISION in meta:
         return _named(message, meta[META_REVISION], headers, header)
     if header is not None and header.strip() in STATELESS_REVISIONS:
-        return REVISIONS[header.strip()], None  # the schema says what is missing
+        return REVISIONS[header.strip()], None  # validation will report what is missing
     if header is not None and header not in REVISIONS:
         agreed = session.revision
         spoken = tuple(REVISIONS) if agreed is None else (agreed.name,)
@@ -44,8 +44,8 @@ def revision_of(
         wanted = params.get("protocolVersion") if isinstance(params, dict) else None
         return negotiate(wanted if isinstance(wanted, str) else ""), None
     if session.revision is not None:
-        is_other = header is not None and header != session.revision.name
-        return session.revision, mismatch(VERSION, "must be the negotiated revision") if is_other else None
+        differs = header is not None and header != session.revision.name
+        return session.revision, mismatch(VERSION, "must be the negotiated revision") if differs else None
     if message.get("method") == "ping" or "id" not in message:
         return NEWEST_HANDSHAKE, None
     finding = Finding("/params/_meta", f"send initialize first, or set {META_REVISION}", "required", "")
@@ -53,7 +53,7 @@ def revision_of(
 
 
 def meta_of(message: JSONObject) -> JSONObject:
-    """Return the `_meta` of a message's params; empty where there is none that is an object."""
+    """Return the `_meta` of a message's params; empty where it is missing or not an object."""
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta if isinstance(meta, dict) else {}

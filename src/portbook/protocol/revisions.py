@@ -1,6 +1,6 @@
-"""What differs between the revisions of MCP, as one table. Pure: no I/O.
+"""The table of differences between the revisions of MCP. Pure: no I/O.
 
-A trait that a revision has or lacks is a row here, so that no other module compares dates.
+Each trait that a revision has or lacks is a row, so that no other module compares dates.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ class Revision:
 
     name: str
     has_handshake: bool
-    """Begins with `initialize`; otherwise each request names its revision."""
+    """A connection begins with `initialize`; otherwise each request names its revision."""
     has_batches: bool
-    """A JSON array of messages is accepted, as this revision demands."""
+    """A JSON array of messages is accepted, as this revision requires."""
     has_annotations: bool
-    """Tools say what effect they have."""
+    """Tools have annotations about their effect."""
     has_completions: bool
-    """Servers say whether they complete arguments; before, clients had to try."""
+    """Servers declare whether they complete arguments; before, clients had to try."""
     has_audio: bool
     """Content may be audio."""
     has_titles: bool
-    """What is listed may have a title beside its name."""
+    """Listed entries may have a title."""
     has_resource_links: bool
     """Content may be a link to a resource."""
     has_structured_content: bool
     """Tools have an `outputSchema`, results a `structuredContent`."""
     wants_objects: bool
-    """Both of these must be objects; anything else is wrapped as `{"result": …}`."""
+    """Output schema and structured content must be objects; other values are wrapped as `{"result": …}`."""
     may_omit_id: bool
-    """An error whose request is unknown leaves its id out; before, JSON-RPC's null stands there."""
+    """An error whose request is unknown has no id; before, its id is null, as in JSON-RPC."""
     has_whole_definitions: bool
-    """A method's definition describes the JSON-RPC envelope too."""
+    """A method's definition includes the JSON-RPC envelope."""
     has_icons: bool
-    """What is listed may have icons."""
+    """Listed entries may have icons."""
     primes_streams: bool
-    """A stream of events begins with one that says nothing but has an id, to come back with."""
+    """A stream begins with an empty event that has an id to resume from."""
     has_result_type: bool
-    """Results say what they are, and for how long they may be kept."""
+    """Results have a type, and how long they may be cached."""
 
 
 _NAMES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")

@@ -1,4 +1,4 @@
-"""What a connection has agreed on, and what it wants to hear. Pure: no I/O."""
+"""`Session`: the result of a connection's handshake, its log level and its subscriptions. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -9,61 +9,61 @@ from portbook.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, R
 
 __all__ = ["LEVELS", "Session", "negotiate"]
 
-# How grave a message to a log is, from the least on.
+# The log levels of MCP, from the least severe.
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
-# What a connection hears that has not said what it wants.
+# The level of a connection that has not set one.
 _DEFAULT_LEVEL: Final = "info"
 
-# What one connection can watch, and how long its addresses are together; more would be a way to fill memory.
+# The most subscriptions of one connection, and their total length; otherwise a client could fill the memory.
 _MAX_WATCHED: Final = 1024
 _MAX_WATCHED_CHARACTERS: Final = 65_536
 
-# The capabilities of a client that anybody asks about, and how much is kept of what they say in turn.
+# The client capabilities that are used, and how much of each is kept.
 _CAPABILITIES: Final = ("elicitation", "sampling", "roots", "tasks", "extensions", "experimental")
 _MAX_TRAITS: Final = 8
 _MAX_TRAIT: Final = 64
 
 
 def negotiate(requested: str) -> Revision:
-    """Return the revision to speak: the one asked for where it has a handshake, else the newest that has."""
+    """Return the requested revision where it has a handshake, otherwise the newest that has one."""
     return REVISIONS[requested] if requested in HANDSHAKE_REVISIONS else NEWEST_HANDSHAKE
 
 
 class Session:
-    """One connection's handshake: none yet, or what it settled, and what the client asked for since."""
+    """The state of one connection: its handshake, log level and subscriptions."""
 
     __slots__ = ("capabilities", "changes", "level", "revision", "watched")
 
     def __init__(self) -> None:
         self.revision: Revision | None = None
         self.capabilities: JSONObject = {}
-        """What the client said that it can do: names, and names of what belongs to them."""
+        """The client's declared capabilities: their names, and the names of their traits."""
         self.level = _DEFAULT_LEVEL
-        """The least grave of log messages that it wants."""
+        """The least severe level of log messages that the client wants."""
         self.watched: set[str] = set()
-        """The resources that it wants to hear of."""
+        """The resources that the client subscribed to."""
         self.changes = 0
-        """Goes up with every change: whoever writes sessions down sees by it that there is something new."""
+        """Counts changes, so that the session store can tell whether to write."""
 
     def agree(self, revision: Revision, capabilities: JSONObject | None = None) -> None:
-        """Note what `initialize` settled."""
+        """Set the result of `initialize`."""
         self.revision = revision
         self.capabilities = _outlined(capabilities or {})
         self.changes += 1
 
     def hear_from(self, level: str) -> None:
-        """Note the least grave of log messages that the client wants."""
+        """Set the least severe level of log messages that the client wants."""
         self.level = level
         self.changes += 1
 
     def unwatch(self, uri: str) -> None:
-        """Note that the client no longer wants to hear of a resource."""
+        """Unsubscribe from a resource."""
         self.watched.discard(uri)
         self.changes += 1
 
     def watch(self, uri: str) -> bool:
-        """Note that the client wants to hear of a resource; return whether there was room for it."""
+        """Subscribe to a resource; return False where the limit is reached."""
         if uri in self.watched:
             return True
         if len(self.watched) >= _MAX_WATCHED or sum(map(len, self.watched)) > _MAX_WATCHED_CHARACTERS:
@@ -73,7 +73,7 @@ class Session:
         return True
 
     def as_data(self) -> JSONObject:
-        """Return the session as it can be written down."""
+        """Return the session as JSON, to store it."""
         return {
             "revision": None if self.revision is None else self.revision.name,
             "capabilities": self.capabilities,
@@ -83,20 +83,20 @@ class Session:
 
     @classmethod
     def from_data(cls, data: JSONObject) -> Session:
-        """Return the session that was written down."""
+        """Return a stored session."""
         session = cls()
         session.agree(REVISIONS[cast("str", data["revision"])], cast("JSONObject", data["capabilities"]))
         session.adopt(data)
         return session
 
     def adopt(self, data: JSONObject) -> None:
-        """Take over what was written down of what the client wants to hear, by whoever did."""
+        """Set log level and subscriptions from a stored session, whichever process stored it."""
         self.level = cast("str", data["level"])
         self.watched = set(cast("list[str]", data["watched"]))
 
 
 def _outlined(capabilities: JSONObject) -> JSONObject:
-    """Return what is worth keeping of a client's capabilities: a client may declare a mebibyte of them."""
+    """Return the used parts of a client's capabilities, because a client may declare a mebibyte of them."""
     return {
         name: {trait: {} for trait in list(traits)[:_MAX_TRAITS] if len(trait) <= _MAX_TRAIT}
         for name in _CAPABILITIES

@@ -1,1 +1,1 @@
-"""Where a result comes from: artifacts and their digests, evidence, methods, records, signatures."""
+"""Provenance of results: artifacts and digests, evidence, methods, records, signatures."""

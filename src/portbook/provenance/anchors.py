@@ -1,8 +1,8 @@
-"""Evidence and its anchors: which part of which artifact an answer rests on. Pure: no I/O.
+"""Evidence and its anchors: the part of an artifact that supports a part of the answer. Pure: no I/O.
 
 artifact:<id>                      the whole artifact
 artifact:<id>#json:/fix/0          the value at an RFC 6901 pointer
-artifact:<id>#text:line:12-14      lines of a text, counted from 1; one line without the dash
+artifact:<id>#text:line:12-14      lines of a text, counted from 1; `12` alone is one line
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 
 EVIDENCE: Final = "evidence.v0.1"
 
-# The lengths that its schema allows.
+# The length limits of its schema.
 MAX_SOURCE: Final = 1000
 MAX_NOTE: Final = 400
 
@@ -41,24 +41,24 @@ _INDEX: Final = re.compile(r"0|[1-9]\d{0,17}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a part of the answer rests on."""
+    """The part of an artifact that supports a part of the answer."""
 
     field: str
     """The part of the answer."""
     source: str
-    """An anchor."""
+    """The anchor of the part of the artifact."""
     method: str | None = None
     note: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` for what no schema allows."""
+        """Raise `ValueError` for a value of invalid length."""
         require_length("field", self.field, 200)
         require_length("source", self.source, MAX_SOURCE)
         require_length("method", self.method, 200)
         require_length("note", self.note, MAX_NOTE, 0)
 
     def to_json(self) -> JSONObject:
-        """Return it as the evidence schema has it."""
+        """Return the form of the evidence schema."""
         optional: dict[str, JSON] = {"method": self.method, "note": self.note}
         return {
             "schema_version": EVIDENCE,
@@ -70,7 +70,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """An anchor, read."""
+    """A parsed anchor."""
 
     artifact_id: str
     pointer: str | None = None
@@ -78,12 +78,12 @@ class Anchor:
 
 
 def anchor_at(artifact_id: str, pointer: str) -> str:
-    """Return the anchor of the value at `pointer`; the root's is that of the artifact itself."""
+    """Return the anchor of the value at `pointer`; for the root, that of the whole artifact."""
     return f"artifact:{artifact_id}#json:{pointer}" if pointer else f"artifact:{artifact_id}"
 
 
 def parse_anchor(source: str) -> Anchor | None:
-    """Return the anchor that `source` spells, or None."""
+    """Parse an anchor; return None if `source` is not one."""
     match = _ANCHOR.fullmatch(source)
     if match is None:
         return None
@@ -95,7 +95,7 @@ def parse_anchor(source: str) -> Anchor | None:
 
 
 def resolves(anchor: Anchor, content: Any) -> bool:
-    """Return whether the artifact with this content, a JSON value, has the part that `anchor` names."""
+    """Return whether `content`, the JSON value of the artifact, has the part that `anchor` names."""
     if anchor.lines is not None:
         return isinstance(content, str) and anchor.lines[1] <= len(content.removesuffix("\n").split("\n"))
     for part in (anchor.pointer or "").split("/")[1:]:

@@ -1,7 +1,7 @@
-"""Artifacts: what a run took in and put out, each with a name, a kind and, where asked for, a digest.
+"""Artifacts: the inputs and outputs of a run, each with an id, a media type and an optional digest.
 
-A digest of JSON is made of its RFC 8785 form, so that it does not depend on who wrote it down; one of
-anything else, a text for instance, is made of its bytes. Pure: no I/O.
+A digest of JSON is computed from its RFC 8785 form, so that it does not depend on the writer. Other digests,
+for example of text, are computed from the bytes. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Digest:
     value: str
 
     def to_json(self) -> JSONObject:
-        """Return it as the artifact schema has it."""
+        """Return the form of the artifact schema."""
         return {"alg": self.alg, "value": self.value}
 
 
@@ -63,7 +63,7 @@ class Artifact:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` for what no schema allows."""
+        """Raise `ValueError` for a value of invalid length."""
         require_length("artifact_id", self.artifact_id, 1000)
         require_length("media_type", self.media_type, 200)
         require_length("locator", self.locator, 4000)
@@ -72,11 +72,11 @@ class Artifact:
 
     @property
     def is_claimed(self) -> bool:
-        """Return whether its digest is what somebody else says, and was not computed here."""
+        """Return whether its digest is the claim of a third party, not computed here."""
         return self.labels.get("digest") == _CLAIMED
 
     def to_json(self) -> JSONObject:
-        """Return it as the artifact schema has it."""
+        """Return the form of the artifact schema."""
         optional: dict[str, JSON] = {
             "locator": self.locator,
             "size_bytes": self.size_bytes,
@@ -100,9 +100,9 @@ def artifact_of(
     locator: str | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Artifact:
-    """Return the artifact with this content: a text, bytes, or JSON of any other kind.
+    """Return the artifact with this content: text, bytes, or any other JSON value.
 
-    Raises `NotJSON` where a digest is asked for and RFC 8785 has no form for the content.
+    Raises `NotJSON` where a digest is requested and RFC 8785 cannot represent the content.
     """
     if media_type is None:
         media_type = (
@@ -120,13 +120,13 @@ def artifact_of(
 
 
 def referred_artifact(reference: JSONObject, at: int) -> Artifact:
-    """Return the artifact that a valid reference names, the one `at` this place of its list.
+    """Return the artifact that a valid reference names; `at` is its index in the list.
 
-    Nothing is fetched to look at it: a digest that comes with it is labelled as claimed.
+    Nothing is fetched: the digest of a reference is labelled as claimed.
     """
     digest = cast("dict[str, str] | None", reference.get("digest"))
     labels = dict(cast("dict[str, str]", reference.get("labels", {})))
-    labels.pop("digest", None)  # ours to say
+    labels.pop("digest", None)  # only set here
     if digest is not None:
         labels["digest"] = _CLAIMED
     return Artifact(
@@ -141,15 +141,15 @@ def referred_artifact(reference: JSONObject, at: int) -> Artifact:
 def digest_of(value: Any) -> Digest:
     """Return the digest of a JSON value.
 
-    Raises `NotJSON` where RFC 8785 has no form for it.
+    Raises `NotJSON` where RFC 8785 cannot represent it.
     """
     return Digest("sha256", hashlib.sha256(jcs_bytes(value)).hexdigest())
 
 
 def digested_bytes(content: JSON | bytes, media_type: str) -> bytes:
-    """Return the bytes that a digest of `content` is made of.
+    """Return the bytes that the digest of `content` is computed from.
 
-    Raises `NotJSON` where the content is JSON and RFC 8785 has no form for it.
+    Raises `NotJSON` where the content is JSON that RFC 8785 cannot represent.
     """
     if isinstance(content, bytes):
         return content
@@ -159,6 +159,6 @@ def digested_bytes(content: JSON | bytes, media_type: str) -> bytes:
 
 
 def is_json(media_type: str) -> bool:
-    """Return whether a media type is one of JSON."""
+    """Return whether a media type is JSON."""
     kind = media_type.partition(";")[0].strip().lower()
     return kind == JSON_TYPE or kind.endswith("+json")

@@ -1,4 +1,4 @@
-"""The lengths that the schemas allow, kept where values are made. Pure: no I/O."""
+"""Checks the length limits of the schemas when values are created. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ __all__ = ["require_length"]
 
 
 def require_length(name: str, text: str | None, longest: int, shortest: int = 1) -> None:
-    """Return if `text` has a length that the schemas allow, or is not there at all.
+    """Require that `text` has an allowed length, or is None.
 
-    Raises `ValueError` where it has another.
+    Raises `ValueError` where it is too short or too long.
     """
     if text is not None and not shortest <= len(text) <= longest:
         raise ValueError(f"{name}: must have {shortest} to {longest} characters")

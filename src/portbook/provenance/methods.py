@@ -1,7 +1,7 @@
-"""Method ids: names for what was done on the way to a result, and what each of them promises. Pure: no I/O.
+"""Method ids: names for the steps that led to a result, and how to verify each. Pure: no I/O.
 
-An id is lower-case words with dots between them. A record names a method only where the thing was really
-done; for those below, whoever has the envelope can see whether it was.
+An id is lower-case words separated by dots. A record names a method only where it was applied; for those
+below, the envelope shows whether it was.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ DIGEST_RECORD: Final = "integrity.record_digest.compute"
 CREATE_SIGNATURE: Final = "integrity.signature.create"
 LINK_PARENTS: Final = "lineage.parent.link"
 
-# First words that are kept for later versions of the contract.
+# First words reserved for later versions of the contract.
 RESERVED: Final = frozenset({"policy", "attestation", "execution", "audit"})
 
-# An id keeps both: the grammar of method ids, and the pattern that the record's schema has for them.
+# An id must match both the grammar of method ids and the pattern in the record's schema.
 _GRAMMAR: Final = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*", re.ASCII)
 _PATTERN: Final = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*", re.ASCII)
 
 
 def flaw_of(method: str) -> str | None:
-    """Return what is wrong with a method id, or None."""
+    """Return the problem with a method id, or None."""
     if _GRAMMAR.fullmatch(method) is None or _PATTERN.fullmatch(method) is None:
-        return "is no method id; write lower-case words, each starting with a letter, with dots between them"
+        return "is not a method id; write lower-case words that start with a letter, separated by dots"
     if (first := method.partition(".")[0]) in RESERVED:
-        return f"starts with {first}, which is reserved; choose another first word"
+        return f"starts with {first}, which is reserved; choose a different first word"
     return None
 
 
@@ -82,7 +82,7 @@ def _has_evidence(mark: str) -> Callable[[Any], bool]:
     return has
 
 
-# What a valid envelope must have for its record to name a method, and the words for where it has not.
+# The condition under which a valid envelope's record may name a method, and the message where it fails.
 PROMISES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     CAPTURE_ERRORS: (lambda envelope: bool(envelope.get("errors")), "there are no errors"),
     CAPTURE_WARNINGS: (lambda envelope: bool(envelope.get("warnings")), "there are no warnings"),

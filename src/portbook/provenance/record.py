@@ -1,9 +1,9 @@
-"""`prov.record.v0.1`: which tool ran, on what, with what outcome. Pure: no I/O, no clock, nothing random.
+"""`prov.record.v0.1`: the tool of a run, its inputs and outputs. Pure: no I/O, no clock, no randomness.
 
-A record is made of a `Subject`, which is what the boundary knows of a run, and of what came out. It says
-nothing that is not known: a digest is there only where it was computed here, or is labelled as a claim of
-somebody else's. What differs from one run of the same request to the next is in the subject's `Occasion`, and
-left out for determinism; the run's id is made of content.
+A record is built from a `Subject`, which is what the boundary knows about a run, and from the outcome. It
+states only known facts: a digest was computed here, or is labelled as the claim of a third party. Values that
+differ between runs of the same request are in the subject's `Occasion`, and left out where the record must be
+deterministic. The run's id is derived from content.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["ARGUMENTS", "RECORD", "RESULT", "Occasion", "Subject", "build_record
 
 RECORD: Final = "prov.record.v0.1"
 
-# The names of the two artifacts that every call has, in anchors too.
+# The ids of the two artifacts that every call has, also used in anchors.
 ARGUMENTS: Final = "arguments"
 RESULT: Final = "result"
 
@@ -41,43 +41,43 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """What differs from one run of the same request to the next."""
+    """Values that differ between runs of the same request."""
 
     request_id: str | None = None
-    """The name that we gave the call."""
+    """The id that Portbook gave the call."""
     time: str | None = None
-    """When it ran, as RFC 3339 has it."""
+    """When it ran, in the form of RFC 3339."""
     duration_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is known of a run, apart from how it ended: the same for a call through any door."""
+    """What is known about a run, except its outcome; the same at every door."""
 
     tool: str
     version: str = "unknown"
     adapter: str = "portbook"
     arguments: JSON = None
-    """What the tool was given; None where nothing is known of it."""
+    """The tool's arguments; None where they are unknown."""
     artifacts: tuple[Artifact, ...] = ()
-    """What else it was given, such as the artifacts that a request names."""
+    """Further inputs, such as the artifacts that a request names."""
     request_id: str | None = None
-    """The name that the caller gave its request."""
+    """The id that the caller gave its request."""
     definition_digest: str | None = None
-    """This and the next three: sha256 of what governed the run, in RFC 8785's form and hexadecimal."""
+    """This and the next three: sha256 in hexadecimal of the RFC 8785 form."""
     input_schema_digest: str | None = None
     output_schema_digest: str | None = None
     policy_digest: str | None = None
     rule: str | None = None
-    """The name of the rule that let it run, or did not."""
+    """The name of the policy rule that decided the call."""
     rule_digest: str | None = None
     methods: tuple[str, ...] = ()
-    """What was done beside what a record says of itself."""
+    """Method ids to add to those that the record adds itself."""
     evidence: tuple[Evidence, ...] = ()
     occasion: Occasion = Occasion()
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` for what no record may hold."""
+        """Raise `ValueError` for a value that a record must not hold."""
         require_length("tool", self.tool, 200)
         require_length("version", self.version, 100)
         require_length("adapter", self.adapter, 100)
@@ -92,9 +92,9 @@ class Subject:
 
 
 def inputs_of(subject: Subject, *, is_digested: bool, is_full: bool) -> tuple[Artifact, ...]:
-    """Return what a run took in, each artifact under an id of its own; in full, what governed it too.
+    """Return the inputs of a run with unique ids; in full, also the tool, its schemas and the policy.
 
-    Raises `NotJSON` where RFC 8785 has no form for the arguments and a digest is wanted.
+    Raises `NotJSON` where a digest is wanted and RFC 8785 cannot represent the arguments.
     """
     own: list[Artifact] = []
     if subject.arguments is not None:
@@ -113,9 +113,9 @@ def inputs_of(subject: Subject, *, is_digested: bool, is_full: bool) -> tuple[Ar
 
 
 def output_of(result: JSON, *, is_digested: bool, media_type: str | None = None) -> Artifact:
-    """Return a result as what a run put out: a string as text, anything else as JSON.
+    """Return a result as the output of a run: a string as text, any other value as JSON.
 
-    Raises `NotJSON` where RFC 8785 has no form for it and a digest is wanted.
+    Raises `NotJSON` where a digest is wanted and RFC 8785 cannot represent the result.
     """
     return artifact_of(
         RESULT, result, is_digested=is_digested, media_type=media_type, labels={"role": RESULT}
@@ -138,7 +138,7 @@ def _governing(subject: Subject) -> Iterable[Artifact]:
 
 
 def _renamed(artifacts: Sequence[Artifact], taken: set[str]) -> Iterable[Artifact]:
-    """Yield `artifacts`, those whose id is taken under another, so that an anchor means one artifact."""
+    """Yield `artifacts`, renamed where an id is already used, so that an anchor means one artifact."""
     for artifact in artifacts:
         name = artifact.artifact_id
         if name not in taken:
@@ -161,7 +161,7 @@ def build_record(
     content: JSON,
     is_deterministic: bool,
 ) -> JSONObject:
-    """Return the record of a run, with its digest; `content` is what of the run is not in the record itself.
+    """Return the record of a run, with its digest; `content` is the part of the run that is not in it.
 
     Raises `NotJSON` where `content` is not JSON.
     """
@@ -177,7 +177,7 @@ def build_record(
         "evidence": [item.to_json() for item in evidence],
         "parents": list(parents),
     }
-    # Two runs of the same request on different occasions are two runs, unless determinism is wanted.
+    # Two runs of the same request have different ids, except where the record must be deterministic.
     occasion = None if is_deterministic else subject.occasion.request_id
     named: JSON = [record, subject.arguments, subject.request_id, content, occasion]
     record["run_id"] = run_id(canonical_bytes(named))

@@ -1,9 +1,8 @@
-"""Ed25519 keys: to sign what leaves, and to tell later whether anything of it was altered.
+"""Ed25519 keys that sign envelopes and verify signatures.
 
-A private key is kept as PKCS #8 and a public one as SubjectPublicKeyInfo, both in PEM: as RFC 8410 has them,
-and as OpenSSL reads and writes them. The id of a key is its public half, so that a signature can be checked
-without any other file; whose key it is, only the reader can know. The library is loaded with the first key.
-Pure: no I/O.
+A private key is stored as PKCS #8 and a public one as SubjectPublicKeyInfo, both in PEM, as in RFC 8410 and
+OpenSSL. The id of a key is its public key, so that a signature can be verified without a further file; only
+the reader can know whose key it is. The library is loaded with the first key. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ __all__ = ["ALGORITHM", "BadKey", "PublicKey", "Signer", "SigningKey"]
 
 ALGORITHM: Final = "ed25519"
 
-# RFC 8410: everything of the two structures but the 32 bytes at their end.
+# RFC 8410: the two structures without the 32 bytes at their end.
 _PRIVATE: Final = bytes.fromhex("302e020100300506032b657004220420")
 _PUBLIC: Final = bytes.fromhex("302a300506032b6570032100")
 
@@ -26,12 +25,12 @@ _SEED_BYTES: Final = 32
 
 _PEM: Final = re.compile(r"\s*-----BEGIN ([A-Z ]+)-----\s([A-Za-z0-9+/=\s]+)-----END \1-----\s*", re.ASCII)
 _KEY_ID: Final = re.compile(rf"{ALGORITHM}:([0-9a-f]{{64}})", re.ASCII)
-# Hexadecimal, in lower case: base64 has several spellings of one signature, and an altered one must not pass.
+# Lower-case hexadecimal: base64 has several spellings of one signature, and an altered one must not pass.
 _SIGNATURE: Final = re.compile(r"[0-9a-f]{128}", re.ASCII)
 
 
 class BadKey(ValueError):
-    """A key that cannot be used; the message says why, and holds nothing of it."""
+    """A key that cannot be used; the message gives the reason, and never quotes the key."""
 
 
 class Signer(Protocol):
@@ -39,7 +38,7 @@ class Signer(Protocol):
 
     @property
     def key_id(self) -> str:
-        """Return the name of the key."""
+        """Return the id of the key."""
         ...
 
     def sign(self, message: bytes) -> str:
@@ -48,17 +47,17 @@ class Signer(Protocol):
 
 
 class SigningKey:
-    """A private key. It never shows itself; what of it may be seen is its `key_id`."""
+    """A private key. Its `repr` shows only the `key_id`."""
 
     __slots__ = ("_secret", "key_id", "public")
 
     def __init__(self, seed: bytes) -> None:
-        """Take the 32 bytes that all of the key is made from."""
+        """Derive the key from a seed of 32 bytes."""
         from nacl.bindings import crypto_sign_seed_keypair
 
         raw, self._secret = crypto_sign_seed_keypair(seed)
         self.public = PublicKey(raw)
-        """The half that may be given away."""
+        """The public key."""
         self.key_id = self.public.key_id
 
     @classmethod
@@ -70,14 +69,14 @@ class SigningKey:
 
     @classmethod
     def from_pem(cls, text: str) -> SigningKey:
-        """Return the key that a PEM file holds.
+        """Return the key in a PEM file.
 
-        Raises `BadKey` where it holds none of this kind.
+        Raises `BadKey` where it has no key of this kind.
         """
         return cls(_unwrapped(text, "PRIVATE KEY", _PRIVATE))
 
     def to_pem(self) -> str:
-        """Return the key for a file of its own, which nobody else may read."""
+        """Return the key as PEM, for a file that only its owner may read."""
         return _pem("PRIVATE KEY", _PRIVATE + self._secret[:_SEED_BYTES])
 
     def sign(self, message: bytes) -> str:
@@ -98,9 +97,9 @@ class PublicKey:
 
     @classmethod
     def from_pem(cls, text: str) -> PublicKey:
-        """Return the key that a PEM file holds.
+        """Return the key in a PEM file.
 
-        Raises `BadKey` where it holds none of this kind.
+        Raises `BadKey` where it has no key of this kind.
         """
         return cls(_unwrapped(text, "PUBLIC KEY", _PUBLIC))
 
@@ -108,7 +107,7 @@ class PublicKey:
     def from_id(cls, key_id: str) -> PublicKey:
         """Return the key that has this id.
 
-        Raises `BadKey` where it is not the id of any.
+        Raises `BadKey` where it is not a key id.
         """
         match = _KEY_ID.fullmatch(key_id)
         if match is None:
@@ -116,16 +115,16 @@ class PublicKey:
         return cls(bytes.fromhex(match[1]))
 
     def to_pem(self) -> str:
-        """Return the key for a file."""
+        """Return the key as PEM."""
         return _pem("PUBLIC KEY", _PUBLIC + self.raw)
 
     @property
     def key_id(self) -> str:
-        """Return the name of the key."""
+        """Return the id of the key."""
         return f"{ALGORITHM}:{self.raw.hex()}"
 
     def verifies(self, message: bytes, signature: str) -> bool:
-        """Return whether `signature` is one of `message` by this key."""
+        """Return whether `signature` is this key's signature of `message`."""
         if _SIGNATURE.fullmatch(signature) is None:
             return False
         from nacl.bindings import crypto_sign_open

@@ -1,8 +1,8 @@
-"""Take secrets out of a JSON value or a text. Pure: no I/O.
+"""Redacts secrets in JSON values and text. Pure: no I/O.
 
-`redactor` walks a value; `names` says which members hold secrets, `places` which pointers do, `detectors`
-what looks like one, `pairs` what is called one in a text, `known` where values that must never be seen stand,
-however they are written; `gate` is the cheap test that spares all of this for most values.
+`redactor` walks a value. Secrets are found by member name (`secret_names`), by pointer (`pointers`), by shape
+(`detectors`), as `name=value` in text (`key_value_text`), and as known values in any encoding
+(`known_values`). `prefilter` is a cheap test that skips the search for most values.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What looks like a secret, by its shape alone. Pure: no I/O.
+"""Detectors of secrets by their shape alone. Pure: no I/O.
 
-Each detector is a regular expression and, where shape is not enough, a check of what it found. They run on
-Python's engine, which backtracks, so each is written to be linear: it starts only where a run of its
-characters starts, or fails within a bounded number of steps. A detector is not tried where none of its
-triggers stands, which are folded as the gate folds.
+Each detector is a regular expression and, where shape is not enough, a check of the match. Python's engine
+backtracks, so each pattern is written to be linear: a match starts only where a run of its characters starts,
+or fails within a bounded number of steps. A detector runs only where the text, folded as in the prefilter,
+contains one of its triggers.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def _yes(_: str) -> bool:
 
 class _Detector(NamedTuple):
     triggers: tuple[str, ...]
-    """One of them is in every text in which this finds something."""
+    """Every text that has a match contains one of them."""
     pattern: re.Pattern[str]
-    """What it takes out is its group `secret`, or all of it."""
+    """The secret is its group `secret`, or the whole match."""
     is_secret: Callable[[str], bool] = _yes
 
 
@@ -45,7 +45,7 @@ _LEAST_ENTROPY: Final = 4.3
 
 
 def _is_random(text: str) -> bool:
-    """Return whether this could be an AWS secret: digits, both cases, few characters twice."""
+    """Return whether `text` could be an AWS secret: digits, both cases, high entropy."""
     if not (_has_digit(text) and any(map(str.isupper, text)) and any(map(str.islower, text))):
         return False
     shares = [count / len(text) for count in Counter(text).values()]
@@ -53,7 +53,7 @@ def _is_random(text: str) -> bool:
 
 
 def _is_basic(text: str) -> bool:
-    """Return whether this is a name and a password as HTTP sends them, not a word of English."""
+    """Return whether `text` is a name and password of HTTP Basic, not an English word."""
     try:
         return b":" in base64.b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4))
     except binascii.Error:
@@ -64,20 +64,20 @@ def _is_bearer(text: str) -> bool:
     return len(text) >= 20 or _has_digit(text)
 
 
-# The first digits of card numbers by their length: Diners; American Express; Visa, Mastercard, Discover,
-# JCB, UnionPay. Rarer lengths are left out, for numbers of any other meaning have them far more often.
+# The first digits of card numbers by length: Diners; American Express; Visa, Mastercard, Discover, JCB,
+# UnionPay. Rarer lengths are left out: most numbers of such a length are not card numbers.
 _ISSUERS: Final = {
     14: re.compile(r"30[0-5]|3[689]"),
     15: re.compile(r"3[47]"),
     16: re.compile(r"4|5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720|6011|64[4-9]|65|352[89]|35[3-8]|62"),
 }
 
-# Every second digit of a card number counts twice, and what has two digits then as their sum.
+# The Luhn check doubles every second digit, and adds up the digits of a two-digit product.
 _DOUBLED: Final = str.maketrans("0123456789", "0246813579")
 
 
 def _is_card(text: str) -> bool:
-    """Return whether the digits in `text` are a payment card's number."""
+    """Return whether the digits in `text` are a payment card number."""
     digits = text.replace(" ", "").replace("-", "")
     issuers = _ISSUERS.get(len(digits))
     if issuers is None or not issuers.match(digits):
@@ -87,11 +87,11 @@ def _is_card(text: str) -> bool:
 
 
 def is_card_number(number: int) -> bool:
-    """Return whether `number` is a payment card's."""
+    """Return whether `number` is a payment card number."""
     return 10**13 <= number < 10**16 and _is_card(str(number))
 
 
-# Tokens with a mark of their own: each is a run of at least `RUN` characters.
+# Tokens with a known prefix: each is a run of at least `RUN` characters.
 _TOKENS: Final = (
     _Detector(("akia", "asia"), re.compile(r"A(?:KI|SI)A[A-Z0-9]{16}")),
     _Detector(("xox", "xapp"), re.compile(r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{11,}"), _has_digit),
@@ -110,9 +110,9 @@ _SHAPES: Final = (
     _Detector(
         ("bearer",), re.compile(r"(?ai)\bbearer[ \t]+(?P<secret>[a-z0-9+/._~-]{6,}={0,2})"), _is_bearer
     ),
-    # To the last @ before the path: a password may have one, unescaped.
+    # To the last @ before the path: a password may contain an unescaped @.
     _Detector(("://",), re.compile(rf"://[^\s/:@?#\"']*:(?P<secret>{NOT_MARKED}[^\s/?#\"']+)@")),
-    # What was cut off has no end; the lines that are left are the key all the same.
+    # A truncated key has no end line; the remaining lines are still secret.
     _Detector(
         ("privatekey",),
         re.compile(
@@ -120,7 +120,7 @@ _SHAPES: Final = (
             re.DOTALL,
         ),
     ),
-    # Not behind a digit, nor behind the point of a decimal; looked at once there is a digit at all.
+    # Not after a digit or a decimal point. Folding turns digits into zeros, hence the trigger.
     _Detector(
         ("0" * 14,),
         re.compile(
@@ -132,24 +132,24 @@ _SHAPES: Final = (
     ),
 )
 
-# An AWS secret, which has no mark.
+# An AWS secret, which has no prefix.
 _RANDOM: Final = _Detector(
     ("",),
     re.compile(rf"[A-Za-z0-9/+](?<![A-Za-z0-9/+_-].)[A-Za-z0-9/+]{{{LONG_RUN - 1}}}(?![A-Za-z0-9/+=_-])"),
     _is_random,
 )
 
-# JSON Web Tokens: parts joined by dots, and an object in base64, of which {"alg":"none"} is the shortest.
+# JSON Web Tokens: parts joined by dots, one an object in base64; the shortest object is {"alg":"none"}.
 _JWT_TRIGGER: Final = "eyj"
 _DOTTED: Final = re.compile(r"[\w-](?<![\w-].)[\w-]*+(?:\.[\w-]*+)++", re.ASCII)
 _HEADER: Final = re.compile(r"eyJ[\w-]{13}", re.ASCII)
 
-# For the gate. Most addresses have no password, and are not worth to be opened for.
+# For the prefilter. Most URLs have no password, so `://` alone is not a trigger.
 TRIGGERS: Final = tuple(trigger for detector in _SHAPES for trigger in detector.triggers if trigger != "://")
 PATTERNS: Final = (r":\/\/[^\/]+@",)
 RUN_TRIGGERS: Final = (_JWT_TRIGGER, *(trigger for detector in _TOKENS for trigger in detector.triggers))
 
-# One trigger each. Of a detector with two of them all is found twice where both stand, which does no harm.
+# One entry per trigger. Where two triggers of a detector occur, it finds its matches twice; that is harmless.
 _BY_TRIGGER: Final = tuple(
     (trigger, "secret" if detector.pattern.groups else 0, detector.pattern, detector.is_secret)
     for detector in (*_TOKENS, *_SHAPES, _RANDOM)
@@ -158,7 +158,7 @@ _BY_TRIGGER: Final = tuple(
 
 
 def spans_of_shapes(text: str) -> Iterator[Span]:
-    """Yield where in `text` something stands that looks like a secret."""
+    """Yield the spans of `text` that look like a secret."""
     plain = fold(text.encode("utf-8", "surrogatepass"))
     for trigger, group, pattern, is_secret in _BY_TRIGGER:
         if trigger in plain:
@@ -174,6 +174,6 @@ def _web_tokens(text: str) -> Iterator[Span]:
         header = _HEADER.search(match[0])
         if header is None:
             continue
-        # The second part of most is an object as well: then one that was cut off behind it is found, too.
+        # The second part is usually an object as well, so a token truncated after it is also found.
         if match[0].count(".", header.end()) >= 2 or match[0].find(".eyJ", header.end()) >= 0:
             yield match.start() + header.start(), match.end()

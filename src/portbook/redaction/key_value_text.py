@@ -1,9 +1,9 @@
-"""What a text calls a secret: `password=…`, `"token": "…"`, `Authorization: …`. Pure: no I/O.
+"""Secrets in text by their name: `password=…`, `"token": "…"`, `Authorization: …`. Pure: no I/O.
 
-The name stays, its value goes. A name, then `=` or a quoted `:`, is enough; a bare `:` stands in prose as
-well, so what follows it has to look like a secret. Linear: names with a sign behind them are searched for in
-the folded text, in which they are spelt in one way only; of each of these signs a bounded look back and the
-value behind it are all that is looked at in Python, and the search goes on behind the value.
+The name stays, the value is redacted. A name followed by `=`, or a quoted name followed by `:`, is enough. A
+bare `:` also occurs in prose, so the text after it has to look like a secret. Linear: names followed by a
+sign are searched for in the folded text, where each has one spelling. For each sign, only a bounded number of
+characters before it and the value after it are examined, and the search continues after the value.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from portbook.redaction.secret_names import SecretNames
 
 __all__ = ["TRIGGERS", "KeyValueText"]
 
-# A signature is a secret only as the parameter of an address.
+# A signature is a secret only as a parameter of a URL.
 TRIGGERS: Final = ("sig=",)
 _ADDRESS: Final = ("?sig", "&sig", ";sig")
 
 _ANY_SIGN: Final = re.compile("[:=]")
 _SIGN: Final = re.compile(rf"(?:=(?![=>]|//)\s*+(?![;,&<>])|:(?![=>]|//)\s*+){NOT_MARKED}")
-# What may stand between a name and its sign: quotes, and spaces, some of which are several bytes.
+# Allowed between a name and its sign: quotes, and spaces, some of which are several bytes.
 _BETWEEN: Final = r"[\x00-\x20\x22\x27\x5c\x7f-\xff]"
 # How far before its sign a name may start, with the spaces and quotes between them.
 _REACH: Final = 64
 
-# What the next three start with: most values with none of these.
+# The first characters of the next three patterns; most values start with none of them.
 _OPENINGS: Final = ("\\", '"', "'", "{", "[")
 _QUOTE: Final = re.compile(r"(?<!\\)(\\*+)([\"'])")
-# An inline table, which has names of its own; a value in braces, as connection strings have it, is none.
+# An inline table, which has names of its own; a value in braces, as in connection strings, is not a table.
 _TABLE: Final = re.compile(r"\{\s*[\w.-]+\s*[=:]\s*[\"']", re.ASCII)
 _BRACKETS: Final = re.compile(r"[\[{][^\]}]*[\]}]?")
-# A password of several words ends with its semicolon: so it stands in connection strings.
+# A password of several words ends with a semicolon, as in connection strings.
 _PHRASE: Final = re.compile(r"[^\s;,&\"'<>=]+(?: +[^\s;,&\"'<>=]+)++(?=;)")
 _WORD: Final = re.compile(r"[^\s;,&\"'<>]+")
 _SCALAR: Final = re.compile(r"[^\s;,&\"'<>\]}]+")
 _LINE: Final = re.compile(r"[^\r\n\"']+")
 _ODD: Final = re.compile(r"[0-9!@#$%^*+=_~|/\\]")
 
-# Whose value is the rest of the line, once it looks like one. Bounded, for nothing is taken out on a failure.
+# Headers whose value is the rest of the line, if it looks like credentials. Bounded, so that a miss is cheap.
 _HEADERS: Final = ("authorization", "cookie")
 _CREDENTIALS: Final = re.compile(
     r"[A-Za-z][\w-]{0,40}[ \t]{1,8}\S{0,64}?[0-9=+/_.~-]|\S{0,64}?[0-9=]", re.ASCII
@@ -60,20 +60,20 @@ class _Name(NamedTuple):
 
 
 class KeyValueText:
-    """Finds the values of names in texts."""
+    """Finds the values of secret names in text."""
 
     __slots__ = ("_names", "_signs", "patterns")
 
     def __init__(self, names: SecretNames) -> None:
         self._names = names
-        # Long names before those that they start with, so that most are found at once.
+        # Long names before their own prefixes, so that most match at the first attempt.
         ends = sorted({fold(name.encode()) for name in (*names.all, "sig")}, key=len, reverse=True)
         self.patterns = tuple(f"{literal(end)}{_BETWEEN}*[:=]" for end in ends)
-        """For the gate: one of them is found in every folded text in which this finds something."""
+        """For the prefilter: one of them matches every folded text that has a span."""
         self._signs = re.compile(f"(?:{'|'.join(map(re.escape, ends))}){_BETWEEN}*+[:=]")
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Yield where in `text` the value of a secret's name stands."""
+        """Yield the spans of values of secret names in `text`."""
         at = 0
         for place in self._places(text):
             sign = _SIGN.match(text, place) if place >= at else None
@@ -89,9 +89,9 @@ class KeyValueText:
                 at = max(end, at)
 
     def _places(self, text: str) -> Iterator[int]:
-        """Yield where the signs stand that have something like a name before them.
+        """Yield the positions of signs that may have a secret name before them.
 
-        Folding moves characters, but keeps all signs: the one that is the third there is the third here.
+        Folding moves characters but keeps all signs, so the nth sign is the same in both texts.
         """
         plain = fold(text.encode("utf-8", "surrogatepass"))
         signs = _ANY_SIGN.finditer(text)
@@ -109,7 +109,7 @@ def _name_before(text: str, end: int) -> _Name:
 
 
 def _value(text: str, sign: re.Match[str], name: _Name) -> Span:
-    """Return where the value starts and ends; nowhere, if what follows is none."""
+    """Return the span of the value after `sign`; empty if there is none."""
     start = sign.end()
     if text.startswith(_OPENINGS, start):
         if quote := _QUOTE.match(text, start):
@@ -126,7 +126,7 @@ def _value(text: str, sign: re.Match[str], name: _Name) -> Span:
 
 
 def _header_value(text: str, start: int, name: str) -> Span:
-    """Return where the value after a bare colon starts and ends; nowhere, if it looks like prose."""
+    """Return the span of the value after a bare colon; empty if it looks like prose."""
     if name.lower().endswith(_HEADERS):
         value = _LINE.match(text, start) if _CREDENTIALS.match(text, start) else None
     else:
@@ -137,7 +137,7 @@ def _header_value(text: str, start: int, name: str) -> Span:
 
 
 def _closing(text: str, opening: re.Match[str]) -> int:
-    """Return where a quoted value ends: at its quote, unless that has more backslashes than the first one."""
+    """Return the end of a quoted value: the next such quote with no more backslashes than the opening one."""
     for quote in _QUOTE.finditer(text, opening.end()):
         if quote[2] == opening[2] and len(quote[1]) <= len(opening[1]):
             return quote.start()

@@ -1,7 +1,7 @@
-"""Values that must never be seen, wherever they stand and however they are written. Pure: no I/O.
+"""Finds known secrets, wherever they occur and however they are encoded. Pure: no I/O.
 
-A secret is searched for as it is, in base64 at any offset, in hexadecimal, and escaped as JSON, HTML or an
-address would have it. `views` undoes escapes of any mix, so that one can look again.
+A secret is searched for in plain text, in base64 at any offset, in hexadecimal, and escaped for JSON, HTML or
+URLs. `views` undoes any mix of escapes, so that the unescaped text can be searched too.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from portbook.redaction.prefilter import Prefilter
 
 __all__ = ["ESCAPE_PATTERNS", "ESCAPE_TRIGGERS", "KnownValues", "has_views", "views"]
 
-# Shorter ones are in too many texts by chance.
+# Shorter secrets occur in too many texts by chance.
 _LEAST_LENGTH: Final = 6
 
-# The start of a long one is a secret already: messages cut long names off.
+# The start of a long secret counts as the secret, because messages truncate long values.
 _ENOUGH: Final = 40
 
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
@@ -31,9 +31,9 @@ _NUMBER: Final = re.compile(r"[-+.eE0-9]+")
 
 
 class KnownValues:
-    """A set of secrets, and where they stand in a text."""
+    """A set of secrets to find in text."""
 
-    __slots__ = ("_encoded", "_forms", "_gate", "_numbers", "triggers")
+    __slots__ = ("_encoded", "_forms", "_numbers", "_prefilter", "triggers")
 
     def __init__(self, secrets: Iterable[str]) -> None:
         kept = {secret for secret in secrets if _can_be_hidden(secret)}
@@ -42,26 +42,26 @@ class KnownValues:
         self._encoded = tuple(sorted({form for secret in kept for form in _cores(secret.encode())}))
         self._numbers = tuple(sorted(secret for secret in kept if _NUMBER.fullmatch(secret)))
         self.triggers = (*self._forms, *self._encoded)
-        """What the gate has to look for."""
-        self._gate = Prefilter.of(self.triggers)
+        """The triggers for the prefilter."""
+        self._prefilter = Prefilter.of(self.triggers)
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Yield where in `text` a secret stands."""
-        if not self._gate.opens(text.encode("utf-8", "surrogatepass")):
+        """Yield the spans of secrets in `text`."""
+        if not self._prefilter.passes(text.encode("utf-8", "surrogatepass")):
             return
         for form in self._forms:
             yield from _places(text, form)
         for form in self._encoded:
             for start, end in _places(text, form):
-                # The neighbours hold bits of the first and the last byte.
+                # The adjacent characters hold bits of the first and the last byte.
                 yield start - (text[start - 1 : start] in _BASE64), end + (text[end : end + 1] in _BASE64)
 
     def are_in(self, text: str) -> bool:
-        """Return whether a secret stands in `text`."""
+        """Return whether `text` contains a secret."""
         return any(form[:_ENOUGH] in text for form in (*self._forms, *self._encoded))
 
     def are_in_number(self, number: float) -> bool:
-        """Return whether a secret is part of `number` as it is written."""
+        """Return whether `number`, written as JSON, contains a secret."""
         if not self._numbers:
             return False
         written = json_bytes(number).decode()
@@ -69,13 +69,13 @@ class KnownValues:
 
 
 def _can_be_hidden(secret: str) -> bool:
-    """Return whether to look for `secret`: not if JSON cannot hold it, nor if every mark would."""
+    """Return whether to search for `secret`: not if JSON cannot hold it, nor if the mark contains it."""
     is_text = not any("\ud800" <= character <= "\udfff" for character in secret)
     return len(secret) >= _LEAST_LENGTH and secret not in MARK and is_text
 
 
 def _places(text: str, form: str) -> Iterator[Span]:
-    """Yield where `form` stands, or as much of it as was not cut off."""
+    """Yield the spans of `form`, also where its end is truncated."""
     at = text.find(form[:_ENOUGH])
     while at >= 0:
         end = at + min(len(form), _ENOUGH)
@@ -88,10 +88,10 @@ def _places(text: str, form: str) -> Iterator[Span]:
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    import html  # 1 ms, only where there are secrets
+    import html  # late: it takes 1 ms, and is needed only where there are secrets
 
     yield secret
-    yield secret.replace("\\", "")  # so it stands in a view, which has none
+    yield secret.replace("\\", "")  # its form in a view, which has no backslashes
     yield html.escape(secret)
     for escaped in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
         yield escaped
@@ -103,17 +103,17 @@ def _spellings(secret: str) -> Iterator[str]:
 
 
 def _cores(secret: bytes) -> Iterator[str]:
-    """Yield what base64 makes of a secret at each offset, without what depends on its neighbours."""
+    """Yield the base64 of a secret at each offset, without characters that depend on adjacent bytes."""
     for offset in range(3):
         encoded = base64.b64encode(bytes(offset) + secret).decode()
-        first = -(-offset * 8 // 6)  # the first character of which every bit is the secret's
+        first = -(-offset * 8 // 6)  # the first character that holds bits of the secret only
         core = encoded[first : (offset + len(secret)) * 8 // 6]
         yield core
         yield core.replace("+", "-").replace("/", "_")
 
 
 _SHORT: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
-# Backslashes of any number: each text inside a text doubles them.
+# Any number of backslashes, because each level of nesting doubles them.
 _ESCAPE: Final = re.compile(
     r"(?<!\\)\\++(?:u(?P<u>[0-9a-fA-F]{4})|x(?P<x>[0-9a-fA-F]{2})|(?P<short>[nrtbf]))?"
 )
@@ -121,23 +121,23 @@ _PERCENT: Final = re.compile(r"(?:%[0-9a-fA-F]{2})++")
 _JOIN: Final = re.compile(r"([\"']) *+\+ *+\1")
 _ROUNDS: Final = 4
 
-# In JSON bytes a backslash in a string is two. The quotes may be escaped, the spaces are folded away.
+# In JSON bytes, a backslash in a string is doubled. Quotes may be escaped, and folding drops spaces.
 ESCAPE_TRIGGERS: Final = ("\\\\", '"+"', '"+\\"', "'+'")
-# Digits are folded to zeros.
+# Folding turns digits into zeros.
 ESCAPE_PATTERNS: Final = ("%[0a-f]{2}",)
 
 
 def has_views(text: str) -> bool:
-    """Return whether there are views of `text`: a percent sign or a plus alone are no escape."""
+    """Return whether `text` has escapes to undo; a percent sign or a plus alone is none."""
     if "\\" in text or ("%" in text and _PERCENT.search(text)):
         return True
     return "+" in text and _JOIN.search(text) is not None
 
 
 def views(text: str) -> Iterator[str]:
-    """Yield `text` without its escapes, then without those that were inside of them, to a bounded depth.
+    """Yield `text` with its escapes undone, then with nested escapes undone, to a bounded depth.
 
-    Where pieces of strings are added up in it, it is looked at as their sum, too.
+    String literals that are concatenated with `+` are also joined.
     """
     for _ in range(_ROUNDS):
         before = text
@@ -154,7 +154,7 @@ def _without_backslashes(text: str) -> str:
     if "\\" not in text:
         return text
     plain = _ESCAPE.sub(_character, text)
-    # Halves of surrogate pairs are put together.
+    # Joins the halves of surrogate pairs.
     return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

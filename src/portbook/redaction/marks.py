@@ -1,4 +1,4 @@
-"""What stands where a secret stood. Pure: no I/O."""
+"""The marks that replace secrets. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ MARK: Final = "[redacted]"
 _ANY: Final = r"\[(?:redacted|sha256:[0-9a-f]{16})\]"
 _WHOLE: Final = re.compile(_ANY)
 
-# For detectors, in front of what they would take out: a mark that stands there alone is no secret.
+# For detectors, before the secret in a pattern: a mark by itself is not a secret.
 NOT_MARKED: Final = rf"(?!{_ANY}(?:[^\w\[]|\Z))"
 
 
 def is_mark(text: str) -> bool:
-    """Return whether `text` is a mark and nothing else."""
+    """Return whether the whole of `text` is a mark."""
     return _WHOLE.fullmatch(text) is not None
 
 
 def hash_mark(text: str, key: bytes) -> str:
-    """Return a mark that is the same for the same secret, and tells nothing to who does not have the key."""
+    """Return a mark that is the same for the same secret, and reveals nothing without the key."""
     digest = hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256)
     return f"[sha256:{digest.hexdigest()[:16]}]"

@@ -1,4 +1,4 @@
-"""JSON Pointers (RFC 6901) of what to take out, in which `*` stands for any one segment. Pure: no I/O."""
+"""JSON Pointers (RFC 6901) of values to redact; `*` matches any one segment. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _POINTER: Final = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
 
 
 class RedactedPointer:
-    """One segment of the pointers, and those that may follow it."""
+    """One segment of the pointers, with the segments that may follow it."""
 
     __slots__ = ("below", "is_end")
 
@@ -21,19 +21,19 @@ class RedactedPointer:
         self.is_end = False
 
 
-# Where a walk stands in the pointers: in several at once, where one has `*` and another a name.
+# The current positions of a walk in the pointers: several, where one pointer has `*` and one a name.
 Places: TypeAlias = tuple[RedactedPointer, ...]
 
 
 def problem_of(pointer: str) -> str | None:
-    """Return what is wrong with a pointer, and what to do about it."""
+    """Return how to fix a pointer, or None where it is valid."""
     if _POINTER.fullmatch(pointer):
         return None
     return "write a JSON Pointer such as /user/card or /items/*/card; in a name, ~ is ~0 and / is ~1"
 
 
 def places_of(pointers: Iterable[str]) -> Places:
-    """Return where a walk starts."""
+    """Return the positions at which a walk starts."""
     root = RedactedPointer()
     for pointer in pointers:
         place = root
@@ -44,13 +44,13 @@ def places_of(pointers: Iterable[str]) -> Places:
 
 
 def below(places: Places, name: str) -> Places:
-    """Return where a walk stands after one more segment."""
+    """Return the positions of a walk after one more segment."""
     found = [place.below.get(segment) for place in places for segment in (name, "*")]
     return tuple(place for place in found if place is not None)
 
 
 def trigger_of(pointer: str) -> str:
-    """Return the longest name in a pointer, if any: it stands in every value that has what is pointed to."""
+    """Return the longest name in a pointer, or an empty string; every value that matches contains it."""
     names = [segment for segment in _segments(pointer) if segment != "*" and not segment.isdigit()]
     return max(names, key=len, default="")
 

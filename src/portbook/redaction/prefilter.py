@@ -1,10 +1,10 @@
-"""A cheap test whether bytes can hold anything to take out: most do not, and are spared the search. Pure.
+"""A cheap test whether bytes may contain a secret; most do not, and need no search. Pure: no I/O.
 
-The bytes are folded (ASCII letters to small ones, digits to `0`, separators dropped), and so are the
-triggers. A trigger that is in the bytes is in the folded ones too, so the gate errs on one side only: it may
-open for nothing, and never stays shut where a trigger stands. All triggers are searched for at once, by the
-engine that matches the patterns of schemas: for 200 bytes in about 1 µs. A trigger may be a pattern of that
-engine's own, written for folded bytes, each of which is a character to it.
+Bytes and triggers are folded: ASCII letters to lower case, digits to `0`, separators dropped. A trigger that
+is in the bytes is also in the folded bytes, so the test may pass without a secret, but never misses a
+trigger. All triggers are searched for at once, by the engine that matches the patterns of schemas: about 1 µs
+for 200 bytes. A trigger may also be a pattern of that engine, written for folded bytes, where each byte is
+one character.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LOWER: Final = bytes.maketrans(
 )
 _DROPPED: Final = b"-_ "
 
-# So many characters of a token without a break; more of them need no trigger to be suspect.
+# A run of this many token characters is suspect with a trigger; a long run is suspect without one.
 RUN: Final = 16
 LONG_RUN: Final = 40
 _TOKEN: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
@@ -31,7 +31,7 @@ _RUN: Final = b"a" * RUN
 _LONG_RUN: Final = b"a" * LONG_RUN
 _RUNS: Final = bytes(ord("a") if code in _TOKEN else ord(".") for code in range(256))
 
-# Of a long trigger its start is enough; so many of them stay below what one pattern may take.
+# The start of a long trigger is enough. A batch of this size stays below the engine's limit for one pattern.
 _START: Final = 24
 _BATCH: Final = 200
 
@@ -39,20 +39,20 @@ _SYNTAX: Final = frozenset("\\^$.*+?()[]{}|/")
 
 
 def fold(data: bytes) -> str:
-    """Return `data` as triggers are searched for in it."""
+    """Return `data` in the folded form that triggers are searched in."""
     return data.translate(_LOWER, _DROPPED).decode("latin-1")
 
 
 @dataclass(frozen=True, slots=True)
 class Prefilter:
-    """Opens for bytes in which there may be something to take out."""
+    """Passes bytes that may contain a secret."""
 
     triggers: tuple[Validator, ...]
     in_runs: tuple[Validator, ...]
-    """Triggers that count only where there is a run."""
-    opens_for_runs: bool
-    opens_beyond_ascii: bool
-    is_open: bool
+    """Triggers that count only where the bytes have a run."""
+    passes_runs: bool
+    passes_beyond_ascii: bool
+    passes_all: bool
 
     @classmethod
     def of(
@@ -61,29 +61,29 @@ class Prefilter:
         *,
         patterns: Iterable[str] = (),
         in_runs: Iterable[str] = (),
-        opens_for_runs: bool = False,
-        opens_beyond_ascii: bool = False,
-        is_open: bool = False,
+        passes_runs: bool = False,
+        passes_beyond_ascii: bool = False,
+        passes_all: bool = False,
     ) -> Prefilter:
-        """Return the gate of these triggers."""
+        """Return the prefilter of these triggers."""
         plain = sorted({fold(trigger.encode())[:_START] for trigger in triggers})
         return cls(
             tuple(_any_of([*map(literal, plain), *patterns])),
             tuple(_any_of(map(literal, in_runs))),
-            opens_for_runs,
-            opens_beyond_ascii,
-            is_open or "" in plain,  # of that trigger nothing is left that could be searched for
+            passes_runs,
+            passes_beyond_ascii,
+            passes_all or "" in plain,  # folding left nothing of that trigger to search for
         )
 
-    def opens(self, data: bytes) -> bool:
-        """Return whether there may be something to take out of `data`."""
-        if self.is_open or (self.opens_beyond_ascii and not data.isascii()):
+    def passes(self, data: bytes) -> bool:
+        """Return whether `data` may contain a secret."""
+        if self.passes_all or (self.passes_beyond_ascii and not data.isascii()):
             return True
         text = fold(data)
         for triggers in self.triggers:
             if triggers.allows(text):
                 return True
-        if not self.opens_for_runs:
+        if not self.passes_runs:
             return False
         runs = data.translate(_RUNS)
         if runs.find(_RUN) < 0:
@@ -92,12 +92,12 @@ class Prefilter:
 
 
 def _any_of(patterns: Iterable[str]) -> Iterator[Validator]:
-    """Yield patterns, one of which is found in a text in which one of `patterns` is."""
+    """Yield validators, one of which matches wherever one of `patterns` does."""
     left = iter(patterns)
     while batch := list(islice(left, _BATCH)):
         yield compile_schema({"pattern": "|".join(batch)}, "")
 
 
 def literal(text: str) -> str:
-    """Return the pattern that finds `text`."""
+    """Return the pattern that matches `text` literally."""
     return "".join(f"\\{character}" if character in _SYNTAX else character for character in text)

@@ -1,7 +1,7 @@
-"""Takes secrets out of a value: by name, by pointer, by pattern, by look, and those that are known. Pure.
+"""`Redactor`: redacts secrets in a value by name, pointer, pattern, shape and known value. Pure: no I/O.
 
-A value is never changed in place: what is touched is made anew, what is not is the very same object. What
-was redacted once stays as it is when redacted again.
+A value is never changed in place: changed parts are copied, unchanged parts are the same objects. Redacting
+twice gives the same result as redacting once.
 """
 
 from __future__ import annotations
@@ -29,52 +29,52 @@ __all__ = ["BadRedaction", "Mode", "Redactor"]
 
 Mode: TypeAlias = Literal["replace", "remove", "hash"]
 
-# Deeper than any value that was parsed; text inside of text inside of a value can get there.
+# Deeper than the parser allows; JSON nested in strings can reach it.
 _MAX_DEPTH: Final = 256
 
-# How often a text is looked at again after something was taken out of it.
+# How often a text is searched again after a redaction.
 _ROUNDS: Final = 4
 
-# Names and short texts of which it is remembered that nothing is in them: rows of a list have the same ones
-# over and over. More than an installation's tools have names, too few to fill the memory.
+# A cache of names and short texts without secrets: the rows of a list repeat the same ones. More than the
+# names of an installation's tools, too few to fill the memory.
 _MAX_CLEAN: Final = 4096
 _MAX_CLEAN_LENGTH: Final = 64
 
-# A text with more secrets than so many, and one more for so many characters, goes as a whole: there is not
-# much else in it, and each that is taken out by itself takes its time.
+# A text with more than _MANY secrets, plus one per _DENSE characters, is redacted as a whole: little else is
+# in it, and each separate redaction takes time.
 _MANY: Final = 256
 _DENSE: Final = 64
 
 
 class BadRedaction(ValueError):
-    """A pointer or a pattern that cannot be used; the message says which, and what to do."""
+    """A pointer or a pattern that cannot be used; the message names it and the fix."""
 
 
 class _Gone:
-    """Stands for a member that is to be left out."""
+    """Marks a member to leave out."""
 
 
 _GONE: Final = _Gone()
 
 
 class Redactor:
-    """What to take out, and what to put in its place. Immutable, and safe to share between threads."""
+    """Redacts secrets in values and text. Immutable except for a cache, and thread-safe."""
 
     __slots__ = (
         "_clean",
         "_detects",
-        "_gate",
         "_hash_key",
+        "_key_values",
         "_keys",
         "_known",
         "_mode",
         "_names",
-        "_pairs",
         "_patterns",
         "_pointers",
+        "_prefilter",
         "_rules",
         "_start",
-        "_text_gate",
+        "_text_prefilter",
     )
 
     def __init__(
@@ -88,11 +88,11 @@ class Redactor:
         detectors: bool = True,
         hash_key: bytes = b"",
     ) -> None:
-        """Take out what `keys` (besides the built-in names) and `pointers` name, and what is found in texts.
+        """Redact members named by `keys` (beside the built-in names) or `pointers`, and secrets in text.
 
-        A string that one of `patterns` matches goes as a whole. `secrets` are values that must not be seen.
+        A string that matches one of `patterns` is redacted as a whole. `secrets` are known secret values.
 
-        Raises `BadRedaction` for a pointer or a pattern that cannot be used.
+        Raises `BadRedaction` where a pointer or a pattern is not valid.
         """
         self._keys = tuple(keys)
         self._pointers = tuple(pointers)
@@ -104,13 +104,13 @@ class Redactor:
         self._start = _start(self._pointers)
         self._rules = tuple(map(_rule, self._patterns))
         self._known = KnownValues(secrets)
-        self._pairs = key_value_text.KeyValueText(self._names)
-        self._gate = self._make_gate()
-        self._text_gate = self._make_text_gate()
+        self._key_values = key_value_text.KeyValueText(self._names)
+        self._prefilter = self._make_prefilter()
+        self._text_prefilter = self._make_text_prefilter()
         self._clean: set[str] = set()
 
     def with_secrets(self, secrets: Iterable[str]) -> Redactor:
-        """Return the same redactor for other known secrets, as when a token was renewed."""
+        """Return this redactor with new known secrets, as when a token was renewed."""
         return Redactor(
             self._keys,
             self._pointers,
@@ -122,15 +122,15 @@ class Redactor:
         )
 
     def might_touch(self, body: bytes) -> bool:
-        """Return whether something could be taken out of the value that `body` is, as compact JSON.
+        """Return whether the value with the compact JSON `body` may contain a secret.
 
-        Cheap, and never wrong where it says no.
+        Cheap; a no is always right.
         """
-        return self._gate.opens(body)
+        return self._prefilter.passes(body)
 
     def redact(self, value: JSON) -> tuple[JSON, bool]:
         """Return `value` without its secrets, and whether there were any."""
-        found = self._taken(value) if _ends(self._start) else self._walk(value, self._start, 0)
+        found = self._redacted(value) if _ends(self._start) else self._walk(value, self._start, 0)
         if isinstance(found, _Gone):
             found = self._blank(value)
         return found, found is not value
@@ -152,10 +152,10 @@ class Redactor:
         return self._other(value, places, depth)
 
     def _other(self, value: Any, places: Places, depth: int) -> Any:
-        """Take care of a number, and of what a Python function may return in place of JSON's own."""
+        """Redact a number, or a Python value that JSON has no type for, such as a tuple or an enum."""
         if isinstance(value, int | float):
             is_card = self._detects and type(value) is int and detectors.is_card_number(value)
-            return self._taken(value) if is_card or self._known.are_in_number(value) else value
+            return self._redacted(value) if is_card or self._known.are_in_number(value) else value
         if isinstance(value, tuple):
             plain: Any = list(cast("tuple[Any, ...]", value))
         elif isinstance(value, Enum):
@@ -167,13 +167,13 @@ class Redactor:
 
     def _object(self, value: dict[str, JSON], places: Places, depth: int) -> JSON | _Gone:
         if depth > _MAX_DEPTH:
-            return self._taken(value)
+            return self._redacted(value)
         made = _Object()
         is_changed = False
         for name, item in value.items():
             deeper = below(places, name) if places else ()
             if self._names.holds_secret(name, item) or (deeper and _ends(deeper)):
-                found = self._taken(item)
+                found = self._redacted(item)
             else:
                 found = self._walk(item, deeper, depth + 1)
             shown = name if name in self._clean else self.redact_text(name)
@@ -184,28 +184,28 @@ class Redactor:
 
     def _array(self, value: list[JSON], places: Places, depth: int) -> JSON | _Gone:
         if depth > _MAX_DEPTH:
-            return self._taken(value)
+            return self._redacted(value)
         made: list[JSON] = []
         is_changed = False
         for index, item in enumerate(value):
             deeper = below(places, str(index)) if places else ()
             is_end = bool(deeper) and _ends(deeper)
-            found = self._taken(item) if is_end else self._walk(item, deeper, depth + 1)
-            if isinstance(found, _Gone):  # without it, those behind it would stand in other places
+            found = self._redacted(item) if is_end else self._walk(item, deeper, depth + 1)
+            if isinstance(found, _Gone):  # removing it would shift the indexes of later items
                 found = self._blank(item)
             is_changed = is_changed or found is not item
             made.append(found)
         return made if is_changed else value
 
     def _string(self, text: str, places: Places, depth: int) -> str | _Gone:
-        """Take secrets out of a string: all of it for a pattern of the operator's, else where they stand.
+        """Redact a string: as a whole for one of the operator's patterns, otherwise each secret in it.
 
-        JSON inside of it is a value like any other.
+        JSON inside of a string is parsed and redacted as a value.
         """
         if not places and text in self._clean:
             return text
         if self._rules and any(rule.allows(text) for rule in self._rules):
-            return cast("str | _Gone", self._taken(text))
+            return cast("str | _Gone", self._redacted(text))
         inside = self._inside(text, places, depth)
         if isinstance(inside, _Gone):
             return inside
@@ -217,15 +217,15 @@ class Redactor:
         return found
 
     def _remember(self, text: str) -> None:
-        if len(self._clean) >= _MAX_CLEAN:  # all new: what comes over and over comes again
+        if len(self._clean) >= _MAX_CLEAN:  # start anew: frequent texts return soon
             self._clean.clear()
         self._clean.add(text)
 
     def _inside(self, text: str, places: Places, depth: int) -> str | _Gone | None:
-        """Return the JSON that `text` holds without its secrets; None if it holds none, or none of them."""
+        """Return the JSON in `text` without its secrets; None if it is not JSON or has no secrets."""
         if text.lstrip(_SPACES)[:1] not in ("{", "[", '"'):
             return None
-        if not places and "\\" not in text and not self._gate.opens(_bytes_of(text)):
+        if not places and "\\" not in text and not self._prefilter.passes(_bytes_of(text)):
             return None
         try:
             value = parse(text.strip(_SPACES).encode("utf-8", "surrogatepass"))
@@ -237,25 +237,25 @@ class Redactor:
         return text if found is value else json_bytes(found).decode()
 
     def _plain(self, text: str) -> str:
-        """Return a text that is not JSON without its secrets; all of it goes where they are disguised."""
+        """Return a text that is not JSON without its secrets; redact it whole where escapes hide a secret."""
         for _ in range(_ROUNDS):
             most = _MANY + len(text) // _DENSE
             spans = list(islice(self._spans(text), most + 1))
             if len(spans) > most:
                 break
             if not spans:
-                is_disguised = has_views(text) and any(map(self._has_secret, views(text)))
-                return self._mark(text) if is_disguised else text
+                is_escaped = has_views(text) and any(map(self._has_secret, views(text)))
+                return self._mark(text) if is_escaped else text
             text = self._cut(text, sorted(spans))
         return self._mark(text)
 
     def _spans(self, text: str) -> Iterator[detectors.Span]:
-        """Return where secrets stand in `text`; they may overlap."""
-        if not self._text_gate.opens(_bytes_of(text)):
+        """Return the spans of secrets in `text`; they may overlap."""
+        if not self._text_prefilter.passes(_bytes_of(text)):
             return iter(())
         if not self._detects:
             return self._known.spans(text)
-        return chain(self._known.spans(text), detectors.spans_of_shapes(text), self._pairs.spans(text))
+        return chain(self._known.spans(text), detectors.spans_of_shapes(text), self._key_values.spans(text))
 
     def _has_secret(self, text: str) -> bool:
         return next(self._spans(text), None) is not None
@@ -276,11 +276,11 @@ class Redactor:
     def _mark(self, text: str) -> str:
         return hash_mark(text, self._hash_key) if self._mode == "hash" else MARK
 
-    def _taken(self, value: Any) -> JSON | _Gone:
+    def _redacted(self, value: Any) -> JSON | _Gone:
         return _GONE if self._mode == "remove" else self._blank(value)
 
     def _blank(self, value: Any) -> JSON:
-        """Return a value of the same type that says nothing; the very same, if it already is one."""
+        """Return an empty value of the same type; `value` itself if it is already redacted."""
         if isinstance(value, str):
             return value if is_mark(value) else self._mark(value)
         if isinstance(value, Enum):
@@ -290,7 +290,7 @@ class Redactor:
         blank = next((blank for kind, blank in _BLANKS if isinstance(value, kind)), MARK)
         return value if value == blank else copy.copy(blank)
 
-    def _make_gate(self) -> Prefilter:
+    def _make_prefilter(self) -> Prefilter:
         names = (*map(folded, NAMES), *self._names.added, *map(trigger_of, self._pointers))
         triggers = [json_bytes(name)[1:-1].decode() for name in names]
         triggers += (*self._known.triggers, *ESCAPE_TRIGGERS)
@@ -300,27 +300,27 @@ class Redactor:
             triggers,
             patterns=(*ESCAPE_PATTERNS, *(detectors.PATTERNS if self._detects else ())),
             in_runs=detectors.RUN_TRIGGERS if self._detects else (),
-            opens_for_runs=self._detects,
-            opens_beyond_ascii=bool(self._names.beyond_ascii),
-            is_open=bool(self._rules),  # what a pattern finds has nothing that could be searched for
+            passes_runs=self._detects,
+            passes_beyond_ascii=bool(self._names.beyond_ascii),
+            passes_all=bool(self._rules),  # a pattern has no trigger to search for
         )
 
-    def _make_text_gate(self) -> Prefilter:
-        """Return the gate of what is searched for in a text that has no escapes and no members."""
+    def _make_text_prefilter(self) -> Prefilter:
+        """Return the prefilter for text that has no escapes and no members."""
         if not self._detects:
             return Prefilter.of(self._known.triggers)
         return Prefilter.of(
             (*self._known.triggers, *detectors.TRIGGERS),
-            patterns=(*detectors.PATTERNS, *self._pairs.patterns),
+            patterns=(*detectors.PATTERNS, *self._key_values.patterns),
             in_runs=detectors.RUN_TRIGGERS,
-            opens_for_runs=True,
+            passes_runs=True,
         )
 
 
-# What JSON takes for white space.
+# White space in JSON.
 _SPACES: Final = " \t\r\n"
 
-# What keeps a value's type and says nothing; a bool is an int to Python.
+# The empty value of each type; bool comes first, because it is an int to Python.
 _BLANKS: Final[tuple[tuple[type | tuple[type, ...], JSON], ...]] = (
     (bool, False),
     ((int, float), 0),
@@ -330,7 +330,7 @@ _BLANKS: Final[tuple[tuple[type | tuple[type, ...], JSON], ...]] = (
 
 
 class _Object:
-    """Members as they are made; of names that are hidden, several may become the same."""
+    """Collects members; several redacted names may become equal, and are then numbered."""
 
     __slots__ = ("_number", "members")
 

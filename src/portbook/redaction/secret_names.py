@@ -1,4 +1,4 @@
-"""Names of members that hold secrets. Compared without case, `-`, `_` and spaces. Pure: no I/O."""
+"""Names of members that hold secrets, compared without case, `-`, `_` and spaces. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 
 __all__ = ["NAMES", "SecretNames", "folded"]
 
-# Words are parted by a hyphen. What ends in one of these is a secret's name too, such as `smtp_password` or
-# `x-api-key`; `token` alone has to be the whole name, for what ends in it is often a place in a list.
+# Words are separated by a hyphen. A name that ends in one of these also counts, such as `smtp_password` or
+# `x-api-key`. Only `token` has to be the whole name: names that end in it are often cursors of a list.
 NAMES: Final = (
     "password",
     "passwd",
@@ -46,7 +46,7 @@ _FOLD: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase, "-_
 
 
 def folded(name: str) -> str:
-    """Return `name` as it is compared. Letters beyond ASCII stay: so does the gate leave them."""
+    """Return `name` in the form that is compared. Letters beyond ASCII stay, as in the prefilter."""
     return name.translate(_FOLD)
 
 
@@ -57,7 +57,7 @@ _NOT_IN_NAME: Final = re.compile(r"[^\w-]")
 
 
 class SecretNames:
-    """The names in force: the built-in ones, and those that an operator adds."""
+    """The built-in names and those that the operator adds."""
 
     __slots__ = ("_whole", "added", "all", "beyond_ascii")
 
@@ -65,12 +65,12 @@ class SecretNames:
         names = tuple(added)
         self.added = frozenset(map(folded, names))
         self.beyond_ascii = frozenset(folded(name.casefold()) for name in names if not name.isascii())
-        """Those for which letters beyond ASCII have to be compared without case."""
+        """Added names with letters beyond ASCII, which are also compared without case."""
         self.all = _BUILT_IN | self.added
         self._whole = ("token", *sorted(self.added))
 
     def holds_secret(self, name: str, value: object) -> bool:
-        """Return whether the member `name` holds a secret; under a built-in name yes and no are none."""
+        """Return whether the member `name` holds a secret; for built-in names, null and booleans do not."""
         plain = folded(name)
         if plain in self.added:
             return True
@@ -80,7 +80,7 @@ class SecretNames:
         return not is_answer and (plain in _BUILT_IN or plain.endswith(_ENDINGS))
 
     def end(self, text: str) -> bool:
-        """Return whether one of the names stands at the end of `text`."""
+        """Return whether `text` ends with one of the names."""
         plain = folded(text)
         if plain.endswith(_ENDINGS):
             return True

@@ -1,1 +1,1 @@
-"""JSON Schema: what may be compiled, compiled validators, findings in words. Pure: no I/O."""
+"""JSON Schema: checks of schemas, compiled validators, messages of findings. Pure, except for `store`."""

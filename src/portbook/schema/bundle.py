@@ -1,7 +1,7 @@
-"""One schema document made of several, so that references between files resolve without fetching.
+"""Bundles several schema documents into one, so that references between files resolve without fetching.
 
-The engine compiles one document whose references stay inside it. What a schema refers to by the name of
-another one is put under its `$defs` as a resource of that name, and so is what those refer to. Pure: no I/O.
+The engine compiles one document whose references stay inside it. A document that a schema refers to by name
+is put under its `$defs` as a resource of that name, and so are the documents it refers to. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ __all__ = ["bundle"]
 
 
 def bundle(schema: Any, find: Callable[[str], Any]) -> Any:
-    """Return `schema` with all that it refers to by name inside it; `find` returns what has a name, or None.
+    """Return `schema` with every document that it refers to inside it; `find` returns one by name, or None.
 
-    What is not found is left as it is: the engine says which reference leads nowhere.
+    A reference that is not found stays unchanged: the engine reports it.
     """
     if not isinstance(schema, dict):
         return schema
@@ -35,7 +35,7 @@ def bundle(schema: Any, find: Callable[[str], Any]) -> Any:
 
 
 def _names(schema: Any) -> list[str]:
-    """Return the names of the other documents that `schema` refers to."""
+    """Return the names of the documents that `schema` refers to, without its own."""
     nodes = Document(schema).nodes.values()
     own = cast("dict[str, Any]", schema).get("$id")
     names = (urldefrag(reference).url for node in nodes for _, reference in node.refs)

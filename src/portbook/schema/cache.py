@@ -1,6 +1,6 @@
-"""Compiled validators, one per fingerprint in the whole process.
+"""A cache of compiled validators: one per schema fingerprint in the whole process.
 
-The same schema from two files is one validator, compiled once, on whichever door it is used.
+The same schema from two files is one validator, compiled once and shared by all doors.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from portbook.schema.engine import BadSchema, Validator, compile_schema
 
 __all__ = ["validator_for"]
 
-# Grows with the schemas that are served, which are known at start; callers cannot add to it.
+# Grows with the served schemas, which are known at start; callers cannot add to it.
 _compiled: dict[str, Validator] = {}
 
 
@@ -28,6 +28,6 @@ def validator_for(schema: Any) -> Validator:
         raise BadSchema((Finding("", str(error), "json", ""),)) from None
     validator = _compiled.get(key)
     if validator is None:
-        # Two threads may compile the same schema at once; setdefault lets the first one win for both.
+        # Two threads may compile the same schema at once; with setdefault both use the first one.
         validator = _compiled.setdefault(key, compile_schema(schema, key))
     return validator

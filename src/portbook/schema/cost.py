@@ -1,12 +1,12 @@
-"""What explaining a violation can cost, and a blunt twin of a schema for where that is too much.
+"""The cost of explaining a violation, and a twin of a schema that explains less where the cost is too high.
 
-A verdict is cheap: the library remembers what it has evaluated. An explanation is not. It lists every error,
-at some 15 µs each, before it hands out the first; a union's error holds those of all its branches, each with
-everything below it; and nothing is remembered, so that a schema that comes back to itself in two ways doubles
-the work with each level of the document: minutes for a message of 300 bytes.
+A verdict is cheap: the library caches its evaluations. An explanation is not. The library lists every error,
+at about 15 µs each, before it returns the first. The error of a union holds the errors of all its branches,
+each with everything below it. Nothing is cached, so a schema that recurses in two ways doubles the work with
+each level of the document: minutes for a message of 300 bytes.
 
-The twin gives the same verdicts and stops explaining where that begins: at the branches of a union, and where
-a circle can be walked in more than one way. Pure: no I/O.
+The twin gives the same verdicts, and does not explain the branches of a union, nor a cycle that one value can
+take in more than one way. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from portbook.schema.references import Document, Path
 
 __all__ = ["Explanation", "explanation_of"]
 
-# The costs of an explanation, in bytes of the document times evaluations of one value: a tenth of a second.
+# The limit of an explanation, in bytes of the document times evaluations of one value: about 0.1 seconds.
 _MAX_COST: Final = 32_768
 
-# However simple its schema, every two bytes of a document may have an error of their own.
+# However simple the schema, every two bytes of a document may have an error.
 _MAX_BYTES: Final = 4_096
 
 _UNIONS: Final = ("anyOf", "oneOf")
 
 
 class Explanation(NamedTuple):
-    """How to explain what a schema does not allow."""
+    """How to explain violations of a schema."""
 
     max_bytes: int
-    """Documents of at most so many bytes are explained in full; of others the first violation is told."""
+    """Documents of at most this many bytes are explained in full; larger ones by their first violation."""
     twin: Any
-    """The schema to find that first violation with, or None where its own will do."""
+    """The schema that finds the first violation, or None where the schema itself can be used."""
 
 
 def explanation_of(schema: Any, dialect: str) -> Explanation:
-    """Return how to explain what `schema`, which was compiled, does not allow."""
+    """Return how to explain violations of `schema`, which has been compiled."""
     document = Document(schema, dialect)
     document.resolve()
-    circles = _circles(document)
-    forks = _forks(document, circles)
+    cycles = _cycles(document)
+    forks = _forks(document, cycles)
     branches = [
         (*path, keyword, at)
         for path, node in document.nodes.items()
@@ -50,8 +50,8 @@ def explanation_of(schema: Any, dialect: str) -> Explanation:
     ]
     if not branches and not forks:
         return Explanation(min(_MAX_BYTES, _MAX_COST // _cost(document, [])), None)
-    is_endless = bool(forks) or any(path[:-2] in circles for path in branches)
-    max_bytes = 0 if is_endless else min(_MAX_BYTES, _MAX_COST // _cost(document, branches))
+    is_unbounded = bool(forks) or any(path[:-2] in cycles for path in branches)
+    max_bytes = 0 if is_unbounded else min(_MAX_BYTES, _MAX_COST // _cost(document, branches))
     return Explanation(max_bytes, _twin(schema, branches, forks))
 
 
@@ -59,13 +59,13 @@ def _length(schema: Any, keyword: str) -> int:
     return len(cast("dict[str, Any]", schema).get(keyword, ())) if isinstance(schema, dict) else 0
 
 
-def _circles(document: Document) -> dict[Path, int]:
-    """Return the subschemas that lead back to themselves, each with its circle's number (Tarjan, 1972)."""
+def _cycles(document: Document) -> dict[Path, int]:
+    """Return the subschemas that lead back to themselves, each with its cycle's number (Tarjan, 1972)."""
     order: dict[Path, int] = {}
     lowest: dict[Path, int] = {}
     waiting: list[Path] = []
     is_waiting: set[Path] = set()
-    circles: dict[Path, int] = {}
+    cycles: dict[Path, int] = {}
     for origin in document.nodes:
         stack: list[tuple[Path, int]] = [] if origin in order else [(origin, 0)]
         while stack:
@@ -89,26 +89,26 @@ def _circles(document: Document) -> dict[Path, int]:
                     members.append(waiting.pop())
                 is_waiting.difference_update(members)
                 if len(members) > 1 or path in steps:
-                    circles.update(dict.fromkeys(members, order[path]))
-    return circles
+                    cycles.update(dict.fromkeys(members, order[path]))
+    return cycles
 
 
-def _forks(document: Document, circles: dict[Path, int]) -> list[Path]:
-    """Return the references of every circle that one value can go around in more than one way.
+def _forks(document: Document, cycles: dict[Path, int]) -> list[Path]:
+    """Return the references of every cycle that one value can take in more than one way.
 
-    The branches of a union are not counted: the twin does not explain them anyway.
+    The branches of a union do not count: the twin does not explain them anyway.
     """
     forked: set[int] = set()
-    for path, circle in circles.items():
+    for path, cycle in cycles.items():
         node = document.nodes[path]
-        same = [step for step in node.same if circles.get(step) == circle and not _is_branch(step, path)]
-        keywords = [str(step[len(path)]) for step in node.parts if circles.get(step) == circle]
+        same = [step for step in node.same if cycles.get(step) == cycle and not _is_branch(step, path)]
+        keywords = [str(step[len(path)]) for step in node.parts if cycles.get(step) == cycle]
         if len(same) + _ways(keywords) > 1:
-            forked.add(circle)
+            forked.add(cycle)
     return [
         path
-        for path, circle in circles.items()
-        if circle in forked and not {"$ref", "$dynamicRef"}.isdisjoint(document.nodes[path].schema)
+        for path, cycle in cycles.items()
+        if cycle in forked and not {"$ref", "$dynamicRef"}.isdisjoint(document.nodes[path].schema)
     ]
 
 
@@ -117,8 +117,8 @@ def _is_branch(path: Path, of: Path) -> bool:
 
 
 def _ways(keywords: list[str]) -> int:
-    """Return by how many of these keywords one part of a value can be reached."""
-    # Of these, only one looks at any one part.
+    """Return how many of these keywords can apply to the same part of a value."""
+    # Only one of these applies to any one part.
     once = {"properties", "additionalProperties", "unevaluatedProperties"}
     members = bool(once & set(keywords)) + keywords.count("patternProperties")
     items = bool({"prefixItems", "items", "unevaluatedItems"} & set(keywords)) + ("contains" in keywords)
@@ -126,7 +126,7 @@ def _ways(keywords: list[str]) -> int:
 
 
 def _cost(document: Document, branches: list[Path]) -> int:
-    """Return the most errors that one value can have, those below the branches of a union among them."""
+    """Return the maximum number of errors of one value, including those below the branches of a union."""
     on_value: dict[Path, int] = {}
     with_parts: dict[Path, int] = {}
     for path in _from_the_leaves(document):
@@ -141,7 +141,7 @@ def _cost(document: Document, branches: list[Path]) -> int:
 
 
 def _from_the_leaves(document: Document) -> list[Path]:
-    """Return all subschemas, each after those that it leads to, as far as there are no circles."""
+    """Return all subschemas, each after those that it leads to, except in cycles."""
     done: dict[Path, None] = {}
     seen: set[Path] = set()
     for origin in document.nodes:
@@ -158,9 +158,9 @@ def _from_the_leaves(document: Document) -> list[Path]:
 
 
 def _twin(schema: Any, branches: list[Path], forks: list[Path]) -> Any:
-    """Return a copy of `schema` that does not explain what is below these branches and references."""
+    """Return a copy of `schema` that does not explain errors below these branches and references."""
     whole: Any = {"": copy.deepcopy(schema)}
-    # From the inside out, so that the way to each is still as it was; what stands in the same place first.
+    # The deepest first, so that the paths of the rest stay valid; at the same path, references first.
     for path, is_branch in sorted(
         [*((path, False) for path in forks), *((path, True) for path in branches)],
         key=lambda found: (-len(found[0]), found[1]),
@@ -180,5 +180,5 @@ def _twin(schema: Any, branches: list[Path], forks: list[Path]) -> Any:
 
 
 def _unexplained(schema: Any) -> Any:
-    # `if` asks for a verdict only, and still counts for `unevaluated…`.
+    # `if` yields a verdict without errors, and still counts for `unevaluated…`.
     return {"if": schema, "else": {"not": True}}

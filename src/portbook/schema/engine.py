@@ -1,8 +1,8 @@
-"""Compiled validators on `jsonschema-rs`; the only module that knows that library.
+"""Compiled validators on `jsonschema-rs`; the only module that uses that library.
 
-Draft 2020-12, and draft-07 for the MCP revisions that are written in it. Nothing is ever fetched, formats
-are asserted in both, regular expressions run in linear time: a pattern that needs lookaround or
-back-references does not compile. Findings are ordered by pointer, then message. Pure: no I/O.
+Draft 2020-12, and draft-07 for the MCP revisions that are written in it. Nothing is ever fetched. Formats are
+asserted in both. Regular expressions run in linear time: a pattern with lookaround or back-references does
+not compile. Findings are ordered by pointer, then message. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["BadSchema", "SchemaViolation", "Validator", "compile_official", "com
 
 _Errors: TypeAlias = "Iterator[jsonschema_rs.ValidationError]"
 
-# A compiled pattern may take this much memory; counted repetitions are what reaches it.
+# The memory limit of a compiled pattern; in practice only counted repetitions reach it.
 _PATTERN_BYTES: Final = 1 << 20
 
 
 class _Violations(ValueError):
-    """Findings, raised together."""
+    """An exception that holds findings."""
 
     def __init__(self, findings: tuple[Finding, ...]) -> None:
         self.findings = findings
@@ -40,7 +40,7 @@ class _Violations(ValueError):
 
 
 class SchemaViolation(_Violations):
-    """A document that its schema does not allow."""
+    """A document that does not match its schema."""
 
 
 class BadSchema(_Violations):
@@ -48,7 +48,7 @@ class BadSchema(_Violations):
 
 
 class Validator:
-    """One compiled schema. Immutable, and safe to share between threads."""
+    """One compiled schema. Immutable and thread-safe."""
 
     __slots__ = ("_compiled", "_dialect", "_explanation", "_schema", "fingerprint")
 
@@ -60,37 +60,37 @@ class Validator:
         self.fingerprint = fingerprint
 
     def is_valid(self, payload: Any) -> bool:
-        """Return whether the schema allows `payload`; what JSON cannot hold is not allowed."""
+        """Return whether `payload` matches the schema; a value that JSON cannot hold does not."""
         try:
-            # The library takes NaN for a number, and does not look where the schema says nothing.
+            # The library accepts NaN as a number, and skips parts that the schema does not constrain.
             json_bytes(payload)
         except NotJSON:
             return False
         return self.allows(payload)
 
     def allows(self, payload: Any) -> bool:
-        """Return whether the schema allows `payload`, of which it is known that JSON can hold it."""
+        """Return whether `payload`, known to be valid JSON, matches the schema."""
         try:
             return self._compiled.is_valid(payload)
         except ValueError:
             return False
 
     def validate(self, payload: Any) -> None:
-        """Return if the schema allows `payload`.
+        """Validate `payload`.
 
-        Raises `SchemaViolation` with the findings where it does not.
+        Raises `SchemaViolation` with the findings where it does not match the schema.
         """
         if not self.is_valid(payload):
             raise SchemaViolation(self.findings(payload))
 
     def findings(self, payload: Any) -> tuple[Finding, ...]:
-        """Return what the schema does not allow in `payload`, ordered by pointer, then message."""
+        """Return the violations in `payload`, ordered by pointer, then message."""
         return self._explain(payload, _size, lambda errors: {_finding(error) for error in errors})
 
     def findings_of_own(self, payload: Any, effort: int) -> tuple[Finding, ...]:
-        """Return the same for whoever wrote the document: pointers are whole, however long their names are.
+        """Return the violations for the author of the document: pointers are never truncated.
 
-        The explanation may cost `effort` times what a stranger's message is worth.
+        The explanation may cost `effort` times as much as that of an untrusted message.
         """
         return self._explain(
             payload,
@@ -99,7 +99,7 @@ class Validator:
         )
 
     def first_finding_of_own(self, payload: Any) -> tuple[Finding, ...]:
-        """Return one violation alone, for a document whose pointers would take too much to have them all."""
+        """Return only the first violation, for a document where finding all pointers costs too much."""
         return self._explain(
             payload, lambda encoded: sys.maxsize, lambda errors: _findings_of_own(errors, payload)
         )
@@ -116,12 +116,12 @@ class Validator:
             return tuple(sorted(findings_of(self._compiled.iter_errors(payload))))
         except NotJSON as error:
             return (Finding("", str(error), "json", ""),)
-        except ValueError:  # the library takes fewer types than our writer
+        except ValueError:  # the library accepts fewer types than our writer
             return (Finding("", "the value has a part that JSON cannot hold", "json", ""),)
 
     def _explained_by(self) -> tuple[int, jsonschema_rs.Validator | None]:
-        """Return up to which size a document is explained in full, and what finds one violation of others."""
-        if self._explanation is None:  # made when first needed; that two threads make it does no harm
+        """Return the size up to which documents are explained in full, and the validator for larger ones."""
+        if self._explanation is None:  # two threads may both make it, which is harmless
             explanation = explanation_of(self._schema, self._dialect)
             twin = self._compiled if explanation.twin is None else self._compile_twin(explanation.twin)
             self._explanation = (explanation.max_bytes, twin)
@@ -131,18 +131,18 @@ class Validator:
         try:
             return _compile(twin, self._dialect)
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError):
-            return None  # a reference leads to a place that the twin does not have
+            return None  # a reference leads to a path that the twin does not have
 
 
 def compile_schema(schema: Any, fingerprint: str, dialect: str = DIALECT) -> Validator:
     """Return the validator of a schema in `dialect`.
 
-    1. Its dialect is ours: nothing else below would mean the same in another.
-    2. Its meta-schema allows it: every keyword has a value that it can have.
-    3. Its references stay inside it, and do not multiply beyond measure.
-    4. It compiles: what is left are patterns that the regular expression engine does not take.
+    1. It is in this dialect: the next steps depend on it.
+    2. It matches its meta-schema: every keyword has a valid value.
+    3. Its references stay inside it, and cause a bounded number of evaluations.
+    4. It compiles: only patterns can fail here, where the regular expression engine does not support them.
 
-    Raises `BadSchema` with the first rung's findings.
+    Raises `BadSchema` with the findings of the first step that fails.
     """
     if findings := check_dialect(schema, dialect=dialect):
         raise BadSchema(tuple(findings))
@@ -155,7 +155,7 @@ def compile_schema(schema: Any, fingerprint: str, dialect: str = DIALECT) -> Val
 
 
 def compile_official(schema: Any, fingerprint: str, dialect: str = DIALECT) -> Validator:
-    """Return the validator of a schema whose bytes are pinned, and which needs no examination: rung 4 alone.
+    """Return the validator of a trusted schema whose bytes are pinned: only step 4 of `compile_schema`.
 
     Raises `BadSchema` where it does not compile.
     """
@@ -163,7 +163,7 @@ def compile_official(schema: Any, fingerprint: str, dialect: str = DIALECT) -> V
         return Validator(schema, fingerprint, dialect)
     except jsonschema_rs.ValidationError as error:
         raise BadSchema((_uncompilable(error),)) from None
-    except jsonschema_rs.ReferencingError:  # by a way of naming things that this dialect does not have
+    except jsonschema_rs.ReferencingError:  # a form of reference that this dialect does not have
         message = "refers to something that is not in this document; check its spelling"
         raise BadSchema((Finding("", message, "$ref", ""),)) from None
 
@@ -191,7 +191,7 @@ def _size(encoded: bytes) -> int:
 
 
 def _parts(encoded: bytes) -> int:
-    """Return twice the number of values in a document, at most its length; what is in strings counts too."""
+    """Return twice the number of values in a document, at most its length; commas in strings count too."""
     return 2 * (1 + encoded.count(b",") + encoded.count(b"[") + encoded.count(b"{"))
 
 
@@ -209,7 +209,7 @@ def _finding(error: jsonschema_rs.ValidationError) -> Finding:
 
 
 def _findings_of_own(errors: _Errors, payload: Any) -> set[Finding]:
-    """Return the findings with whole pointers, also where a name on the way is empty."""
+    """Return the findings with complete pointers, also where a name in them is empty."""
     is_exact = not may_be_elsewhere(json_bytes(payload))
     findings: set[Finding] = set()
     for error in errors:
@@ -221,17 +221,15 @@ def _findings_of_own(errors: _Errors, payload: Any) -> set[Finding]:
             Finding(whole_pointer(place), sentence, error.kind.name, escape_pointer(error.schema_path))
             for place in places
         ]
-        # Two errors that look the same are about two of the places, in whichever order.
+        # Two equal errors belong to two of the places, in either order.
         findings.add(next((finding for finding in made if finding not in findings), made[0]))
     return findings
 
 
 def _uncompilable(error: jsonschema_rs.ValidationError) -> Finding:
-    # The library speaks of the schema as the instance of its meta-schema.
+    # To the library, the schema is the instance of its meta-schema.
     pointer = escape_pointer(error.instance_path)
     if pointer.endswith("/pattern") or "/patternProperties" in pointer:
-        message = (
-            "not a pattern that can be matched in linear time; do without lookaround and back-references"
-        )
+        message = "not a pattern that can be matched in linear time; remove lookaround and back-references"
         return Finding(pointer, message, "pattern", "")
     return Finding(pointer, "cannot be compiled", error.kind.name, "")

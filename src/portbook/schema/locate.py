@@ -1,7 +1,7 @@
-"""Where an error really is: the validator library leaves empty names out of its paths.
+"""Finds the exact place of an error: the validator library leaves empty names out of its paths.
 
-`{"": 1}` has an error at `/`, and the library says that it is at the root. What it does say is the value
-that the error is about, so the way to that value can be found again. Pure: no I/O.
+For `{"": 1}` with an error at `/`, the library reports the root. It also reports the invalid value, so the
+path to that value can be searched for. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ __all__ = ["may_be_elsewhere", "places_of"]
 
 Step = str | int
 
-# More ways than these through empty names are nobody's document.
+# No real document has more paths through empty names.
 _MAX_PLACES: Final = 100
 
 
 def may_be_elsewhere(encoded: bytes) -> bool:
-    """Return whether a document has an empty name, or text that looks like one."""
+    """Return whether a document may have an empty name; text that looks like one counts too."""
     return b'"":' in encoded
 
 
 def places_of(payload: Any, path: Sequence[Step], value: Any) -> list[tuple[Step, ...]]:
-    """Return every place in `payload` that `path` may mean and that has `value`, the likeliest first."""
+    """Return every path in `payload` that `path` may mean and that holds `value`, the likeliest first."""
     found: list[tuple[Step, ...]] = []
     for place, there in _ways(payload, tuple(path), ()):
         if type(there) is type(value) and there == value:
@@ -36,7 +36,7 @@ def places_of(payload: Any, path: Sequence[Step], value: Any) -> list[tuple[Step
 def _ways(
     here: Any, left: tuple[Step, ...], done: tuple[Step, ...]
 ) -> Iterator[tuple[tuple[Step, ...], Any]]:
-    """Yield where `left` leads from `here`, with as few empty names as can be put in between first."""
+    """Yield the paths that `left` may mean from `here`, those with the fewest empty names first."""
     if not left:
         yield done, here
     elif isinstance(here, dict) and left[0] in here:

@@ -1,7 +1,7 @@
-"""Findings in words: short, stable, and free of the checked document's values.
+"""Messages of findings: short, stable, and without values of the document. Pure: no I/O.
 
-Each kind of violation has one sentence, made from the schema's side of it (its limits, its property names).
-A name that only the document has, such as an unexpected property's, is shortened and escaped.
+Each kind of violation has one message, built from the schema's limits and property names. A name that occurs
+only in the document, such as that of an unexpected property, is shortened and escaped.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def whole_pointer(path: Iterable[str | int]) -> str:
 
 
 def escape_pointer(path: Iterable[str | int]) -> str:
-    """Return `path` as an RFC 6901 pointer, cut where a hostile name makes it too long."""
+    """Return `path` as an RFC 6901 pointer, truncated where a hostile name makes it too long."""
     pointer = whole_pointer(path)
     return pointer if len(pointer) <= _MAX_POINTER else pointer[:_MAX_POINTER] + "…"
 
 
 def shorten(name: str) -> str:
-    """Return `name` quoted, its control characters escaped, at most `_MAX_NAME` characters of it."""
+    """Return `name` quoted, with control characters escaped, truncated to `_MAX_NAME` characters."""
     return json.dumps(name if len(name) <= _MAX_NAME else name[:_MAX_NAME] + "…")
 
 
@@ -87,19 +87,19 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
 }
 
 
-# A union that none of its branches allows; the library holds the errors of each branch.
+# A value that matches no branch of a union; the library keeps the errors of each branch.
 _UNIONS: Final = ("AnyOf", "OneOfNotValid")
 
-# More than so many forms, or so many unions inside of each other, make no sentence that anybody would read.
+# With more forms, or deeper nested unions, the message would be too long to read.
 _MAX_FORMS: Final = 4
 _MAX_UNIONS: Final = 2
 
 
 def tell(error: Any, unions: int = 0) -> tuple[Any, str]:
-    """Return what to say about `error`, and the error whose place that is said of.
+    """Return the error whose place to report, and its message.
 
-    Where each branch of a union fails in one way, and all in one place, it is about that place, which may be
-    further down: the name of a variant, for one.
+    Where each branch of a union has one error, all at the same place, that place is reported. It may be
+    further down, for example the name of a variant.
     """
     kind = error.kind
     if type(kind).__name__ not in _UNIONS:
@@ -109,12 +109,12 @@ def tell(error: Any, unions: int = 0) -> tuple[Any, str]:
         told = [tell(errors[0], unions + 1) for errors in branches]
         places = {tuple(below.instance_path) for below, _ in told}
         if len(places) == 1 and {sentence for _, sentence in told} != {_BLUNT}:
-            first, *others = dict.fromkeys(sentence for _, sentence in told)
-            return told[0][0], " or ".join([first, *(other.removeprefix("expected ") for other in others)])
+            first, *rest = dict.fromkeys(sentence for _, sentence in told)
+            return told[0][0], " or ".join([first, *(each.removeprefix("expected ") for each in rest)])
     return error, _NONE
 
 
 def words(kind: object) -> str:
-    """Return the sentence for one kind of violation, other than of a union."""
+    """Return the message for one kind of violation, except of a union."""
     sentence = _SENTENCES.get(type(kind).__name__)
     return sentence(kind) if sentence else "breaks the schema"

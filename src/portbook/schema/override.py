@@ -1,4 +1,4 @@
-"""Whether a schema can stand in for the embedded one of a revision. Pure: somebody else fetched it."""
+"""Validates a schema that replaces the embedded one of a revision. Pure: the caller fetches it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from portbook.wire.parsing import parse
 
 __all__ = ["MAX_BYTES", "BadOverride", "check_override"]
 
-# Forty times the largest official schema; what is larger is not a schema of MCP.
+# Forty times the largest official schema; a larger document is not a schema of MCP.
 MAX_BYTES: Final = 8 * 1024 * 1024
 
 _DIALECTS: Final = (DIALECT, DRAFT_07, DIALECT + "#", DRAFT_07.removesuffix("#"))
 _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 
-# Of many findings these are shown: enough to see what kind of document it is.
+# How many findings are shown: enough to recognize the kind of document.
 _SHOWN: Final = 3
 
 
 class BadOverride(ValueError):
-    """A schema that cannot stand in for the embedded one; the message says why."""
+    """A schema that cannot replace the embedded one; the message gives the reason."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -40,15 +40,15 @@ def check_override(
 ) -> Override:
     """Return the schema in `document_bytes` as the override of `revision`.
 
-    1. There is such a revision, and it is of a size that a schema can have.
-    2. Its digest is the one that was asked for, before anything looks inside.
+    1. The revision exists, and the document is not too large.
+    2. Its digest is the expected one; this is checked before parsing.
     3. It is JSON.
-    4. It is a schema: of a dialect that we know, with definitions.
-    5. It defines all that the embedded one does; messages are checked against definitions by name.
-    6. It refers to its own definitions only: each is compiled with what it refers to, and nothing else.
+    4. It is a schema: of a supported dialect, with definitions.
+    5. It has all definitions of the embedded one, because messages are validated by definition name.
+    6. It refers only to its own definitions, because each is compiled only with those it refers to.
     7. All of it compiles.
 
-    Raises `BadOverride` with the first rung's reason.
+    Raises `BadOverride` with the reason of the first step that fails.
     """
     if revision not in REVISIONS:
         raise BadOverride(f"there is no revision {shorten(revision)}; choose one of {', '.join(REVISIONS)}")
@@ -77,10 +77,10 @@ def _check_digest(document_bytes: bytes, sha256: str | None) -> None:
     if sha256 is None:
         return
     if not _SHA256.fullmatch(sha256):
-        raise BadOverride("the sha256 that was asked for is not 64 hexadecimal digits")
+        raise BadOverride("the expected sha256 is not 64 hexadecimal digits")
     actual = hashlib.sha256(document_bytes).hexdigest()
     if actual != sha256.lower():
-        raise BadOverride(f"its sha256 is {actual}, not the one that was asked for")
+        raise BadOverride(f"its sha256 is {actual}, not the expected one")
 
 
 def _as_schema(document: JSON) -> JSONObject:

@@ -1,6 +1,6 @@
-"""The official MCP schemas that the build embeds: one row a revision, each pinned to its bytes.
+"""The official MCP schemas that the build embeds: one row per revision, each pinned to its bytes.
 
-Read by the build hook before the package can be imported, so it imports nothing of ours.
+The build hook reads it before the package can be imported, so it imports nothing from Portbook.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ SOURCE: Final = "mcp-fuzzer==0.7.0"
 
 
 class Pin(NamedTuple):
-    """What a file must be, byte for byte."""
+    """The size and digest that a file must have."""
 
     size: int
     sha256: str

@@ -1,11 +1,11 @@
-"""A schema's references, resolved without fetching, and what evaluating it can cost.
+"""Resolves the references of a schema without fetching, and bounds the cost of evaluating it.
 
-Two questions, asked before anything is compiled:
+Two checks before a schema is compiled:
 
-1. Does every reference end inside this document (or at the dialect's own meta-schema)?
-2. How often can one subschema be evaluated? References that fan out double the work at each step, sixty
-   steps in a few lines of schema; and a reference that comes back to itself without descending into the
-   instance says nothing at all.
+1. Every reference ends inside this document (or at the dialect's own meta-schema).
+2. The number of evaluations is bounded. References that fan out double the work at each step, sixty steps in
+   a few lines of schema. A reference that leads back to itself without descending into the instance has no
+   meaning.
 
 Iterative throughout, so that no schema can exhaust the stack. Pure: no I/O.
 """
@@ -47,18 +47,18 @@ _META: Final = frozenset(
     }
 )  # fmt: skip
 
-# A few milliseconds to reach a verdict, and still well under a second to explain one.
+# Takes a few milliseconds for a verdict, and well under a second for an explanation.
 MAX_EVALUATIONS: Final = 50_000
 
-# How deep subschemas may lead to each other on one value. The library recurses, and a stack that overflows
-# ends the process: half a megabyte, the smallest that threads have anywhere, is enough for this many.
+# How deep subschemas may nest on one value. The library recurses, and a stack overflow ends the process. Half
+# a megabyte, the smallest stack of a thread on any platform, is enough for this depth.
 MAX_NESTING: Final = 500
 
-# What an `unevaluated…` beside them multiplies the evaluations of subschemas by: the library looks through
-# them again for what they have evaluated. Measured.
-_LOOKED_THROUGH_AGAIN: Final = 3
+# The factor by which `unevaluated…` multiplies the evaluations of the subschemas beside it: the library
+# evaluates them again to find what they covered. Measured.
+_REPEATS: Final = 3
 
-# Keywords whose subschemas look at the same instance, and those whose subschemas look at a part of it.
+# Keywords whose subschemas apply to the same instance, and those whose subschemas apply to a part of it.
 _SAME_ONE = frozenset({"not", "if", "then", "else"})
 _SAME_LIST = frozenset({"allOf", "anyOf", "oneOf"})
 _SAME_MAP = frozenset({"dependentSchemas"})
@@ -72,10 +72,10 @@ _PART_LIST = frozenset({"prefixItems"})
 _PART_MAP = frozenset({"properties", "patternProperties"})
 _UNUSED_MAP = frozenset({"$defs", "definitions"})
 
-# Draft-07's own keywords, each with the one of 2020-12 whose subschemas are looked at in the same way.
+# Keywords that only draft-07 has, each with the keyword of 2020-12 whose subschemas apply in the same way.
 _READ_AS: Final = {"dependencies": "dependentSchemas", "additionalItems": "items"}
 
-# Where a list's item stands; more digits than any list has items would not even become a number.
+# The index of an item; bounded, because Python refuses to parse numbers of very many digits.
 _INDEX = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 Path = tuple[str | int, ...]
@@ -83,7 +83,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(slots=True)
 class SchemaNode:
-    """One subschema: where it stands and what it leads to."""
+    """One subschema: its path, and the subschemas it leads to."""
 
     path: Path
     schema: Any
@@ -92,40 +92,40 @@ class SchemaNode:
     parts: list[Path] = field(default_factory=list[Path])
     refs: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     targets: list[Path] = field(default_factory=list[Path])
-    """Where its references lead, once they are resolved; these are among `same`."""
+    """The targets of its references, once resolved; they are also in `same`."""
 
     @property
     def steps(self) -> list[Path]:
-        """Return what it leads to, on the same value and on parts of it."""
+        """Return the subschemas it leads to, on the same value and on parts of it."""
         return [*self.same, *self.parts]
 
     @property
     def repeats(self) -> int:
         """Return how often its subschemas on the same value are evaluated."""
         is_dict = isinstance(self.schema, dict)
-        looks_again = is_dict and (
+        is_repeated = is_dict and (
             "unevaluatedProperties" in self.schema or "unevaluatedItems" in self.schema
         )
-        return _LOOKED_THROUGH_AGAIN if looks_again else 1
+        return _REPEATS if is_repeated else 1
 
 
 def check_dialect(schema: Any, path: Path = (), dialect: str = DIALECT) -> list[Finding]:
-    """Return what is wrong with the dialect that `schema` names; one inside of another may name its own."""
+    """Return the findings about the `$schema` of `schema`; a nested schema may also have one."""
     named = cast("dict[str, Any]", schema).get("$schema", dialect) if isinstance(schema, dict) else dialect
     if named in (dialect, dialect.removesuffix("#"), dialect.removesuffix("#") + "#"):
         return []
-    message = f"must be {dialect}, the only dialect here"
+    message = f"must be {dialect}, the only supported dialect"
     return [Finding(escape_pointer((*path, "$schema")), message, "$schema", "")]
 
 
 def examine(schema: Any, dialect: str = DIALECT) -> list[Finding]:
-    """Return what forbids compiling `schema`, which is a valid schema by its meta-schema."""
+    """Return why `schema`, which matches its meta-schema, must not be compiled."""
     document = Document(schema, dialect)
     return document.resolve() or document.circles() or document.weigh()
 
 
 class Document:
-    """A schema document taken apart into its subschemas."""
+    """A schema document split into its subschemas."""
 
     def __init__(self, schema: Any, dialect: str = DIALECT) -> None:
         self.root = schema
@@ -136,7 +136,7 @@ class Document:
         self._add(SchemaNode((), schema, ""))
 
     def _add(self, first: SchemaNode) -> list[SchemaNode]:
-        """Take in a subschema and all below it; return those that are new."""
+        """Add a subschema and all below it; return the new ones."""
         added: list[SchemaNode] = []
         pending = [first]
         while pending:
@@ -186,7 +186,7 @@ class Document:
                 yield SchemaNode(path, item, node.base)
 
     def _read_as(self, keyword: str, value: Any) -> str:
-        """Return the keyword of 2020-12 whose subschemas are looked at as those of `keyword` are."""
+        """Return the keyword of 2020-12 whose subschemas apply in the same way as those of `keyword`."""
         if self.dialect != DRAFT_07:
             return keyword
         return (
@@ -196,7 +196,7 @@ class Document:
         )
 
     def resolve(self) -> list[Finding]:
-        """Turn every reference into a step to its target; return those that lead nowhere."""
+        """Resolve every reference to its target; return findings for those that have none."""
         findings: list[Finding] = []
         waiting = list(self.nodes.values())
         while waiting:
@@ -217,7 +217,7 @@ class Document:
         return findings
 
     def outside(self) -> Iterator[tuple[Path, str]]:
-        """Yield the references that leave this document: where each stands, and the address it names."""
+        """Yield the references to other documents: the path of each, and its address."""
         for node in self.nodes.values():
             for keyword, reference in node.refs:
                 address = _join(node.base, reference)
@@ -254,7 +254,7 @@ class Document:
         return self.nodes.get(path) or SchemaNode(path, schema, home.base)
 
     def weigh(self) -> list[Finding]:
-        """Count the evaluations that one look at the root causes, and their depth; tell what is too much."""
+        """Return a finding where the evaluations of the root are too many, or nested too deeply."""
         weights: dict[Path, int] = {}
         nested: dict[Path, int] = {}
         open_same: set[Path] = set()
@@ -264,7 +264,7 @@ class Document:
             node = self.nodes[path]
             if is_leaving:
                 open_same.discard(path)
-                # A part that leads back here descends into the instance first, whose own depth bounds it.
+                # A part that leads back here descends into the instance first, so its depth is bounded.
                 weights[path] = 1 + sum(weights.get(step, 0) for step in node.parts)
                 weights[path] += node.repeats * sum(weights.get(step, 0) for step in node.same)
                 nested[path] = 1 + max((nested.get(step, 0) for step in node.same), default=0)
@@ -279,7 +279,7 @@ class Document:
         return []
 
     def circles(self) -> list[Finding]:
-        """Return the first subschema that leads to itself without descending into the instance."""
+        """Return a finding for the first subschema that leads to itself without descending."""
         done: set[Path] = set()
         for origin in self.nodes:
             on_path: set[Path] = set()
@@ -299,20 +299,20 @@ class Document:
 
 
 def _join(base: str, reference: str) -> str:
-    if reference.startswith("#"):  # urljoin forgets the base where its scheme has no paths, as in urn:
+    if reference.startswith("#"):  # urljoin drops the base where its scheme has no paths, as in urn:
         return base + reference
     try:
         return urljoin(base, reference)
-    except ValueError:  # what the standard library cannot take apart resolves to nothing of ours
+    except ValueError:  # not a URL: resolves to nothing
         return f"unreadable://{reference}"
 
 
 def _dangling(path: Path, reference: str, address: str, *, is_here: bool) -> Finding:
-    """Return that a reference leads nowhere; `is_here` where the document that it names is a known one."""
+    """Return the finding for a reference without a target; `is_here` where it names a known document."""
     keyword = str(path[-1])
     if not is_here and ("://" in address or address.startswith("file:")):
         named = escaped(urldefrag(address).url)
-        message = f"refers to another document, {named}, and nothing is ever fetched; copy it under $defs"
+        message = f"refers to a different document, {named}, which is never fetched; copy it under $defs"
     else:
         named = escaped(reference if reference.startswith("#") else address)
         message = (
@@ -328,10 +328,10 @@ def _too_costly(path: Path) -> Finding:
 
 
 def _too_nested(path: Path) -> Finding:
-    message = f"leads through more than {MAX_NESTING} subschemas to its end; shorten the way"
+    message = f"nests more than {MAX_NESTING} subschemas on one value; reduce the nesting"
     return Finding(escape_pointer(path), message, "$ref", "")
 
 
 def _circular(path: Path) -> Finding:
-    message = "refers to itself without descending into the value; such a reference decides nothing"
+    message = "refers to itself without descending into the value; remove the reference"
     return Finding(escape_pointer(path), message, "$ref", "")

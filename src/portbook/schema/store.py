@@ -1,8 +1,8 @@
-"""The official MCP schemas: embedded by the build, one of them replaced where an operator says so.
+"""`SchemaStore`: the official MCP schemas, embedded by the build; the operator can override one.
 
-A revision is parsed when first asked for, a definition compiled when first asked for, each once. Embedded
-bytes are compared with their pin before they are used. Reads the package's own data files, and nothing
-else; an override is handed in, already fetched and checked.
+A revision is parsed and a definition compiled on first use, each once. Embedded bytes are compared with their
+pin before use. Reads only the package's own data files; an override is passed in, already fetched and
+validated.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ NEWEST: Final = REVISIONS[-1]
 
 _OFFICIAL: Final = Path(__file__).resolve().parent / "official"
 
-# Where the two dialects keep their definitions.
+# The keys under which the two dialects keep their definitions.
 _KEYS: Final = ("$defs", "definitions")
 
 
 class BrokenSchema(Exception):
-    """An embedded schema that is missing, or not what its pin says."""
+    """An embedded schema that is missing, or differs from its pin."""
 
 
 class Overlay(NamedTuple):
-    """A place in an embedded schema that says less than the specification, and what stands there instead."""
+    """A correction of an embedded schema, at a path where it differs from the specification."""
 
     path: tuple[str | int, ...]
     official: JSON
@@ -60,7 +60,7 @@ class Overlay(NamedTuple):
 _GENERATED: Final[JSON] = ["string", "integer", "boolean"]
 _CONTENT: Final = ("ElicitResult", "properties", "content", "additionalProperties")
 
-# The TypeScript sources, which are normative, say `number` where the generated schemas have only integers.
+# The TypeScript sources, which are normative, have `number` where the generated schemas have only integers.
 OVERLAYS: Final[dict[str, tuple[Overlay, ...]]] = {
     "2025-06-18": (Overlay(("definitions", *_CONTENT, "type"), _GENERATED, ["string", "number", "boolean"]),),
     "2025-11-25": (
@@ -68,7 +68,7 @@ OVERLAYS: Final[dict[str, tuple[Overlay, ...]]] = {
     ),
     "2026-07-28": (
         Overlay(("$defs", *_CONTENT, "anyOf", 1, "type"), _GENERATED, ["string", "number", "boolean"]),
-        # Here they say string | number | boolean | null | JSONObject | JSONArray.
+        # Here the sources have string | number | boolean | null | JSONObject | JSONArray.
         Overlay(
             ("$defs", "JSONValue", "anyOf", 2, "type"),
             _GENERATED,
@@ -80,18 +80,18 @@ OVERLAYS: Final[dict[str, tuple[Overlay, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A schema that stands in for the embedded one of a revision. Taken as it is: no overlay is applied."""
+    """A schema that replaces the embedded one of a revision. Used unchanged: no overlay is applied."""
 
     revision: str
     document: JSONObject
     origin: str
-    """The address it came from."""
+    """The address it was fetched from."""
     sha256: str = ""
     """The digest of its bytes, in hexadecimal."""
 
 
 class SchemaStore:
-    """The schemas in force, and validators of their definitions. Safe to share between threads."""
+    """The schemas in use, and validators of their definitions. Thread-safe."""
 
     def __init__(self, override: Override | None = None) -> None:
         self._override = override
@@ -100,32 +100,32 @@ class SchemaStore:
         self.clear()
 
     def clear(self) -> None:
-        """Let go of everything that was parsed and compiled; it is made again when next needed."""
+        """Drop all parsed and compiled schemas; they are made again on next use."""
         override = self._override
         self._documents = {override.revision: override.document} if override else {}
         self._validators = {}
 
     def verify(self) -> None:
-        """Return if every embedded schema is the one that was pinned; nothing is parsed for that.
+        """Verify the digest of every embedded schema, without parsing it.
 
-        Raises `BrokenSchema` for the first that is not.
+        Raises `BrokenSchema` for the first that differs from its pin.
         """
         for revision in REVISIONS:
             _read_pinned(revision)
 
     def document(self, revision: str) -> JSONObject:
-        """Return the whole schema of `revision`; it is shared, so leave it unchanged.
+        """Return the whole schema of `revision`; it is shared, so do not change it.
 
         Raises `KeyError` for an unknown revision, `BrokenSchema` where the embedded one cannot be used.
         """
         document = self._documents.get(revision)
         if document is None:
-            # Two threads may parse the same one at once; setdefault lets the first one win for both.
+            # Two threads may parse the same schema at once; with setdefault both use the first one.
             document = self._documents.setdefault(revision, _embedded(revision))
         return document
 
     def definition(self, revision: str, name: str) -> Validator:
-        """Return the validator of one definition, made from it and what it refers to.
+        """Return the validator of one definition, with the definitions that it refers to.
 
         Raises `KeyError` for an unknown revision or definition, `BrokenSchema` where the embedded schema
         cannot be used.
@@ -144,11 +144,11 @@ class SchemaStore:
         return frozenset(cast("JSONObject", document[key_of(document)]))
 
     def origin(self, revision: str) -> str:
-        """Return where the schema of `revision` came from: "embedded", or the override's address."""
+        """Return the origin of the schema of `revision`: "embedded", or the override's address."""
         return self._override.origin if self._override and self.is_overridden(revision) else "embedded"
 
     def sha256(self, revision: str) -> str:
-        """Return the digest of the bytes that the schema of `revision` was read from.
+        """Return the digest of the bytes of the schema of `revision`.
 
         Raises `KeyError` for an unknown revision.
         """
@@ -159,7 +159,7 @@ class SchemaStore:
         )
 
     def is_overridden(self, revision: str) -> bool:
-        """Return whether an override stands in for the embedded schema of `revision`."""
+        """Return whether an override replaces the embedded schema of `revision`."""
         return self._override is not None and self._override.revision == revision
 
     def _compile(self, revision: str, name: str) -> Validator:
@@ -169,14 +169,14 @@ class SchemaStore:
         try:
             return make(schema, fingerprint(schema), dialect_of(document))
         except BadSchema as error:
-            # An override is compiled whole before it gets here, and the others are pinned.
+            # Unexpected: an override was compiled as a whole before, and the embedded ones are pinned.
             raise BrokenSchema(
                 f"the {revision} schema's definition {name} cannot be compiled: {error}"
             ) from None
 
 
 def closure(document: JSONObject, name: str) -> JSONObject:
-    """Return a schema of one definition: a reference to it, it, and all that it leads to, at their places.
+    """Return a schema of one definition: a reference to it, and all definitions it needs, at their paths.
 
     Raises `KeyError` where there is no such definition.
     """
@@ -195,12 +195,12 @@ def closure(document: JSONObject, name: str) -> JSONObject:
 
 
 def key_of(document: JSONObject) -> str:
-    """Return the name under which `document` keeps its definitions."""
+    """Return the key under which `document` keeps its definitions."""
     return next((key for key in _KEYS if key in document), _KEYS[0])
 
 
 def dialect_of(document: JSONObject) -> str:
-    """Return the dialect that `document` names: draft-07, or the one that everything else is in."""
+    """Return the dialect of `document`: draft-07 where it names that, otherwise 2020-12."""
     named = document.get("$schema")
     return (
         DRAFT_07
@@ -210,7 +210,7 @@ def dialect_of(document: JSONObject) -> str:
 
 
 def references_in(value: JSON) -> Iterator[str]:
-    """Yield what every `$ref` in `value` says."""
+    """Yield the value of every `$ref` in `value`."""
     waiting: list[Any] = [value]
     while waiting:
         item = waiting.pop()
@@ -225,7 +225,7 @@ def references_in(value: JSON) -> Iterator[str]:
 
 
 def _name_in(reference: str, key: str) -> str | None:
-    """Return the definition that a reference enters by its first two steps."""
+    """Return the name of the definition that a reference points into, or None."""
     found = re.match(rf"#/{re.escape(key)}/([^/]+)", reference)
     return unquote(found[1]).replace("~1", "/").replace("~0", "~") if found else None
 
@@ -241,7 +241,7 @@ def _read_pinned(revision: str) -> bytes:
             f"{path}: the embedded schema cannot be read ({error.strerror}); {remedy}"
         ) from None
     if hashlib.sha256(data).hexdigest() != pin.sha256:
-        raise BrokenSchema(f"{path}: the embedded schema is not the one that was pinned; {remedy}")
+        raise BrokenSchema(f"{path}: the embedded schema differs from its pin; {remedy}")
     return data
 
 

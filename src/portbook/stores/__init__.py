@@ -1,1 +1,1 @@
-"""What outlives the process: approvals and keys, in one SQLite file."""
+"""Persistent state in one SQLite file: approvals, keys and sessions."""

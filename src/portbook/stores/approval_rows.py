@@ -1,7 +1,7 @@
-"""Tickets as rows: every statement on their table.
+"""The SQL statements on the table of approval tickets.
 
-Which state may follow which is checked in `access/approval_ticket.py` first. A statement that changes a
-ticket still names the state that it expects.
+`access/approval_ticket.py` checks first which state may follow which. A statement that changes a ticket still
+names the state that it expects.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ __all__ = ["decide", "find", "finish", "give_back", "insert", "newest", "pending
 
 _COLUMNS: Final = tuple(field.name for field in fields(Ticket))
 _LIST: Final = ", ".join(_COLUMNS)
-_FIND: Final = f"SELECT {_LIST} FROM ticket WHERE id = ?"  # noqa: S608 - names of ours
+_FIND: Final = f"SELECT {_LIST} FROM ticket WHERE id = ?"  # noqa: S608 - constant names
 _INSERT: Final = f"INSERT INTO ticket ({_LIST}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - as above
 _NEWEST: Final = (
     f"SELECT {_LIST} FROM ticket WHERE state IN (SELECT value FROM json_each(?)) "  # noqa: S608 - as above
     "ORDER BY asked_at DESC, rowid DESC"
 )
 
-# At most so many rows are removed at once, so that nobody waits for it.
+# The most rows that are deleted at once, so that other writers do not wait long.
 _PRUNED_AT_ONCE: Final = 100
 
 
@@ -37,17 +37,17 @@ def find(connection: Connection, approval_id: str) -> Ticket | None:
 
 
 def newest(connection: Connection, states: Iterable[State]) -> Generator[Ticket]:
-    """Yield the tickets that were written down with one of `states`, newest first; close it after use."""
+    """Yield the tickets stored with one of `states`, newest first; close it after use."""
     cursor = connection.execute(_NEWEST, (json.dumps([*states]),))
     try:
         for row in cursor:
             yield _ticket(row)
     finally:
-        cursor.close()  # a reader that stays open would keep seeing the past
+        cursor.close()  # an open reader would keep seeing the old state
 
 
 def twin(connection: Connection, ticket: Ticket) -> str | None:
-    """Return the id of a ticket of the same session that asks for the same: approved, else undecided."""
+    """Return the id of a usable ticket for the same call in the same session, approved ones first."""
     return connection.execute(
         "SELECT id FROM ticket WHERE caller = ? AND state IN ('approved', 'pending') AND expires_at > ? "
         "AND binding = ? AND session IS ? ORDER BY state LIMIT 1",
@@ -56,7 +56,7 @@ def twin(connection: Connection, ticket: Ticket) -> str | None:
 
 
 def pending(connection: Connection, caller: str, now: str) -> tuple[int, int]:
-    """Return how many undecided tickets a caller has, and the bytes of their arguments."""
+    """Return the number of a caller's undecided tickets, and the bytes of their arguments."""
     return connection.execute(
         "SELECT count(*), ifnull(sum(octet_length(shown)), 0) FROM ticket "
         "WHERE caller = ? AND state = 'pending' AND expires_at > ?",
@@ -65,14 +65,14 @@ def pending(connection: Connection, caller: str, now: str) -> tuple[int, int]:
 
 
 def insert(connection: Connection, ticket: Ticket) -> None:
-    """Write a new ticket down."""
+    """Store a new ticket."""
     values = {name: getattr(ticket, name) for name in _COLUMNS}
     values["shown"] = json_bytes(ticket.shown).decode()
     connection.execute(_INSERT, tuple(values.values()))
 
 
 def decide(connection: Connection, ticket: Ticket) -> None:
-    """Write down what an operator decided."""
+    """Store an operator's decision."""
     connection.execute(
         "UPDATE ticket SET state = ?, decided_at = ?, decided_by = ?, reason = ? "
         "WHERE id = ? AND state IN ('pending', 'approved')",
@@ -81,7 +81,7 @@ def decide(connection: Connection, ticket: Ticket) -> None:
 
 
 def start(connection: Connection, approval_id: str, owner: str, now: str) -> None:
-    """Write down that `owner` runs the call of an approved ticket."""
+    """Store that `owner` runs the call of an approved ticket."""
     connection.execute(
         "UPDATE ticket SET state = 'running', owner = ?, started_at = ? WHERE id = ? AND state = 'approved'",
         (owner, now, approval_id),
@@ -89,7 +89,7 @@ def start(connection: Connection, approval_id: str, owner: str, now: str) -> Non
 
 
 def finish(connection: Connection, approval_id: str, owner: str, state: State, now: str) -> None:
-    """Write down how the call ended that `owner` ran."""
+    """Store the final state of the call that `owner` ran."""
     connection.execute(
         "UPDATE ticket SET state = ?, ended_at = ? WHERE id = ? AND state = 'running' AND owner = ?",
         (state, now, approval_id, owner),
@@ -97,7 +97,7 @@ def finish(connection: Connection, approval_id: str, owner: str, state: State, n
 
 
 def give_back(connection: Connection, approval_id: str, owner: str) -> None:
-    """Write down that the call which `owner` was to run never ran."""
+    """Store that the call of `owner` never ran, so that its ticket is approved again."""
     connection.execute(
         "UPDATE ticket SET state = 'approved', owner = NULL, started_at = NULL "
         "WHERE id = ? AND state = 'running' AND owner = ?",
@@ -106,7 +106,7 @@ def give_back(connection: Connection, approval_id: str, owner: str) -> None:
 
 
 def prune(connection: Connection, *, undecided_before: str, before: str) -> None:
-    """Remove some of the tickets that expired before those times: undecided ones, and any."""
+    """Delete some of the tickets that expired before these times: undecided ones, and all."""
     for states, limit in (((State.PENDING,), undecided_before), (_WRITTEN, before)):
         connection.execute(
             "DELETE FROM ticket WHERE rowid IN (SELECT rowid FROM ticket WHERE state IN "
@@ -115,7 +115,7 @@ def prune(connection: Connection, *, undecided_before: str, before: str) -> None
         )
 
 
-# A ticket that is gone is refused like one that never was, so that pruning lets nothing run twice.
+# A deleted ticket is refused like one that never existed, so pruning cannot let a call run twice.
 _WRITTEN: Final = tuple(state for state in State if state not in (State.EXPIRED, State.UNKNOWN))
 
 

@@ -1,7 +1,7 @@
-"""Approvals as they are kept: asked for by the pipeline, decided by operators, redeemed exactly once.
+"""`ApprovalStore`: approvals, requested by the pipeline, decided by operators, redeemed exactly once.
 
-`access/approval_ticket.py` says what is allowed; here it is done, each step in one transaction, so that it
-holds for any number of calls and processes at once.
+`access/approval_ticket.py` holds the rules. This module applies them, each step in one transaction, so that
+they hold for any number of concurrent calls and processes.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ __all__ = ["EXPIRES_S", "ApprovalStore"]
 
 T = TypeVar("T")
 
-# An hour: long enough for somebody to be found, short enough that what was asked still makes sense.
+# An hour: long enough to find an operator, short enough that the call still makes sense.
 EXPIRES_S: Final = 3600
 
-# What one caller can have undecided at once; more could not be read by anybody.
+# The limits of one caller's undecided approvals; no operator could read more.
 _MAX_PENDING: Final = 1000
 _MAX_PENDING_BYTES: Final = 64 * 1024 * 1024
 
-# How long tickets are kept once they have expired: those that somebody decided, and those that nobody did.
+# How long tickets are kept after they expire: decided ones, and undecided ones.
 _KEEP_S: Final = 90 * 86400
 _KEEP_UNDECIDED_S: Final = 86400
 
@@ -69,7 +69,7 @@ class ApprovalStore:
         warn: Callable[[str], None] = lambda _: None,
         poll_s: float = POLL_S,
     ) -> None:
-        """Keep approvals in `store`; `draw_id` names them, and nobody may be able to guess the next name."""
+        """Keep approvals in `store`; `draw_id` returns their ids, which must not be guessable."""
         self._store = store
         self._clock = clock
         self._expires_s = expires_s
@@ -85,11 +85,11 @@ class ApprovalStore:
     async def admit(self, ask: Ask, approval_id: str | None = None, wait_ms: int | None = 0) -> str:
         """Return the id of the approval under which `ask` may run now, once.
 
-        Whoever is let in calls `finish` or `give_back` in the end. Without an `approval_id`, one that was
-        given to the same call and not used is taken, and else asked for. Where nobody has decided yet,
-        `wait_ms` is how long to wait for that; None for as long as the settings say.
+        The caller must call `finish` or `give_back` in the end. Without an `approval_id`, an unused approval
+        of the same call is redeemed; where there is none, one is requested. `wait_ms` is how long to wait for
+        a decision; None means the time in the settings.
 
-        Raises `Refused` where it may not run (yet), `StoreError` where the store cannot be used.
+        Raises `Refused` where the call may not run (yet), `StoreError` where the store cannot be used.
         """
         bound = binding(self._store.key, ask)
         if approval_id is None:
@@ -97,7 +97,7 @@ class ApprovalStore:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self._wait_s if wait_ms is None else wait_ms / 1000)
         while True:
-            version = self._store.version()  # before the ticket is read: no change goes unnoticed
+            version = self._store.version()  # read before the ticket, so that no change is missed
             ticket, now = self._find(approval_id), self._clock.now()
             refusal = refuse(ticket, ask, bound, now, approval_id)
             if refusal is None:
@@ -108,28 +108,28 @@ class ApprovalStore:
             await self._changes.since(version, min(left_s, until(now, ticket.expires_at)))
 
     def stop_waiting(self) -> None:
-        """Tell every call that waits for a person to come back later: this process is about to end."""
+        """End all waits for decisions: this process is about to stop, and clients have to retry later."""
         self._is_stopping = True
         self._changes.wake()
 
     async def complete(self, approval_id: str) -> None:
-        """Note that the call that was let in ended well; when this returns, a kill no longer loses that.
+        """Store that the admitted call succeeded; once this returns, the state survives a kill.
 
-        Where it cannot be written there is a warning, and the approval stays used.
+        Where it cannot be written, a warning is logged and the approval stays used.
         """
         owner, now = self._owner.name, self._clock.now()
         try:
             job = self._store.submit(
                 lambda connection: rows.finish(connection, approval_id, owner, State.DONE, now)
             )
-            await asyncio.shield(asyncio.wrap_future(job))  # whoever gives up waiting undoes nothing
+            await asyncio.shield(asyncio.wrap_future(job))  # cancelling the wait does not cancel the write
         except StoreError as error:
             self._warn(f"approval {approval_id} stays marked as running: {error}")
 
     async def restore(self, approval_id: str) -> None:
-        """Note that the call that was let in will run anew; when this returns, its approval is good again.
+        """Store that the admitted call will run again; once this returns, its approval can be redeemed again.
 
-        Where it cannot be written there is a warning, and the approval stays used.
+        Where it cannot be written, a warning is logged and the approval stays used.
         """
         owner = self._owner.name
         try:
@@ -139,9 +139,9 @@ class ApprovalStore:
             self._warn(f"approval {approval_id} stays marked as running: {error}")
 
     def finish(self, approval_id: str, *, is_done: bool) -> None:
-        """Note how the call ended that was let in: well, or not, in which case it may have had effects.
+        """Store how the admitted call ended: it succeeded, or it failed and may have had effects.
 
-        Never waits. Where it cannot be written there is a warning, and the approval stays used.
+        Never waits. Where it cannot be written, a warning is logged and the approval stays used.
         """
         owner, now, state = (
             self._owner.name,
@@ -151,9 +151,9 @@ class ApprovalStore:
         self._leave(approval_id, lambda connection: rows.finish(connection, approval_id, owner, state, now))
 
     def give_back(self, approval_id: str) -> None:
-        """Note that the call that was let in never ran: its approval is good again.
+        """Store that the admitted call never ran: its approval can be redeemed again.
 
-        Never waits. Where it cannot be written there is a warning, and the approval stays used.
+        Never waits. Where it cannot be written, a warning is logged and the approval stays used.
         """
         owner = self._owner.name
         self._leave(approval_id, lambda connection: rows.give_back(connection, approval_id, owner))
@@ -182,7 +182,7 @@ class ApprovalStore:
         now = self._clock.now()
 
         def write(connection: Connection) -> str:
-            # Asked again, now that nobody else can change it.
+            # Checked again inside the transaction, where no other process can change it.
             refusal = refuse(rows.find(connection, approval_id), ask, bound, now, approval_id)
             if refusal is not None:
                 raise refusal
@@ -193,7 +193,7 @@ class ApprovalStore:
         try:
             return await asyncio.shield(asyncio.wrap_future(job))
         except asyncio.CancelledError:
-            if not job.cancel():  # too late to withdraw it: a call that is not made gives its approval back
+            if not job.cancel():  # already written: give the approval back, since the call will not run
                 job.add_done_callback(self._undo)
             raise
 
@@ -216,7 +216,7 @@ class ApprovalStore:
     # -- for operators
 
     def tickets(self, state: State | None = None, limit: int = 100) -> list[Ticket]:
-        """Return the newest tickets, of one state or of any, newest first.
+        """Return tickets of one state or of any, newest first.
 
         Raises `StoreError` where the store cannot be read.
         """
@@ -230,7 +230,7 @@ class ApprovalStore:
         return self._store.read(collect, [])
 
     def ticket(self, approval_id: str) -> Ticket | None:
-        """Return one ticket as it is now.
+        """Return one ticket in its current state, or None.
 
         Raises `StoreError` where the store cannot be read.
         """
@@ -238,13 +238,13 @@ class ApprovalStore:
         return ticket and self._seen(ticket, self._clock.now())
 
     async def decide(self, approval_id: str, decision: str, *, by: str, reason: str | None = None) -> Ticket:
-        """Approve or deny; return the ticket as it is then. An approval not used yet can still be denied.
+        """Approve or deny a ticket, and return it. An approval that has not been used can still be denied.
 
-        Raises `Undecidable` where there is no such ticket or it is too late, `StoreError` where the decision
-        cannot be written, `KeyError` for a word that is no decision.
+        Raises `Undecidable` where the ticket does not exist or can no longer be decided, `StoreError` where
+        the decision cannot be written, `KeyError` where `decision` is not a decision.
         """
         now = self._clock.now()
-        if self._find(approval_id) is None:  # nobody has to wait for that, and no file is made for it
+        if self._find(approval_id) is None:  # needs no write, and creates no file
             raise Undecidable(None)
 
         def write(connection: Connection) -> Ticket:
@@ -256,7 +256,7 @@ class ApprovalStore:
         return await self._written(write)
 
     def close(self) -> None:
-        """Let go of what this process owns. Close the store before, so that what has ended is written."""
+        """Release this process's lock. Close the store first, so that ended calls are written."""
         self._owner.release()
 
     # -- both
@@ -275,9 +275,9 @@ class ApprovalStore:
 
 
 def _file(connection: Connection, ticket: Ticket) -> str:
-    """Keep a new ticket, or return the id of one that asks for the same and can still be used.
+    """Store a new ticket and return its id, or the id of a usable ticket for the same call.
 
-    Raises `Refused` where its caller has too many of them.
+    Raises `Refused` where the caller has too many undecided ones.
     """
     if (same := rows.twin(connection, ticket)) is not None:
         return same
@@ -291,12 +291,12 @@ def _file(connection: Connection, ticket: Ticket) -> str:
 
 
 def _written_as(state: State | None) -> tuple[State, ...]:
-    """Return the states in which tickets that are now in `state` may have been written down."""
+    """Return the stored states of tickets that may now be in `state`."""
     if state is None:
         return tuple(State)
     if state in (
         State.EXPIRED,
         State.UNKNOWN,
-    ):  # which nobody writes: it is written as what came before
+    ):  # never stored: the row still has the state before it
         return tuple(past for past, following in TRANSITIONS.items() if state in following)
     return (state,)

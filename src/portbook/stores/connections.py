@@ -1,4 +1,4 @@
-"""What the store needs of a connection to its database, in types of our own."""
+"""Protocols for the parts of a database connection that the store uses."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, Final, Protocol, Self
 
 __all__ = ["MEMORY", "Connection", "Cursor"]
 
-# The path that stands for no file at all: such a store ends with its process.
+# The path of a store without a file, which ends with its process.
 MEMORY: Final = ":memory:"
 
 
 class Cursor(Protocol):
-    """The rows that a statement finds."""
+    """The result rows of a statement."""
 
     @property
     def get(self) -> Any:
-        """Return them with the least structure: one row of one column is its value, none is None."""
+        """Return the rows in their simplest form: one row of one column is its value, no row is None."""
         ...
 
     def fetchone(self) -> tuple[Any, ...] | None:
@@ -27,34 +27,33 @@ class Cursor(Protocol):
     def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
 
     def close(self) -> None:
-        """Let go of the rows that were not read."""
+        """Drop the rows that were not read."""
         ...
 
 
 class Connection(Protocol):
-    """A connection; `with` makes a transaction of what it holds.
+    """A connection; a `with` block is a transaction.
 
-    It is an `apsw.Connection`, whose own types name that of bytes as Python 3.12 does, which 3.11 does not
-    know.
+    It is an `apsw.Connection`; apsw's own type stubs use a type of Python 3.12 that 3.11 does not have.
     """
 
     transaction_mode: str
 
     @property
     def in_transaction(self) -> bool:
-        """Return whether a transaction is under way."""
+        """Return whether a transaction is open."""
         ...
 
     def execute(self, statements: str, bindings: Sequence[Any] | None = None, /) -> Cursor:
-        """Run a statement, or several."""
+        """Run one or more statements."""
         ...
 
     def set_busy_timeout(self, milliseconds: int, /) -> None:
-        """Wait so long for other processes that write."""
+        """Set how long to wait for other processes that write."""
         ...
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         ...
 
     def __enter__(self) -> Self: ...

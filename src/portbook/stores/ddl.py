@@ -1,4 +1,4 @@
-"""The tables of the store, and what a file must be to be one."""
+"""The tables of the store: creates and migrates them, and rejects files that are not a store."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from portbook.stores.errors import StoreError
 
 __all__ = ["connect"]
 
-# Marks the file as ours in its header: "pbk1".
+# Marks the file as Portbook's in its header: "pbk1".
 _APPLICATION: Final = 0x70626B31
 
 # How long to wait for other processes, whose transactions take milliseconds.
 _BUSY_MS: Final = 5000
 
-# Two processes that make the same file at once wait for each other this often, 2 s in all.
+# How often two processes that create the same file at once wait for each other, 2 s in total.
 _SWITCH_ATTEMPTS: Final = 100
 _SWITCH_PAUSE_S: Final = 0.02
 
 _HMAC_KEY_BYTES: Final = 32
 
-# `expired` and `unknown` are not among the states: what a clock or a lock tells is not written down.
+# The states `expired` and `unknown` are not stored: they follow from the clock and from locks.
 _TICKETS_AND_KEYS: Final = """
 CREATE TABLE secret (
     name  TEXT NOT NULL PRIMARY KEY,
@@ -82,18 +82,18 @@ CREATE INDEX session_by_time ON session (seen_at);
 CREATE INDEX session_of_caller ON session (bound, seen_at);
 """
 
-# What each version added to the one before. Only ever grows: files of all of them are in use.
+# The migration to each version. Only append: files of every version are in use.
 _STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS)
 _VERSION: Final = len(_STEPS)
 
 
 def connect(path: Path, draw: Callable[[int], bytes]) -> Connection:
-    """Return a connection to the store at `path`, made where there is none, or to one in memory.
+    """Return a connection to the store at `path`, created where there is none, or to one in memory.
 
-    `draw` gives the random bytes of a new store's own key.
+    `draw` returns random bytes for the key of a new store.
 
-    Raises `StoreError` where the file is another program's or of a newer version, `OSError` or `apsw.Error`
-    where it cannot be opened.
+    Raises `StoreError` where the file belongs to a different program or a newer version, `OSError` or
+    `apsw.Error` where it cannot be opened.
     """
     is_memory = path.name == MEMORY
     if not is_memory and not path.exists():
@@ -102,12 +102,12 @@ def connect(path: Path, draw: Callable[[int], bytes]) -> Connection:
     try:
         connection.set_busy_timeout(_BUSY_MS)
         connection.transaction_mode = "IMMEDIATE"
-        connection.execute("PRAGMA trusted_schema = OFF")  # a doctored file must not choose what runs
-        version = _version(connection, path)  # before anything is changed in a file that may not be ours
+        connection.execute("PRAGMA trusted_schema = OFF")  # a manipulated file must not run code
+        version = _version(connection, path)  # before changing a file that may not be a store
         if not is_memory:
             _write_ahead(connection)
         if version < _VERSION:
-            _bring_up_to_date(connection, path, draw)
+            _migrate(connection, path, draw)
     except BaseException:
         connection.close()
         raise
@@ -115,17 +115,16 @@ def connect(path: Path, draw: Callable[[int], bytes]) -> Connection:
 
 
 def _make_file(path: Path) -> None:
-    """Make an empty file that nobody else can read; what the library puts beside it is made like it."""
+    """Create an empty file that only its owner can read; SQLite gives its side files the same mode."""
     if not path.parent.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-    # Only a file that was not there before: to close one that a connection of this process has open would
-    # take its locks away.
+    # Only a new file: closing a file that a connection of this process has open would release its locks.
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _version(connection: Connection, path: Path) -> int:
-    connection.execute("BEGIN")  # all is read at one moment, whoever makes the tables meanwhile
+    connection.execute("BEGIN")  # a consistent read, while other processes may create the tables
     try:
         return _version_within(connection, path)
     finally:
@@ -133,9 +132,9 @@ def _version(connection: Connection, path: Path) -> int:
 
 
 def _version_within(connection: Connection, path: Path) -> int:
-    """Return the version of the tables, 0 where there are none yet; asked inside of a transaction.
+    """Return the version of the tables, 0 where there are none; call it inside of a transaction.
 
-    Raises `StoreError` where they are not ours, or not of a version that we know.
+    Raises `StoreError` where they are not Portbook's, or of an unknown version.
     """
     application: int = connection.execute("PRAGMA application_id").get
     version: int = connection.execute("PRAGMA user_version").get
@@ -146,7 +145,7 @@ def _version_within(connection: Connection, path: Path) -> int:
     if not 0 < version <= _VERSION:
         raise StoreError(
             f"{path}: made by a newer version of Portbook (its tables have version {version}, "
-            f"this one knows {_VERSION}); update Portbook, or choose a different [store] path"
+            f"this one supports {_VERSION}); update Portbook, or choose a different [store] path"
         )
     return version
 
@@ -156,7 +155,7 @@ def _write_ahead(connection: Connection) -> None:
     for attempt in range(_SWITCH_ATTEMPTS):
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-        except apsw.BusyError:  # two who switch a new file at once: the library does not wait here
+        except apsw.BusyError:  # two processes switch a new file at once; SQLite does not wait here
             if attempt == _SWITCH_ATTEMPTS - 1:
                 raise
             time.sleep(_SWITCH_PAUSE_S)
@@ -164,9 +163,9 @@ def _write_ahead(connection: Connection) -> None:
             return
 
 
-def _bring_up_to_date(connection: Connection, path: Path, draw: Callable[[int], bytes]) -> None:
+def _migrate(connection: Connection, path: Path, draw: Callable[[int], bytes]) -> None:
     with connection:
-        version = _version_within(connection, path)  # somebody else may have been quicker
+        version = _version_within(connection, path)  # a different process may have migrated it
         for step in _STEPS[version:]:
             connection.execute(step)
         if not version:

@@ -1,7 +1,7 @@
-"""What can be wrong with a store, in sentences.
+"""`StoreError`: the errors of SQLite, as messages for operators.
 
-The library is not imported here, nor by anything that only stands for a store: where there is no file it is
-not needed, and most starts have none.
+The database library is not imported here at module level, nor by `Store`: it is not needed where there is no
+file, which is the case at most starts.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["StoreError", "problem_of", "told"]
+__all__ = ["StoreError", "as_store_error", "problem_of"]
 
 
 class StoreError(OSError):
-    """The store cannot be read or written; the message says which one, why, and what to do."""
+    """The store cannot be read or written; the message names the file, the reason and the fix."""
 
 
 _DAMAGED: Final = "damaged, or not a database; restore it from a backup, or move it away"
 _UNWRITABLE: Final = "cannot be written; check its permissions and those of its folder"
 
-# By the names of the library's errors.
+# By the names of the library's exceptions.
 _SENTENCES: Final = {
     "BusyError": "locked by a different process for too long; retry",
     "FullError": "the disk is full; free some space",
@@ -35,7 +35,7 @@ _SENTENCES: Final = {
 
 
 def problem_of(path: Path, error: Exception) -> Exception:
-    """Return what an error of the library means for whoever runs the store at `path`; others as they are."""
+    """Return an exception of the library as a `StoreError` about `path`; return all others unchanged."""
     import apsw
 
     if not isinstance(error, apsw.Error):
@@ -45,8 +45,8 @@ def problem_of(path: Path, error: Exception) -> Exception:
 
 
 @contextlib.contextmanager
-def told(path: Path) -> Generator[None]:
-    """Turn the library's errors into `StoreError`."""
+def as_store_error(path: Path) -> Generator[None]:
+    """Convert the library's exceptions to `StoreError`."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Keys of callers as they are kept: a digest each, made and revoked by operators while servers run."""
+"""`Keys`: the digests of callers' keys; operators create and revoke keys while servers run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from portbook.stores.sqlite import Store, Version
 
 __all__ = ["BadKeyRequest", "KeptKey", "Keys", "NewKey"]
 
-# Tells people, and those who search for secrets that got out, what it is.
+# Identifies a key to people, and to scanners for leaked secrets.
 _PREFIX: Final = "pbk_"
 _SECRET_BYTES: Final = 32
 _ID_BYTES: Final = 4
@@ -28,25 +28,25 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}", re.ASCII)
 
 
 class BadKeyRequest(ValueError):
-    """A key that cannot be made so; the message says why, and what to do."""
+    """A request for a key that is not valid; the message gives the reason and the fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptKey:
-    """What is kept of a key, apart from its digest."""
+    """A stored key, without its digest."""
 
     id: str
     name: str
-    """Whose it is. One caller may have several, while a new one replaces an old one."""
+    """The caller's name. A caller may have several keys, while a new one replaces an old one."""
     tools: tuple[str, ...]
-    """Patterns of the tools that it opens."""
+    """Patterns of the tools that it gives access to."""
     made_at: str
     revoked_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key just made, and its text, which is kept nowhere."""
+    """A new key, with its text, which is not stored."""
 
     kept: KeptKey
     text: str
@@ -56,7 +56,7 @@ class Keys:
     """The keys of a store."""
 
     def __init__(self, store: Store, clock: Clock, *, draw: Callable[[int], bytes] = os.urandom) -> None:
-        """Keep keys in `store`; `draw` gives random bytes."""
+        """Keep keys in `store`; `draw` returns random bytes."""
         self._store = store
         self._clock = clock
         self._draw = draw
@@ -64,14 +64,16 @@ class Keys:
         self._configured: tuple[AllowedKey, ...] | None = None
 
     def allowed(self) -> tuple[AllowedKey, ...]:
-        """Return the keys that open the boundary now, whichever process made or revoked them.
+        """Return the keys that are valid now, whichever process created or revoked them.
 
         Raises `StoreError` where the store cannot be read.
         """
         return self.configured() or ()
 
     def configured(self) -> tuple[AllowedKey, ...] | None:
-        """Return the same, or None where no key was ever made: revoking the last one opens nothing.
+        """Return the valid keys, or None where no key was ever created.
+
+        After the last key is revoked it returns no keys, so that the boundary does not become open.
 
         Raises `StoreError` where the store cannot be read.
         """
@@ -82,14 +84,14 @@ class Keys:
         return self._configured
 
     def kept(self) -> list[KeptKey]:
-        """Return all keys, revoked ones too, in the order in which they were made.
+        """Return all keys, revoked ones too, in the order of their creation.
 
         Raises `StoreError` where the store cannot be read.
         """
         return self._store.read(_kept, [])
 
     async def create(self, name: str, tools: Sequence[str] = ("*",)) -> NewKey:
-        """Make a key for the caller `name` that opens the tools that one of the patterns matches.
+        """Create a key for the caller `name` that gives access to the tools matched by the patterns.
 
         Raises `BadKeyRequest` for an invalid name or pattern, `StoreError` where it cannot be stored.
         """
@@ -98,7 +100,7 @@ class Keys:
             if (problem := problem_of(pattern)) is not None:
                 raise BadKeyRequest(f"the pattern {pattern[:40]!r} matches no tool: {problem}")
         if not tools:
-            raise BadKeyRequest("a key without tools opens nothing; name some, or '*' for all")
+            raise BadKeyRequest("a key needs at least one pattern of tools; use '*' for all")
         text = _PREFIX + urlsafe_b64encode(self._draw(_SECRET_BYTES)).decode().rstrip("=")
         kept = KeptKey(self._draw(_ID_BYTES).hex(), name, tuple(tools), self._clock.now())
         digest = digest_of_key(text)
@@ -110,7 +112,7 @@ class Keys:
 
         Raises `StoreError` where that cannot be written.
         """
-        if not self.kept():  # no file is made for it
+        if not self.kept():  # do not create a file
             return []
         now = self._clock.now()
         job = self._store.submit(lambda connection: _revoke(connection, id_or_name, now))
@@ -157,7 +159,7 @@ def _insert(connection: Connection, kept: KeptKey, digest: str) -> None:
 
 def _revoke(connection: Connection, id_or_name: str, now: str) -> list[KeptKey]:
     good = [key for key in _kept(connection) if key.revoked_at is None]
-    # An id first: a caller may be called like one.
+    # Ids first, because a caller's name may look like an id.
     chosen = [key for key in good if key.id == id_or_name] or [key for key in good if key.name == id_or_name]
     for key in chosen:
         connection.execute("UPDATE caller_key SET revoked_at = ? WHERE id = ?", (now, key.id))

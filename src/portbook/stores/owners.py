@@ -1,9 +1,9 @@
-"""Which process runs a call, and whether it still lives.
+"""`Owner`: which process runs a call, and whether that process is still alive.
 
-A process number says little: it is given away again, and means nothing in another container. So each process
-that redeems approvals holds a lock on a file of its own beside the store for as long as it lives, and the
-system lets go of it when the process ends, however that happens. Who can take the lock knows that its holder
-is gone; and gone it stays, for a name is never used twice.
+A process id is not enough: it is reused, and means nothing in a different container. So each process that
+redeems approvals holds a lock on its own file beside the store. The system releases the lock when the process
+ends, for whatever reason. A process that can take the lock knows that its holder has ended. Names are never
+reused, so it stays ended.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ __all__ = ["Owner", "folder_of"]
 
 
 def folder_of(store: Path) -> Path:
-    """Return the folder for the locks of those who use the store at this path."""
+    """Return the folder for the locks of the processes that use the store at this path."""
     return store.with_name(f"{store.name}-owners")
 
 
 class Owner:
-    """This process as the owner of what it redeems, and the one who knows which others live."""
+    """This process as the owner of the calls it runs; also tells whether other owners are alive."""
 
     def __init__(self, folder: Path | None, name: str) -> None:
-        """Take `name`, which nobody has had before; `folder` is None where no other process can look."""
+        """Use the unique `name`; `folder` is None where no other process can use the store."""
         self.name = name
         self._folder = folder
         self._lock: int | None = None
 
     def hold(self) -> None:
-        """Show that this process lives; does nothing the second time.
+        """Take the lock of this process; do nothing if it is held already.
 
-        Raises `StoreError` where the lock cannot be made.
+        Raises `StoreError` where the lock cannot be created.
         """
         if self._lock is not None or self._folder is None:
             return
@@ -46,7 +46,7 @@ class Owner:
             raise StoreError(f"{self._folder}: cannot be written: {error.strerror}") from error
 
     def lives(self, name: str | None) -> bool:
-        """Return whether the process with this name lives."""
+        """Return whether the process with this name is alive."""
         if name == self.name:
             return True
         if name is None or self._folder is None or "/" in name:
@@ -55,7 +55,7 @@ class Owner:
             file = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
-        except OSError:  # cannot be told now, and nobody is declared dead on a guess
+        except OSError:  # unknown, so assume that it is alive
             return True
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -66,28 +66,28 @@ class Owner:
         return False
 
     def release(self) -> None:
-        """Let go, in the end: what is still running then has no owner any more."""
+        """Release the lock at shutdown: calls that are still running then have no owner."""
         if self._lock is not None and self._folder is not None:
             with contextlib.suppress(OSError):
                 (self._folder / self.name).unlink()
-            with contextlib.suppress(OSError):  # others' locks are still in it
+            with contextlib.suppress(OSError):  # it still has the locks of other processes
                 self._folder.rmdir()
             os.close(self._lock)
             self._lock = None
 
 
 def _locked(folder: Path, name: str) -> int:
-    """Return a lock that everybody finds under `name`."""
+    """Return a lock on the file that other processes find under `name`."""
     while True:
         folder.mkdir(mode=0o700, exist_ok=True)
         try:
             lock = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except FileNotFoundError:  # the last one who left took the folder along
+        except FileNotFoundError:  # the last process to leave removed the folder
             continue
         fcntl.flock(lock, fcntl.LOCK_EX)
         if _is_same(lock, folder / name):
             return lock
-        os.close(lock)  # swept away between the making and the locking
+        os.close(lock)  # the file was swept between creating and locking it
 
 
 def _is_same(file: int, path: Path) -> bool:
@@ -98,7 +98,7 @@ def _is_same(file: int, path: Path) -> bool:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove the files of those who died."""
+    """Remove the files of processes that have ended."""
     for path in folder.iterdir():
         with contextlib.suppress(OSError):
             file = os.open(path, os.O_RDWR | os.O_CLOEXEC)

@@ -1,6 +1,6 @@
-"""Sessions of MCP's handshake era as they are kept, so that another process can go on with them.
+"""`SessionStore`: sessions of MCP's handshake era, stored so that a different process can resume them.
 
-A session's id is as good as a password while it lasts: only its digest is kept.
+A session's id works like a password while the session lasts, so only its digest is stored.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from portbook.stores.sqlite import Store, Version
 
 __all__ = ["KeptSession", "SessionStore"]
 
-# A session that nobody has used for so long is over.
+# A session that has not been used for this long has expired.
 _KEEP_S: Final = 7 * 86400
 
-# What is kept of one caller; those are over that were not used for the longest time.
+# The most sessions of one caller; beyond that, the least recently used ones are deleted.
 _MAX_OF_CALLER: Final = 10_000
 _PRUNED_AT_ONCE: Final = 100
 
 
 class KeptSession(NamedTuple):
-    """What is kept of a session."""
+    """A stored session."""
 
     bound: str
-    """The digest of the key that it was begun with."""
+    """The digest of the key that it was started with."""
     state: JSONObject
 
 
@@ -42,7 +42,7 @@ class SessionStore:
         self._clock = clock
 
     async def begin(self, session_id: str, bound: str, state: JSONObject) -> None:
-        """Keep a new session; others make room.
+        """Store a new session, and delete expired sessions and those beyond the limit.
 
         Raises `StoreError` where that cannot be written.
         """
@@ -64,7 +64,7 @@ class SessionStore:
         await asyncio.wrap_future(self._store.submit(write))
 
     async def save(self, session_id: str, state: JSONObject) -> None:
-        """Keep a session as it is now; one that was ended stays so.
+        """Store the current state of a session; a session that has ended is not stored again.
 
         Raises `StoreError` where that cannot be written.
         """
@@ -77,7 +77,7 @@ class SessionStore:
         await asyncio.wrap_future(work)
 
     def touch(self, session_id: str) -> None:
-        """Note that a session is in use; it does not matter when that is written, or whether.
+        """Mark a session as used, without waiting for the write; a lost write is acceptable.
 
         Raises `StoreError` where the store cannot be opened.
         """
@@ -87,7 +87,7 @@ class SessionStore:
         )
 
     def load(self, session_id: str) -> KeptSession | None:
-        """Return what is kept of a session; None where there is none.
+        """Return a stored session; None where there is none.
 
         Raises `StoreError` where the store cannot be read.
         """
@@ -102,14 +102,14 @@ class SessionStore:
         return self._store.read(find, None)
 
     def version(self) -> Version:
-        """Return a value that is another one after every change, whichever process made it.
+        """Return a value that differs after every change by any process.
 
         Raises `StoreError` where the store cannot be read.
         """
         return self._store.version()
 
     async def forget(self, session_id: str) -> None:
-        """Let go of a session for good.
+        """Delete a session.
 
         Raises `StoreError` where that cannot be written.
         """

@@ -1,7 +1,7 @@
-"""One SQLite file for whatever has to outlive the process, shared by all processes that serve or operate it.
+"""`Store`: one SQLite file for persistent state, shared by all server and operator processes.
 
-Writes go through one thread (see `writer`) and are on the disk before they are acknowledged. Reads happen on
-the thread that asks: they wait for nobody. The file is made by the first write; a reader makes none.
+Writes go through one thread (see `writer`) and are on disk before they are acknowledged. Reads run on the
+calling thread and do not wait for writes. The first write creates the file; reads do not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from portbook.stores.connections import MEMORY, Connection
-from portbook.stores.errors import StoreError, told
+from portbook.stores.errors import StoreError, as_store_error
 from portbook.stores.writer import StoreWriter
 
 __all__ = ["Store", "Version"]
@@ -25,20 +25,20 @@ T = TypeVar("T")
 
 _KEY: Final = "SELECT value FROM secret WHERE name = 'hmac'"
 
-# Room that a few tickets need; with less on the disk, the next one may not fit.
+# Space for a few tickets; with less free on the disk, the next one may not fit.
 _ROOM: Final = 1 << 18
 
-# Two that differ mean that something was written in between, by whichever process.
+# If two versions differ, some process has written in between.
 Version = tuple[int, int]
 
 
 class Store:
-    """A store at a path. It opens the file when it is first needed, and creates it when first written."""
+    """A store at a path. The file is opened on first use, and created by the first write."""
 
     def __init__(self, path: Path, *, draw: Callable[[int], bytes] = os.urandom) -> None:
-        """Stand for the store at `path`, or one in memory where that is `:memory:`.
+        """Use the store at `path`, or one in memory where that is `:memory:`.
 
-        `draw` gives the random bytes of a new store's own key.
+        `draw` returns random bytes for the key of a new store.
         """
         self.path = path
         self.is_memory = path.name == MEMORY
@@ -48,15 +48,15 @@ class Store:
         self._writer: StoreWriter | None = None
         self._is_closed = False
         self._inode: int | None = None
-        """Which file it is that was opened."""
+        """The inode of the opened file."""
         self._state = threading.Lock()
-        """Held to open and to close, for moments."""
+        """Held briefly to open and to close."""
         self._reading = threading.Lock()
-        """Held to use the connection that reads."""
+        """Held to use the reading connection."""
 
     @property
     def key(self) -> bytes:
-        """Return the store's own key, with which digests are made that only this store can compare.
+        """Return the store's own key, for digests that only this store can compare.
 
         Raises `StoreError` where it cannot be read.
         """
@@ -65,25 +65,25 @@ class Store:
         return self._key
 
     def read(self, query: Callable[[Connection], T], absent: T) -> T:
-        """Return what `query` finds, or `absent` where nothing was ever written.
+        """Return the result of `query`, or `absent` where the store does not exist yet.
 
         Raises `StoreError` where it cannot be read.
         """
         return self._query(query) if self._exists() else absent
 
     def submit(self, work: Callable[[Connection], T]) -> Future[T]:
-        """Run `work` as part of a transaction; its future tells what came of it once that is on the disk.
+        """Run `work` in a transaction; the future has its result once the transaction is on disk.
 
         Raises `StoreError` where the store cannot be opened.
         """
-        with self._state, told(self.path):
+        with self._state, as_store_error(self.path):
             reader = self._open()
             if self._writer is None:
                 self._writer = self._open_writer(reader)
             return self._writer.submit(work)
 
     def version(self) -> Version:
-        """Return a value that is another one after every write, whichever process made it.
+        """Return a value that differs after every write by any process.
 
         Raises `StoreError` where it cannot be read.
         """
@@ -93,9 +93,9 @@ class Store:
         return (own, self._query(lambda connection: int(connection.execute("PRAGMA data_version").get)))
 
     async def check(self) -> None:
-        """Do nothing where the store can be written, or made.
+        """Check that the store can be written or created.
 
-        Raises `StoreError` otherwise.
+        Raises `StoreError` where it cannot.
         """
         if self._exists():
             await asyncio.wrap_future(self.submit(lambda _: None))
@@ -103,7 +103,7 @@ class Store:
         else:
             folder = next(folder for folder in self.path.absolute().parents if folder.exists())
             if not os.access(folder, os.W_OK | os.X_OK):
-                raise StoreError(f"{self.path}: cannot be made; check the permissions of its folder")
+                raise StoreError(f"{self.path}: cannot be created; check the permissions of its folder")
 
     def _require_room(self) -> None:
         if self.is_memory:
@@ -113,9 +113,10 @@ class Store:
             raise StoreError(f"{self.path}: the disk is full; free some space")
 
     def _require_same(self) -> None:
-        """Raise `StoreError` where somebody has put another file in the place of the one that is open.
+        """Raise `StoreError` where the open file was replaced or removed at its path.
 
-        What is written to the one nobody sees, and what is revoked in the other would go unnoticed.
+        Other processes would not see writes to the open file, and this one would not see keys revoked in the
+        new file.
         """
         if self.is_memory or self._inode is None:
             return
@@ -127,7 +128,7 @@ class Store:
             raise StoreError(f"{self.path}: was replaced or removed while it was open; restart")
 
     def close(self) -> None:
-        """Finish what was submitted and close the file; from then on nothing can be asked of it."""
+        """Finish submitted work and close the file; the store cannot be used afterwards."""
         with self._state:
             is_first, self._is_closed = not self._is_closed, True
         if is_first and self._writer is not None:
@@ -140,14 +141,14 @@ class Store:
         return bool(self._connections) or self.is_memory or self.path.exists()
 
     def _query(self, query: Callable[[Connection], T]) -> T:
-        with told(self.path):
+        with as_store_error(self.path):
             with self._state:
                 connection = self._open()
             with self._reading:
                 return query(connection)
 
     def _open(self) -> Connection:
-        """Return the connection that reads."""
+        """Return the reading connection."""
         if self._is_closed:
             raise StoreError(f"{self.path}: closed")
         if not self._connections:
@@ -157,13 +158,13 @@ class Store:
         return self._connections[0]
 
     def _open_writer(self, reader: Connection) -> StoreWriter:
-        if self.is_memory:  # has one connection for all
+        if self.is_memory:  # has a single connection
             return StoreWriter(reader, self._reading, self.path)
         self._connections.append(self._connect())
         return StoreWriter(self._connections[-1], contextlib.nullcontext(), self.path)
 
     def _connect(self) -> Connection:
-        from portbook.stores.ddl import connect  # which loads the database library
+        from portbook.stores.ddl import connect  # late: it loads the database library
 
         try:
             return connect(self.path, self._draw)

@@ -1,7 +1,7 @@
-"""Waiting for a store to change, whichever process changes it.
+"""`StoreWatch`: waits for a store to change, whichever process changes it.
 
-SQLite tells nobody of a change, but answers in microseconds whether there was one. However many wait, one
-timer asks for all of them; when nobody waits, nobody asks.
+SQLite does not notify of changes, but reports its version within microseconds. One timer polls for all
+waiting calls; without waiting calls there is no polling.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from portbook.stores.sqlite import Version
 
 __all__ = ["POLL_S", "StoreWatch"]
 
-# A person who has just decided does not notice a twentieth of a second.
+# An operator does not notice a delay of a twentieth of a second.
 POLL_S: Final = 0.05
 
 
 class StoreWatch:
-    """Wakes those who wait for a change."""
+    """Wakes the calls that wait for a change."""
 
     def __init__(self, version: Callable[[], Version], *, poll_s: float = POLL_S) -> None:
-        """Ask `version` every `poll_s` seconds while somebody waits."""
+        """Poll `version` every `poll_s` seconds while a call waits."""
         self._version = version
         self._poll_s = poll_s
         self._waiting: dict[asyncio.Future[None], Version] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     async def since(self, seen: Version, timeout_s: float) -> None:
-        """Return once the version is another than `seen` or cannot be told, or when the time is over."""
+        """Return once the version differs from `seen` or cannot be read, or after `timeout_s`."""
         loop = asyncio.get_running_loop()
         changed: asyncio.Future[None] = loop.create_future()
         self._waiting[changed] = seen
@@ -44,7 +44,7 @@ class StoreWatch:
                 self._stop()
 
     def wake(self) -> None:
-        """Wake everybody, changed or not."""
+        """Wake all waiting calls, changed or not."""
         for changed in self._waiting:
             if not changed.done():
                 changed.set_result(None)
@@ -58,7 +58,7 @@ class StoreWatch:
         try:
             current = self._version()
         except StoreError:
-            current = None  # whoever wakes will find out for himself
+            current = None  # the woken call reads the store and gets the error
         for changed, seen in self._waiting.items():
             if seen != current and not changed.done():
                 changed.set_result(None)

@@ -1,8 +1,8 @@
-"""The one writer of a store: a thread that makes whatever waits durable together.
+"""`StoreWriter`: the only writer of a store, a thread that commits waiting jobs together.
 
-A transaction is forced to the disk, which costs the same for one job as for a hundred. So jobs that come in
-while one transaction is under way share the next one. Each runs in a savepoint of its own: what fails takes
-back only what it did itself. Nobody hears of success before the transaction is on the disk.
+Flushing a transaction to disk costs the same for one job as for a hundred. So jobs that arrive during a
+transaction share the next one. Each runs in its own savepoint: a job that fails undoes only its own changes.
+Success is reported only after the transaction is on disk.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from portbook.stores.connections import Connection
-from portbook.stores.errors import StoreError, problem_of, told
+from portbook.stores.errors import StoreError, as_store_error, problem_of
 
 __all__ = ["StoreWriter"]
 
 T = TypeVar("T")
 
-# A transaction should not keep other processes waiting: this many small jobs take a few milliseconds.
+# Keeps transactions short for other processes: this many small jobs take a few milliseconds.
 _MAX_BATCH: Final = 256
 
-# What a job returned, or what it raised.
+# The result of a job, or its exception.
 _Ending = tuple[Any, Exception | None]
 
 
@@ -35,10 +35,10 @@ class _WriteJob(NamedTuple):
 
 
 class StoreWriter:
-    """Runs jobs on a connection, in the order in which they came, some of them in one transaction."""
+    """Runs jobs on a connection in the order of arrival, several in one transaction."""
 
     def __init__(self, connection: Connection, guard: AbstractContextManager[Any], path: Path) -> None:
-        """Write through `connection`, which nobody else uses without holding `guard`."""
+        """Write through `connection`, which other threads use only while they hold `guard`."""
         self._connection = connection
         self._guard = guard
         self._path = path
@@ -49,20 +49,20 @@ class StoreWriter:
 
     @property
     def commits(self) -> int:
-        """Return how many transactions have been made durable."""
+        """Return how many transactions have been committed."""
         return self._commits
 
     def submit(self, work: Callable[[Connection], T]) -> Future[T]:
-        """Run `work` on the writer's thread; what it returns or raises is told once it is durable.
+        """Run `work` on the writer's thread; the future has its result once it is committed.
 
-        Raises nothing itself; the future raises `StoreError` where nothing could be written.
+        Raises nothing itself; the future raises `StoreError` where the commit failed.
         """
         future: Future[T] = Future()
         self._jobs.put(_WriteJob(work, future))
         return future
 
     def close(self) -> None:
-        """Finish what was submitted, then end the thread."""
+        """Finish submitted jobs, then end the thread."""
         self._jobs.put(None)
         self._thread.join()
 
@@ -73,7 +73,7 @@ class StoreWriter:
             while len(taken) < _MAX_BATCH and not self._jobs.empty():
                 taken.append(self._jobs.get())
             is_open = None not in taken
-            # Whoever gave up while it waited is left out; from here on nobody can.
+            # Drops jobs that were cancelled while they waited; from here on they cannot be cancelled.
             batch = [job for job in taken if job is not None and job.future.set_running_or_notify_cancel()]
             if batch:
                 self._write(batch)
@@ -82,7 +82,7 @@ class StoreWriter:
     def _write(self, batch: list[_WriteJob]) -> None:
         try:
             endings = self._commit(batch)
-        except Exception as error:  # noqa: BLE001 - handed to those who wait; the thread has to live on
+        except Exception as error:  # noqa: BLE001 - passed to the waiting calls; the thread must not end
             endings = [(None, _copied(error)) for _ in batch]
         for job, (result, error) in zip(batch, endings, strict=True):
             if error is None:
@@ -92,7 +92,7 @@ class StoreWriter:
 
     def _commit(self, batch: list[_WriteJob]) -> list[_Ending]:
         connection = self._connection
-        with self._guard, told(self._path):
+        with self._guard, as_store_error(self._path):
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 endings = [self._attempt(job) for job in batch]
@@ -106,13 +106,13 @@ class StoreWriter:
     def _attempt(self, job: _WriteJob) -> _Ending:
         """Run one job; return its result or its error.
 
-        Raises that error where the database gave up the whole transaction for it, others' work included.
+        Raises that error where the database rolled back the whole transaction, with the other jobs.
         """
         connection = self._connection
         connection.execute("SAVEPOINT job")
         try:
             result = job.work(connection)
-        except Exception as error:  # handed to whoever waits for this job
+        except Exception as error:  # passed to the call that waits for this job
             if not connection.in_transaction:
                 raise
             connection.execute("ROLLBACK TO job; RELEASE job")
@@ -122,5 +122,5 @@ class StoreWriter:
 
 
 def _copied(error: Exception) -> Exception:
-    # Each of those who wait adds its own frames to what it is handed.
+    # Each waiting call adds its own frames to the exception it gets.
     return StoreError(str(error)) if isinstance(error, StoreError) else error

@@ -142,9 +142,7 @@ class Speaker:
                 self._hear(json.loads(message), connection)
 
         arrival = self._world.arrival(self.voice.key)
-        connection = self._world.app.boundary.converse(
-            arrival, emit, is_official=is_official, session=session
-        )
+        connection = self._world.app.boundary.connect(arrival, emit, is_official=is_official, session=session)
         self._world.connections.append(connection)
         return connection
 

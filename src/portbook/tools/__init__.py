@@ -1,1 +1,1 @@
-"""What can be called: how a tool is declared, the contracts it must keep, the catalog it is found in."""
+"""Tools, resources and prompts: their declarations, their schemas, and the catalog that finds them."""

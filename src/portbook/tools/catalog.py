@@ -1,6 +1,6 @@
-"""What is served, each with its compiled contract. Built once, then only read. Pure: no I/O.
+"""`Catalog`: the served tools, resources and prompts with their compiled schemas. Pure: no I/O.
 
-Tools are found by their name, prompts too; resources by their URI, or by the template that it fits.
+Built once, then only read. Tools and prompts are found by name, resources by URI or by a matching template.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Tool:
     input: Validator
     output: Validator
     digest: str
-    """Changes when what the tool is does: what an approval is bound to."""
+    """Fingerprint of the tool's definition; approvals are bound to it."""
 
 
-# How authors declare one, for messages.
+# How an author declares each kind, for messages.
 _DECORATORS: Final[dict[Kind, str]] = {
     "tool": "@toolset.tool(name=...)",
     "resource": "@toolset.resource(uri)",
@@ -41,15 +41,15 @@ _DECORATORS: Final[dict[Kind, str]] = {
 
 
 class Catalog:
-    """Finds what is called by its name, exactly: no folding of case, no guessing."""
+    """Finds tools, resources and prompts by exact name: no case folding, no guessing."""
 
     __slots__ = ("_served", "_templates", "_tools")
 
     def __init__(self, specs: Iterable[ToolSpec]) -> None:
-        """Compile every contract.
+        """Compile every schema.
 
-        Raises `BadTool` for a name that is taken or impossible, or a schema that does not compile or that
-        marks what no header can hold.
+        Raises `BadTool` for a duplicate or invalid name, for a schema that does not compile, and for one that
+        maps a property to a header that cannot hold it.
         """
         self._served: dict[tuple[Kind, str], Tool] = {}
         for spec in specs:
@@ -74,12 +74,12 @@ class Catalog:
         ]
 
     def find(self, name: str, kind: Kind = "tool") -> Tool | None:
-        """Return the tool of this name, or what else of that `kind` is called so; None where nothing is."""
+        """Return the enabled entry of this `name` and `kind`, or None."""
         tool = self._tools.get(name) if kind == "tool" else self._served.get((kind, name))
         return tool if tool is None or tool.spec.is_on else None
 
     def locate(self, uri: str) -> tuple[str, JSONObject] | None:
-        """Return the name of the resource that `uri` is of, and what its template takes from it."""
+        """Return the name of the resource at `uri`, and the values of its template's variables, or None."""
         if ("resource", uri) in self._served and not UriTemplate.is_one(uri):
             return uri, {}
         for template, tool in self._templates:
@@ -89,7 +89,7 @@ class Catalog:
         return None
 
     def named(self, identifier: str) -> tuple[Tool, JSONObject] | None:
-        """Return what records call so, or the tool of this name, and what its template takes from a URI."""
+        """Return the entry for a record's identifier or a tool's name, and its template's values, or None."""
         kind, name = named_by(identifier)
         taken: JSONObject = {}
         if kind == "resource" and (located := self.locate(name)) is not None:
@@ -98,18 +98,18 @@ class Catalog:
         return None if tool is None else (tool, taken)
 
     def of(self, kind: Kind) -> list[Tool]:
-        """Return all of a kind that are on, ordered by name."""
+        """Return all enabled entries of a kind, ordered by name."""
         return sorted(
             (tool for (its, _), tool in self._served.items() if its == kind and tool.spec.is_on),
             key=lambda tool: tool.spec.name,
         )
 
     def specs(self) -> Iterator[ToolSpec]:
-        """Iterate over all that is declared, of every kind, on or off."""
+        """Iterate over all specs, of every kind, enabled or not."""
         return (tool.spec for tool in self._served.values())
 
     def has(self, kind: Kind) -> bool:
-        """Return whether there is anything of a kind, on or off."""
+        """Return whether the catalog has any entry of a kind, enabled or not."""
         return any(its == kind for its, _ in self._served)
 
     def __iter__(self) -> Iterator[Tool]:
@@ -123,7 +123,7 @@ class Catalog:
 def _require_marks(spec: ToolSpec) -> None:
     try:
         marked_params(spec.input_schema)
-    except BadMark as error:  # clients would leave the tool out, and nobody would know why
+    except BadMark as error:  # clients would drop the tool without a reason
         raise BadTool(f"tool {spec.name!r}, input schema: {error}") from None
 
 

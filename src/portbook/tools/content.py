@@ -1,4 +1,4 @@
-"""What tools and prompts can return beside plain values: pictures, sounds, resources, and messages of them.
+"""Content that tools and prompts can return beside plain values: images, audio, resources, messages.
 
     @toolset.tool(effect="read")
     def chart(month: str) -> Image: ...
@@ -34,88 +34,88 @@ __all__ = [
 ]
 
 
-# What files end in, where their media type is called otherwise.
+# File extensions whose media subtype has a different name.
 _SUBTYPES: Final = {"jpg": "jpeg", "svg": "svg+xml", "mp3": "mpeg", "m4a": "mp4"}
 
 
 class Content:
-    """A piece of content, as MCP has it: what a tool returns beside plain values. It is one of those below.
+    """A content block of MCP: `Text`, `Image`, `Audio`, `Embedded` or `ResourceLink`.
 
-    A tool says so in its return type: `-> Image`, or `-> list[Content]`, in which bare text is content too.
+    A tool declares it in its return type: `-> Image` or `-> list[Content]`; a list may also hold plain text.
     """
 
     __slots__ = ()
 
     def as_json(self) -> JSONObject:
-        """Return it as it goes out."""
+        """Return the MCP form."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class Text(Content):
-    """Words."""
+    """Text."""
 
     text: str
 
     def as_json(self) -> JSONObject:
-        """Return it as it goes out."""
+        """Return the MCP form."""
         return {"type": "text", "text": self.text}
 
 
 @dataclass(frozen=True, slots=True)
 class Image(Content):
-    """A picture: its bytes as they are, and their `mime_type`."""
+    """An image: its raw bytes and their `mime_type`."""
 
     data: bytes
     mime_type: str = "image/png"
     format: InitVar[str | None] = None
-    """Another way to say the type: `"png"` means `"image/png"`."""
+    """Short form of the media type: `"png"` means `"image/png"`."""
 
-    def __post_init__(self, format: str | None) -> None:  # noqa: A002 - what the field is called
-        """Take the type from `format`, where that is given."""
+    def __post_init__(self, format: str | None) -> None:  # noqa: A002 - the field's name
+        """Set the media type from `format` where it is given."""
         if format is not None:
             object.__setattr__(self, "mime_type", _media_type("image", format))
 
     def as_json(self) -> JSONObject:
-        """Return it as it goes out."""
+        """Return the MCP form."""
         return {"type": "image", "data": _encoded(self.data), "mimeType": self.mime_type}
 
 
 @dataclass(frozen=True, slots=True)
 class Audio(Content):
-    """A sound: its bytes as they are, and their `mime_type`."""
+    """Audio: its raw bytes and their `mime_type`."""
 
     data: bytes
     mime_type: str = "audio/wav"
     format: InitVar[str | None] = None
-    """Another way to say the type: `"wav"` means `"audio/wav"`."""
+    """Short form of the media type: `"wav"` means `"audio/wav"`."""
 
-    def __post_init__(self, format: str | None) -> None:  # noqa: A002 - what the field is called
-        """Take the type from `format`, where that is given."""
+    def __post_init__(self, format: str | None) -> None:  # noqa: A002 - the field's name
+        """Set the media type from `format` where it is given."""
         if format is not None:
             object.__setattr__(self, "mime_type", _media_type("audio", format))
 
     def as_json(self) -> JSONObject:
-        """Return it as it goes out."""
+        """Return the MCP form."""
         return {"type": "audio", "data": _encoded(self.data), "mimeType": self.mime_type}
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded(Content):
-    """A resource, with what is in it: text, or bytes as they are."""
+    """A resource with its data: text, or raw bytes."""
 
     uri: str
     data: str | bytes
     mime_type: str | None = None
 
     def as_json(self) -> JSONObject:
-        """Return it as it goes out."""
+        """Return the MCP form."""
         return {"type": "resource", "resource": {"uri": self.uri, **_held(self.data, self.mime_type)}}
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceLink(Content):
-    """A resource, without what is in it: the caller reads it if it wants to."""
+    """A link to a resource, without its data; the caller may read it."""
 
     uri: str
     name: str
@@ -123,7 +123,7 @@ class ResourceLink(Content):
     description: str | None = None
 
     def as_json(self) -> JSONObject:
-        """Return it as it goes out."""
+        """Return the MCP form."""
         link: JSONObject = {"type": "resource_link", "uri": self.uri, "name": self.name}
         if self.mime_type is not None:
             link["mimeType"] = self.mime_type
@@ -140,38 +140,38 @@ class Message:
     role: Literal["user", "assistant"] = "user"
 
     def as_json(self) -> JSONObject:
-        """Return it as it goes out."""
+        """Return the MCP form."""
         content = Text(self.content) if isinstance(self.content, str) else self.content
         return {"role": self.role, "content": content.as_json()}
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """One part of a resource, where it has several, or a type of its own."""
+    """One part of a resource that has several parts, or a part with its own media type."""
 
     data: str | bytes
     mime_type: str | None = None
     uri: str | None = None
-    """Where it lies, if not at the address that was asked for."""
+    """The URI of this part, where it differs from the requested one."""
 
     def as_json(self) -> JSONObject:
-        """Return it as it goes out."""
+        """Return the MCP form."""
         own: JSONObject = {} if self.uri is None else {"uri": self.uri}
         return {**own, **_held(self.data, self.mime_type)}
 
 
 def blocks_of(value: Any) -> list[JSONObject]:
-    """Return what a tool returned as content.
+    """Return a tool's result as MCP content blocks.
 
-    Raises `TypeError` for what is neither content nor text.
+    Raises `TypeError` where an item is neither content nor text.
     """
     return [_block(item) for item in _items(value)]
 
 
 def messages_of(value: Any) -> list[JSONObject]:
-    """Return what a prompt returned as messages; bare text and content are the user's.
+    """Return a prompt's result as MCP messages; plain text and content become messages of the user.
 
-    Raises `TypeError` for what is neither.
+    Raises `TypeError` where an item is neither a message, content nor text.
     """
     return [
         item.as_json()
@@ -182,9 +182,9 @@ def messages_of(value: Any) -> list[JSONObject]:
 
 
 def contents_of(value: Any) -> list[JSONObject]:
-    """Return what a resource returned as its parts; text and bytes are one.
+    """Return a resource's result as MCP resource contents; plain text or bytes are one part.
 
-    Raises `TypeError` for anything else.
+    Raises `TypeError` where an item is neither text, bytes nor `Blob`.
     """
     parts: list[JSONObject] = []
     for item in _items(value):

@@ -1,8 +1,8 @@
-"""What a running tool can say of its call, and ask of its caller: `Context`, handed out by type hint.
+"""`Context`: lets a running tool report progress, log, and ask its caller. Injected by type hint.
 
-Asking works in every revision of MCP. Where client and server keep a connection, the question goes out and
-the tool waits. Where they do not, the call ends with the question, and the tool is run again, from its
-start, once the answer is there: so ask first, and act afterwards.
+Asking works in every revision of MCP. Where client and server keep a connection, the question is sent and
+the tool waits. Where they do not, the call ends with the question, and the tool runs again from its start
+once the answer has arrived: so ask first, and act afterwards.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from portbook.tools.questions import Answered, Form, OpenPage, Question, Roots, 
 
 __all__ = ["Context", "Said", "leaves_questions", "running"]
 
-# Set around a call, for the tool that runs for it; worker threads and tasks inherit it.
+# Set for the duration of a call; worker threads and tasks inherit it.
 running: ContextVar[Run | None] = ContextVar("portbook_running", default=None)
 
 Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 
 class Said:
-    """Something that was said already: there is nothing to wait for, and `await` is as good as none."""
+    """The result of a message that has already been sent: awaiting it is optional and has no effect."""
 
     __slots__ = ()
 
@@ -39,9 +39,9 @@ _SAID = Said()
 
 
 class Context:
-    """The call that a tool runs for. A parameter of this type gets it; callers do not see that parameter.
+    """The call that a tool runs for, passed to a parameter of this type; callers do not see the parameter.
 
-    In your own tests, `Context()` is one that nobody listens to.
+    In your own tests, `Context()` has no client: progress and logs are dropped, and questions fail.
     """
 
     __slots__ = ("_asked", "_client", "_questions", "_report", "_run")
@@ -55,29 +55,28 @@ class Context:
 
     @property
     def request_id(self) -> str | None:
-        """What the record of this call has as its `requestId`; None outside of a call."""
+        """The `requestId` in the record of this call; None outside of a call."""
         return None if self._run is None else self._run.identity.request
 
     @property
     def session_id(self) -> str | None:
-        """The session that the caller named, or its transport; None where there is none."""
+        """The session named by the caller or by its transport; None where there is none."""
         return None if self._run is None else self._run.session
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> Said:
-        """Tell the caller how far the tool has come: `progress` of a `total`, and a `message` about it.
+        """Report progress to the caller: `progress` of a `total`, with a `message`.
 
-        Does nothing where the caller did not ask. May be called from any thread, and awaited or not.
+        Does nothing where the caller did not ask for progress. Thread-safe; awaiting it is optional.
         """
         if self._report is not None:
             self._report(progress, total, message)
         return _SAID
 
     def log(self, level: Level, data: JSON, logger: str | None = None) -> Said:
-        """Tell the caller something for its log: `data`, at a `level`, from a `logger` by some name.
+        """Send the caller a log message: `data`, at a `level`, with the name of a `logger`.
 
-        Does nothing where the caller does not want to hear of that level. The levels are `debug`, `info`,
-        `notice`, `warning`, `error`, `critical`, `alert` and `emergency`. May be called from any thread, and
-        awaited or not.
+        Does nothing where the caller did not ask for that level. The levels are `debug`, `info`, `notice`,
+        `warning`, `error`, `critical`, `alert` and `emergency`. Thread-safe; awaiting it is optional.
         """
         if self._client is not None:
             self._client.log(level, data, logger)
@@ -86,33 +85,33 @@ class Context:
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Said:
-        """Do what `progress` does, with the same `progress`, `total` and `message`."""
+        """Report progress: an alias of `progress`, with the same `progress`, `total` and `message`."""
         return self.progress(progress, total, message)
 
     def debug(self, data: JSON, logger: str | None = None) -> Said:
-        """Do what `log` does at `debug`, with the same `data` and `logger`."""
+        """Log at `debug`, with the `data` and `logger` of `log`."""
         return self.log("debug", data, logger)
 
     def info(self, data: JSON, logger: str | None = None) -> Said:
-        """Do what `log` does at `info`, with the same `data` and `logger`."""
+        """Log at `info`, with the `data` and `logger` of `log`."""
         return self.log("info", data, logger)
 
     def warning(self, data: JSON, logger: str | None = None) -> Said:
-        """Do what `log` does at `warning`, with the same `data` and `logger`."""
+        """Log at `warning`, with the `data` and `logger` of `log`."""
         return self.log("warning", data, logger)
 
     def error(self, data: JSON, logger: str | None = None) -> Said:
-        """Do what `log` does at `error`, with the same `data` and `logger`; the call goes on."""
+        """Log at `error`, with the `data` and `logger` of `log`; the call continues."""
         return self.log("error", data, logger)
 
     def supports(self, capability: str) -> bool:
-        """Return whether the client said that it has a `capability`: `elicitation`, `sampling`, `roots`."""
+        """Return whether the client declared a `capability`: `elicitation`, `sampling` or `roots`."""
         return self._client is not None and capability in self._client.capabilities
 
     def require(self, capability: str) -> None:
-        """Return if the client has a `capability`, one of those that `supports` knows.
+        """Require that the client declared a `capability`, one of those that `supports` takes.
 
-        Raises `Failed` where it has not: the caller is told what it would have to declare.
+        Raises `Failed` where it did not; the error names the capability to declare.
         """
         if not self.supports(capability):
             raise Failed(
@@ -120,58 +119,58 @@ class Context:
             ) from None
 
     def ask(self, **questions: Question) -> Coroutine[Any, Any, dict[str, Any]]:
-        """Return the answers to several `questions`, asked at once, each under its own name; await it.
+        """Ask several `questions` at once and return the answers under the same names; await it.
 
-        Raises `Failed` where the client cannot be asked, or does not answer.
+        Raises `Failed` where the client cannot be asked or does not answer.
         """
         return self._noted(self._answers(questions))
 
     def elicit(
         self, message: str, schema: Any = None, *, response_type: Any = None
     ) -> Coroutine[Any, Any, Answered]:
-        """Ask the person behind the client to fill in a form, with a `message` above it; await it.
+        """Ask the client's user to fill in a form, with a `message` above it; await it.
 
-        `schema` says what to fill in: a JSON Schema of flat properties, or a type. A pydantic model, a
+        `schema` describes the form: a JSON Schema of flat properties, or a type. A pydantic model, a
         dataclass or a TypedDict is filled in field by field; a plain type, such as `bool` or a `Literal`,
-        is one field, named `value`. The `content` of what they answer is then one of that type.
-        `response_type` is another name for `schema`.
+        is one field, named `value`. The `content` of the answer is then an instance of that type.
+        `response_type` is an alias of `schema`.
 
-        Raises `Failed` where the client cannot be asked, or does not answer, and `TypeError` for a type that
-        is no form.
+        Raises `Failed` where the client cannot be asked or does not answer, and `TypeError` where the type
+        cannot be shown as a form.
         """
         asked = schema if response_type is None else response_type
         return self._noted(self._answer(Form(message) if asked is None else Form(message, asked)))
 
     def open_page(self, message: str, url: str) -> Coroutine[Any, Any, Answered]:
-        """Ask the person behind the client to open the page at `url`, and say why in a `message`; await it.
+        """Ask the client's user to open the page at `url`, with the reason in a `message`; await it.
 
-        Raises `Failed` where the client cannot be asked, or does not answer.
+        Raises `Failed` where the client cannot be asked or does not answer.
         """
         return self._noted(self._answer(OpenPage(message, url)))
 
     def sample(
         self, prompt: str, *, max_tokens: int = 1000, system: str | None = None
     ) -> Coroutine[Any, Any, Sampled]:
-        """Ask the client's model: a `prompt`, at most `max_tokens` back, and a `system` prompt; await it.
+        """Ask the client's model a `prompt`, for at most `max_tokens`, with a `system` prompt; await it.
 
-        Raises `Failed` where the client cannot be asked, or does not answer.
+        Raises `Failed` where the client cannot be asked or does not answer.
         """
         return self._noted(self._answer(Sample(prompt, max_tokens, system)))
 
     def roots(self) -> Coroutine[Any, Any, list[JSONObject]]:
         """Ask which folders and files the client works in; await it.
 
-        Raises `Failed` where the client cannot be asked, or does not answer.
+        Raises `Failed` where the client cannot be asked or does not answer.
         """
         return self._noted(self._answer(Roots()))
 
     def detach(self) -> None:
-        """Go on as a task, where the client knows those: it is told now, and fetches the result later."""
+        """Continue as a task where the client supports tasks: it gets a task now and the result later."""
         if self._client is not None:
             self._client.detach()
 
     def let_go(self) -> None:
-        """Close the stream that the client waits on; it comes back for the answer, where it can."""
+        """Close the stream that the client waits on; a client that can resume fetches the answer later."""
         if self._client is not None:
             self._client.let_go()
 
@@ -180,7 +179,7 @@ class Context:
         return question
 
     def _answer(self, question: Question) -> Coroutine[Any, Any, Any]:
-        self._asked += 1  # the same tool asks the same things in the same order, each time it is run
+        self._asked += 1  # a tool asks the same questions in the same order each time it runs
         return self._only(f"question_{self._asked}", question)
 
     async def _only(self, name: str, question: Question) -> Any:
@@ -188,7 +187,7 @@ class Context:
 
     async def _answers(self, questions: dict[str, Question]) -> dict[str, Any]:
         if self._client is None:
-            raise Failed(Reason.NO_ANSWER, note="asked where nobody can answer")
+            raise Failed(Reason.NO_ANSWER, note="asked where no client can answer")
         answers = await self._client.ask(
             {name: each.request() for name, each in questions.items()},
             lambda name, answer: questions[name].read(answer) is not None,
@@ -197,11 +196,11 @@ class Context:
 
 
 def leaves_questions(context: Context) -> bool:
-    """Return whether a tool that has ended left a question that it never awaited, and drop such questions.
+    """Return whether a finished tool left a question that it never awaited, and drop such questions.
 
-    Nobody was asked then, and the tool took a coroutine for the answer.
+    Such a question was never sent, and the tool used a coroutine as the answer.
     """
-    noted = context._questions  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no business of a tool's
+    noted = context._questions  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - hidden from tools
     left = [each for each in noted if inspect.getcoroutinestate(each) == inspect.CORO_CREATED]
     for each in left:
         each.close()

@@ -1,7 +1,7 @@
-"""A form for a person from a type: the flat schema that MCP has for it, and what was filled in as that type.
+"""Forms from types: converts a type into MCP's flat form schema, and answers into that type.
 
-MCP's forms have texts, numbers, yes or no, and choices: nothing in anything else. What pydantic says of a
-type is brought into that shape, or refused.
+A form field of MCP is a string, a number, a boolean or a choice, never nested. A schema that pydantic
+generates is converted into that shape, or refused.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from portbook.tools.type_schemas import schema_and_maker
 
 __all__ = ["form_of"]
 
-# The field of a form for what is no object.
+# The single field of a form for a type that is not an object.
 _ONLY: Final = "value"
 
-# What MCP's forms know of a text.
+# The string formats that MCP's forms allow.
 _FORMATS: Final = ("date", "date-time", "email", "uri")
 
 _FLAT: Final = ("string", "integer", "number", "boolean")
@@ -26,11 +26,11 @@ _FLAT: Final = ("string", "integer", "number", "boolean")
 
 @functools.cache
 def form_of(hint: Any) -> tuple[JSONObject, Callable[[JSONObject], Any]]:
-    """Return the schema of a form for a type, and what makes one of the type of what was filled in.
+    """Return the form schema of a type, and a function that converts an answer into that type.
 
-    What is returned raises `ValueError` where the type has rules that a schema cannot tell.
+    The returned function raises `ValueError` where the type has rules that a schema cannot express.
 
-    Raises `TypeError` where the type is no form.
+    Raises `TypeError` where the type cannot be shown as a form.
     """
     schema, make = schema_and_maker(hint)
     definitions = cast("JSONObject", schema.get("$defs", {}))
@@ -46,7 +46,7 @@ def form_of(hint: Any) -> tuple[JSONObject, Callable[[JSONObject], Any]]:
         raise TypeError("a form needs fields; ask for a model, a dataclass or a TypedDict")
     flat = {name: _flat(name, cast("JSONObject", each), definitions) for name, each in fields.items()}
     required = cast("list[str]", whole.get("required", []))
-    empty: JSONObject = {name: None for name in required if flat[name][1]}  # what nobody has to fill in
+    empty: JSONObject = {name: None for name in required if flat[name][1]}  # required, but None is allowed
     form = {"type": "object", "properties": {name: each for name, (each, _) in flat.items()}}
     needed: list[JSON] = [name for name in required if name not in empty]
     return {**form, **({"required": needed} if needed else {})}, lambda given: make({**empty, **given})
@@ -61,7 +61,7 @@ def _resolved(schema: JSONObject, definitions: JSONObject) -> JSONObject:
 
 
 def _flat(name: str, schema: JSONObject, definitions: JSONObject) -> tuple[JSONObject, bool]:
-    """Return a field as MCP's forms have it, and whether it may be left empty."""
+    """Return a field in MCP's form schema, and whether it may be left empty."""
     schema = _resolved(schema, definitions)
     choices = cast("list[JSONObject]", schema.get("anyOf", []))
     some = [each for each in choices if each.get("type") != "null"]
@@ -78,7 +78,7 @@ def _flat(name: str, schema: JSONObject, definitions: JSONObject) -> tuple[JSONO
     is_choice = schema.get("type") == "array" and isinstance(items, dict) and "enum" in items
     if schema.get("type") not in _FLAT and not is_choice:
         raise TypeError(
-            f"a form has texts, numbers, yes or no, and choices of texts; {name!r} is none of these"
+            f"a form field is a string, a number, a boolean or a choice of strings; {name!r} is not"
         )
     return schema, is_optional
 

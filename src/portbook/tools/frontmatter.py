@@ -1,7 +1,7 @@
-"""The head of a Markdown file: YAML as far as Agent Skills use it, read strictly. Pure: no I/O.
+"""Frontmatter of a Markdown file: the subset of YAML that Agent Skills use, parsed strictly. Pure: no I/O.
 
-Plain and quoted scalars, lists in brackets or with dashes, and one level of nested members. What is beyond
-that is refused, and never guessed at: what clients are told must be what the file says.
+The subset is plain and quoted scalars, lists in brackets or with dashes, and one level of nested members.
+Anything else is refused, never guessed: clients must see exactly what the file says.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _MEMBER: Final = re.compile(r"([A-Za-z_][\w.-]*):(?:[ \t]+(.*?))?[ \t]*")
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _WORDS: Final[dict[str, JSON]] = {"true": True, "false": False, "null": None, "~": None}
 
-# How a plain scalar of YAML may not begin, or what may not stand in it.
+# Characters that a plain scalar of YAML may not begin with or contain.
 _SPECIAL: Final = re.compile(r"[&*!|>%@`{}\[\],#?:-]|.*(: |[ \t]#)")
 
 
 class BadFrontmatter(ValueError):
-    """A head that cannot be read; the message says which line, and what to do."""
+    """Frontmatter that cannot be parsed; the message names the line and the fix."""
 
 
 def frontmatter_of(text: str) -> JSONObject:
-    """Return the members of the head of a file.
+    """Return the members of a file's frontmatter.
 
-    Raises `BadFrontmatter` where there is none, or it goes beyond what is read here.
+    Raises `BadFrontmatter` where there is none, or it uses YAML beyond the supported subset.
     """
     block = _BLOCK.match(text)
     if block is None:
@@ -52,7 +52,7 @@ def frontmatter_of(text: str) -> JSONObject:
 
 
 def _below(members: JSONObject, current: str | None, line: str, number: int) -> None:
-    """Take an indented line as part of the member above it: an item of a list, or a member of an object."""
+    """Add an indented line to the member above it: an item of a list, or a member of an object."""
     if current is None:
         raise BadFrontmatter(f"line {number}: indented under a member that has a value")
     text = line.strip()
@@ -60,13 +60,13 @@ def _below(members: JSONObject, current: str | None, line: str, number: int) -> 
     if text.startswith("- "):
         items = above if isinstance(above, list) else []
         if above is not None and not isinstance(above, list):
-            raise BadFrontmatter(f"line {number}: an item among members")
+            raise BadFrontmatter(f"line {number}: a list item among members; use one or the other")
         members[current] = [*items, _value(text[2:].strip(), number)]
         return
     name, value = _member(text, number)
     inner = above if isinstance(above, dict) else {}
     if (above is not None and not isinstance(above, dict)) or name in inner or value is None:
-        raise BadFrontmatter(f"line {number}: one level of members with values, each once, is read here")
+        raise BadFrontmatter(f"line {number}: nest one level only, with unique names and values")
     members[current] = {**inner, name: _value(value, number)}
 
 
@@ -85,11 +85,11 @@ def _value(text: str, number: int) -> JSON:
             value = None
         if isinstance(value, str):
             return value
-        raise BadFrontmatter(f"line {number}: a double quote that does not end as it should")
+        raise BadFrontmatter(f"line {number}: close this double-quoted value")
     if text.startswith("'"):
         if len(text) > 1 and text.endswith("'") and "'" not in text[1:-1].replace("''", ""):
             return text[1:-1].replace("''", "'")
-        raise BadFrontmatter(f"line {number}: a single quote that does not end as it should")
+        raise BadFrontmatter(f"line {number}: close this single-quoted value")
     if text.startswith("[") and text.endswith("]"):
         inside = text[1:-1].strip()
         return [_value(item.strip(), number) for item in inside.split(",")] if inside else []

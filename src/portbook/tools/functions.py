@@ -1,7 +1,7 @@
-"""A tool's contract from a function's type hints, through pydantic.
+"""Tool specs from functions: schemas are generated from type hints through pydantic.
 
-JSON Schema gives the verdict on arguments; pydantic only converts what passed, and turns results into JSON.
-The one module that imports pydantic: it is loaded only where functions are served.
+JSON Schema validates arguments; pydantic only converts valid ones, and serializes results to JSON.
+Imports pydantic, so it is loaded only where functions are served.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def spec_from_function(
     detaches: bool = True,
     switch: Switch | None = None,
 ) -> ToolSpec:
-    """Return the tool that `function` is.
+    """Return the spec of the tool that `function` implements.
 
-    Raises `BadTool` where its signature cannot be a tool's.
+    Raises `BadTool` where its signature cannot be used for a tool.
     """
     is_async = inspect.iscoroutinefunction(function)
     if is_async and is_inline:
@@ -62,7 +62,9 @@ def spec_from_function(
     except BadTool:
         raise
     except (pydantic.PydanticUserError, SchemaError, NameError, TypeError, ValueError) as error:
-        raise BadTool(f"{place_of(function)}: its type hints make no schema: {line_of(error)}") from None
+        raise BadTool(
+            f"{place_of(function)}: no schema can be generated from its type hints: {line_of(error)}"
+        ) from None
     return ToolSpec(
         name=name,
         description=description or inspect.getdoc(function) or "",
@@ -100,9 +102,9 @@ _Finish = Callable[[Any], Any]
 
 
 def runner(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
-    """Return `function` as something that takes checked arguments and returns JSON, awaited where it is.
+    """Wrap `function` to take validated arguments and return JSON; the wrapper is async where it is.
 
-    It fails where the function leaves something that it should have awaited.
+    The wrapper raises `Failed` where the function did not await a coroutine or a question.
     """
     run = _run_async if inspect.iscoroutinefunction(function) else _run
     return run(function, bind, finish)
@@ -140,15 +142,15 @@ def _leaves_questions(given: dict[str, Any]) -> bool:
 
 
 def _awaited(value: Any, function: Callable[..., Any], is_asking: bool) -> Any:
-    """Return what a function returned.
+    """Return `value`, the result of `function`.
 
-    Raises `Failed` where it forgot an `await`: what it made of a coroutine is no result.
+    Raises `Failed` where an `await` is missing: a coroutine is not a result.
     """
     if inspect.iscoroutine(value):
         value.close()
         said = "returned a coroutine; write `async def` and `await`"
     elif is_asking:
-        said = "asked its caller without `await`, so nobody was asked; write `async def` and `await`"
+        said = "asked its caller without `await`, so no question was sent; write `async def` and `await`"
     else:
         return value
     note = f"{place_of(function)} {said}"
@@ -156,11 +158,11 @@ def _awaited(value: Any, function: Callable[..., Any], is_asking: bool) -> Any:
 
 
 def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bind, JSONObject]:
-    """Return what makes a function's arguments of checked JSON, and the schema to check that by.
+    """Return a function that converts validated JSON to `function`'s arguments, and the input schema.
 
-    Raises `BadTool` where its signature allows no such thing.
+    Raises `BadTool` where a parameter cannot be passed by name, or has an unusable default.
     """
-    # Fields get names of our own: a parameter may be called `schema` or `_x`, a model's field may not.
+    # Fields get generated names: a parameter may be called `schema` or `_x`, a model's field may not.
     fields: dict[str, Any] = {}
     names: list[tuple[str, str]] = []
     context: str | None = None
@@ -172,7 +174,7 @@ def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple
         if _is_context(hints.get(parameter.name)):
             if context is not None:
                 raise BadTool(f"{place_of(function)}: one parameter may be a Context; drop {parameter.name}")
-            context = parameter.name  # ours to give, not the caller's to send
+            context = parameter.name  # injected; not part of the input schema
             continue
         if isinstance(parameter.default, FieldInfo):
             raise BadTool(
@@ -187,9 +189,7 @@ def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple
     schema.pop("title", None)
     schema.setdefault("properties", {})
 
-    validate = (
-        model.__pydantic_validator__.validate_python
-    )  # model_validate without its own checks of options
+    validate = model.__pydantic_validator__.validate_python  # model_validate, without its checks of options
 
     def bind(arguments: JSONObject) -> dict[str, Any]:
         try:
@@ -216,7 +216,7 @@ def _bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> _Bind
     return bind
 
 
-# What may hold anything, so that content in it goes unnoticed until it is there.
+# Types that may hold anything: content in them can only be detected in the result.
 _OPEN: Final = (Any, object, list, tuple, dict)
 
 
@@ -247,7 +247,7 @@ def _result(hints: dict[str, Any]) -> tuple[_Finish, JSONObject | bool]:
         return _guarded(_contentless(to_jsonable_python, is_open=True)), True
     adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(hint)
 
-    to_python = adapter.serializer.to_python  # dump_python without its own checks of options
+    to_python = adapter.serializer.to_python  # dump_python, without its checks of options
 
     def dump(value: Any) -> Any:
         return to_python(value, mode="json", by_alias=True, warnings=False)
@@ -273,7 +273,7 @@ def _contentless(dump: _Finish, *, is_open: bool) -> _Finish:
 
 def _undeclared(part: Content) -> Failed:
     kind = type(part).__name__
-    said = f"returns {kind}, and its return type does not say so; write `-> {kind}` or `-> list[Content]`"
+    said = f"returned {kind}, which its return type does not declare; write `-> {kind}` or `-> list[Content]`"
     return Failed(
         Reason.BAD_RESULT, (Finding("", said, "content", ""),), details={"error": f"The tool {said}."}
     )
@@ -282,7 +282,7 @@ def _undeclared(part: Content) -> Failed:
 def jsonable(value: Any) -> Any:
     """Return `value` as JSON.
 
-    Raises `Failed` where it has a part that cannot be written so.
+    Raises `Failed` where a part of it cannot be serialized.
     """
     return _guarded(to_jsonable_python)(value)
 
@@ -291,9 +291,7 @@ def _guarded(dump: _Finish) -> _Finish:
     def finish(value: Any) -> Any:
         try:
             return dump(value)
-        except (
-            ValueError
-        ):  # PydanticSerializationError, and what it is not: circles, bytes that are not UTF-8
+        except ValueError:  # also circular references and bytes that are not UTF-8
             finding = Finding("", "has a part that cannot be written as JSON", "json", "")
             raise Failed(Reason.BAD_RESULT, (finding,)) from None
 
@@ -301,7 +299,7 @@ def _guarded(dump: _Finish) -> _Finish:
 
 
 def _findings(error: pydantic.ValidationError) -> tuple[Finding, ...]:
-    # pydantic's sentences may quote the value: only the kind of error is told.
+    # pydantic's messages may quote the value, so only the type of error is reported.
     return tuple(
         sorted(
             Finding(escape_pointer(problem["loc"]), f"not accepted ({problem['type']})", problem["type"], "")
@@ -311,7 +309,7 @@ def _findings(error: pydantic.ValidationError) -> tuple[Finding, ...]:
 
 
 def place_of(function: Callable[..., Any]) -> str:
-    """Return where a function stands, for a message about it."""
+    """Return the name and location of a function, for messages."""
     code = getattr(function, "__code__", None)
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
     return f"tool function {getattr(function, '__name__', function)!s}{where}"

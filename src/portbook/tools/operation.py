@@ -1,4 +1,4 @@
-"""What a tool asks of an HTTP API: which operation, and where each argument goes. Pure: no I/O."""
+"""`HttpOperation`: the HTTP request that a tool makes, and where each argument goes in it. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ __all__ = [
     "split_path",
 ]
 
-# The verbs that a tool may use. CONNECT and TRACE are for proxies and debugging, and never a tool's.
+# The methods that a tool may use. CONNECT and TRACE are for proxies and debugging, not for tools.
 METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
-# Those that carry their arguments as a JSON body; the others carry them in the query.
+# Methods that carry their arguments in a JSON body; the rest carry them in the query.
 BODY_METHODS: Final = frozenset({"POST", "PUT", "PATCH"})
 
 _BRACED: Final = re.compile(r"\{([^{}]+)\}")
 _PATH: Final = re.compile(r"/[!-\"$-~]*")  # printable ASCII, without a fragment
-# A dot segment, also where its dots or the slashes around it are written as escapes.
+# A dot segment, also where its dots or the slashes around it are percent-encoded.
 _DOTS: Final = re.compile(r"(?i)(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?=[/\\;]|%2f|%5c|%3b|$)")
-# RFC 6838 4.2, in lower case; parameters such as a charset are no part of it.
+# RFC 6838 4.2, in lower case, without parameters such as a charset.
 _MEDIA: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 
 
@@ -46,7 +46,7 @@ class ParameterPlace(StrEnum):
 
 
 class Style(StrEnum):
-    """How a list or an object is written outside of a body; the words of OpenAPI say the same in pairs."""
+    """How a list or an object is serialized outside of a body: OpenAPI's `style` and `explode` in one."""
 
     REPEAT = "repeat"
     """A list repeats the name, an object is JSON."""
@@ -54,16 +54,16 @@ class Style(StrEnum):
     SPACE = "space"
     PIPE = "pipe"
     SPREAD = "spread"
-    """An object's members stand under their own names; a list repeats the name."""
+    """An object's members are written under their own names; a list repeats the name."""
     DEEP = "deep"
-    """An object's members stand under `name[member]`; a list repeats the name."""
+    """An object's members are written as `name[member]`; a list repeats the name."""
     JSON = "json"
-    """Everything is JSON, strings too."""
+    """Every value is JSON, strings too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument on its way into a request."""
+    """One argument and its place in the request."""
 
     argument: str
     """Its name among the tool's arguments."""
@@ -81,49 +81,49 @@ class HttpOperation:
     """The name of the gateway in the settings: `orders` in `[http.orders]`."""
     base_url: str
     method: str
-    """The HTTP verb, in capitals."""
+    """The HTTP method, in capitals."""
     path: str
     """A template such as `/orders/{id}`, joined to the base URL's own path."""
     parameters: tuple[Parameter, ...] = ()
-    """Arguments that are placed by name; an argument that the template names goes into the path, and what is
-    left goes into the query or the body."""
+    """Arguments with an explicit place. An argument that the path template names goes into the path; the
+    remaining arguments go into the query or the body."""
     body: str | None = None
-    """The argument that is the whole body, where one is."""
+    """The argument that is the whole body, if there is one."""
     has_body: bool | None = None
-    """Whether what is left goes into a JSON body; None where the verb says so."""
+    """Whether the remaining arguments go into a JSON body; None lets the method decide."""
     is_idempotent: bool = False
-    """Whether sending it twice does no more than sending it once."""
+    """Whether sending it twice has the same effect as sending it once."""
     retries: int | None = None
-    """How often to send it again, where it is idempotent and policy allows; else the gateway's number."""
+    """How often to retry, where it is idempotent and policy allows; None means the gateway's number."""
     max_response_bytes: int | None = None
-    """The largest answer that is read; else the gateway's number."""
+    """The largest response that is read; None means the gateway's number."""
     request: str = "application/json"
     """The content type of the body."""
     response: str = "application/json"
-    """The content type that an answer must have; what is not JSON is returned as text."""
+    """The content type that a response must have; a body that is not JSON is returned as text."""
     destination: Destination | None = field(init=False)
-    """Where the base URL leads; None where it cannot be read, and then nothing may be called there."""
+    """The destination of the base URL; None where it cannot be parsed, and then no call is allowed."""
 
     def __post_init__(self) -> None:
-        # Parsed once here, for every decision on every call asks for it.
+        # Parsed once, because every decision on every call needs it.
         usable = problem_of_base_url(self.base_url) is None
         object.__setattr__(self, "destination", parse_url(self.base_url).destination if usable else None)
 
     @property
     def endpoint(self) -> str:
-        """Return the address as records show it: the template, not what was filled in.
+        """Return the URL for records, with the path as a template, not with its values.
 
-        A base URL that cannot be used is left out, for there may be a password in it.
+        An unusable base URL is left out, because it may contain a password.
         """
         return self.path if self.destination is None else self.base_url.rstrip("/") + self.path
 
     @property
     def domain(self) -> str | None:
-        """Return host and port, as an entry of the allowlist names them."""
+        """Return host and port in the form of an allowlist entry."""
         return None if self.destination is None else f"{self.destination.host}:{self.destination.port}"
 
     def as_data(self) -> JSONObject:
-        """Return the operation as JSON: what a digest of the tool is made of."""
+        """Return the operation as JSON, for the tool's digest."""
         return {
             "gateway": self.gateway,
             "base_url": self.base_url,
@@ -141,12 +141,12 @@ class HttpOperation:
 
     @property
     def sends_body(self) -> bool:
-        """Return whether what is left of the arguments goes into the body."""
+        """Return whether the remaining arguments go into the body."""
         return self.method in BODY_METHODS if self.has_body is None else self.has_body
 
 
 def problem_of_base_url(url: str) -> str | None:
-    """Return why an API cannot stand at `url`, or None where it can."""
+    """Return why `url` cannot be a base URL, or None where it can."""
     try:
         parsed = parse_url(url)
     except BadDestination as error:
@@ -157,7 +157,7 @@ def problem_of_base_url(url: str) -> str | None:
 
 
 def problem_of_path(path: str) -> str | None:
-    """Return what a template of a path must be and this one is not, or None where it can be used."""
+    """Return the rule that a path template breaks, or None where it is valid."""
     literals, names = split_path(path)
     if not _PATH.fullmatch(path) or any("{" in literal or "}" in literal for literal in literals):
         return "must start with / and be printable ASCII, with names in braces: /orders/{id}"
@@ -170,11 +170,11 @@ def problem_of_path(path: str) -> str | None:
 
 
 def is_media_type(text: str) -> bool:
-    """Return whether `text` is a content type such as `application/json`, as headers name it."""
+    """Return whether `text` is a media type such as `application/json`."""
     return _MEDIA.fullmatch(text) is not None
 
 
 def split_path(path: str) -> tuple[list[str], list[str]]:
-    """Return what stands around the names in braces of `/orders/{id}`, and the names: one less of these."""
+    """Return the literal parts of a path such as `/orders/{id}`, and its names: one fewer than the parts."""
     parts = _BRACED.split(path)
     return parts[::2], parts[1::2]

@@ -1,7 +1,7 @@
-"""What listings say of something beside its contract: titles, icons, annotations. Pure: no I/O.
+"""Titles, icons and annotations of listings, validated. Pure: no I/O.
 
-Checked when it is declared: a list of MCP would leave out what it has no valid description for, and its
-author would not know why.
+They are validated at declaration. Otherwise a listing would silently leave out an entry whose metadata is
+not valid MCP.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ _HINTS: Final[JSONObject] = {
     },
 }
 
-# What a tool's effect says already; two places for one fact would come to differ.
+# Derived from a tool's effect; declared twice, the two could differ.
 _BY_EFFECT: Final = ("readOnlyHint", "destructiveHint")
 
 
 def shown_of(what: str, **members: Any) -> JSONObject:
-    """Return what a listing says of `what`: the members that are there.
+    """Return the listing metadata of `what`: the members that are given.
 
-    Raises `BadTool` where MCP has no such description.
+    Raises `BadTool` where a member is not valid MCP.
     """
     shown: JSONObject = {name: value for name, value in members.items() if value not in (None, (), [])}
     if isinstance(shown.get("icons"), tuple):
@@ -81,9 +81,9 @@ def shown_of(what: str, **members: Any) -> JSONObject:
 
 
 def hints_of(what: str, annotations: Any) -> JSONObject:
-    """Return what MCP's annotations say of a tool beside its effect.
+    """Return a tool's MCP annotations, without those that its effect determines.
 
-    Raises `BadTool` where MCP has no such annotations, or they say what `effect` says.
+    Raises `BadTool` where they are not valid MCP, or repeat what `effect` declares.
     """
     if annotations is None:
         return {}
@@ -91,12 +91,12 @@ def hints_of(what: str, annotations: Any) -> JSONObject:
     _require(what, {"annotations": hints}, _HINTS)
     if any(name in hints for name in _BY_EFFECT):
         names = " and ".join(_BY_EFFECT)
-        raise BadTool(f"{what}: annotations: say {names} with effect=..., and leave them out")
+        raise BadTool(f"{what}: annotations: remove {names}; effect=... sets them")
     return hints
 
 
 def _require(what: str, given: JSONObject, schema: JSONObject) -> None:
-    from portbook.schema.cache import validator_for  # the engine, only where there is something to check
+    from portbook.schema.cache import validator_for  # loads the engine only where needed
 
     findings = validator_for(schema).findings(given)
     if findings:

@@ -1,7 +1,6 @@
-"""What a tool can ask of its caller: a form, a page to open, a model's answer, the folders it works in.
+"""Questions that a tool can ask its caller: a form, a page to open, a model's answer, the client's roots.
 
-Each question knows its MCP request, what the client must be able to do for it, and how to read the answer.
-Pure: no I/O.
+Each question builds its MCP request and parses the answer. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from portbook.schema.cache import validator_for
 
 __all__ = ["Answered", "Form", "OpenPage", "Question", "Roots", "Sample", "Sampled", "missing_for"]
 
-# What a client must have declared to be asked with a method.
+# The capability that a client must declare for each method.
 _NEEDS: Final = {
     "elicitation/create": "elicitation",
     "sampling/createMessage": "sampling",
@@ -25,16 +24,16 @@ _NEEDS: Final = {
 
 
 class Answered(NamedTuple):
-    """What a person answered: whether they did, and what they filled in."""
+    """A user's answer: whether they accepted, and what they filled in."""
 
     action: Literal["accept", "decline", "cancel"]
-    """What they did with the question."""
+    """Whether the user accepted, declined or cancelled."""
     content: Any
-    """What they filled in: an object (empty without a yes), or one of the type asked for (or None)."""
+    """The filled-in form: an object, or an instance of the requested type; empty or None if not accepted."""
 
     @property
     def is_accepted(self) -> bool:
-        """Whether they said yes."""
+        """Whether the user accepted."""
         return self.action == "accept"
 
     @property
@@ -44,40 +43,40 @@ class Answered(NamedTuple):
 
 
 class Sampled(NamedTuple):
-    """What the client's model said."""
+    """The answer of the client's model."""
 
     text: str
-    """Its words."""
+    """Its text."""
     message: JSONObject
-    """The whole answer: role, content, model, and why it stopped."""
+    """The whole answer: role, content, model and stop reason."""
 
 
 class Question:
-    """Something to ask."""
+    """A question to the caller."""
 
     __slots__ = ()
 
     def request(self) -> JSONObject:
-        """Return it as MCP's request: a method and its params."""
+        """Return the MCP request: a method and its params."""
         raise NotImplementedError
 
     def read(self, answer: JSONObject) -> Any:
-        """Return what the answer says; None where it is none to this question."""
+        """Parse `answer`; return None where it does not answer this question."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class Form(Question):
-    """A form for a person: a sentence, and what to fill in."""
+    """A form for the client's user: a message, and the fields to fill in."""
 
     message: str
     schema: Any = field(default_factory=lambda: cast("JSONObject", {"properties": {}}))
     """A JSON Schema of flat properties, or a type: a model, a dataclass, or a plain type such as `bool`."""
 
     def request(self) -> JSONObject:
-        """Return it as MCP's request.
+        """Return the MCP request.
 
-        Raises `TypeError` where its type is no form.
+        Raises `TypeError` where its type cannot be shown as a form.
         """
         return {
             "method": "elicitation/create",
@@ -85,7 +84,7 @@ class Form(Question):
         }
 
     def read(self, answer: JSONObject) -> Answered | None:
-        """Return what the person said, where what they filled in is what was asked for."""
+        """Return the user's answer; None where it does not match the schema."""
         action, content = answer.get("action"), answer.get("content")
         if action not in ("accept", "decline", "cancel"):
             return None
@@ -97,7 +96,7 @@ class Form(Question):
             return None
         try:
             return Answered("accept", make(given))
-        except ValueError:  # the type has rules that a schema cannot tell
+        except ValueError:  # the type has rules that a schema cannot express
             return None
 
     @property
@@ -107,36 +106,36 @@ class Form(Question):
     def _filling(self) -> tuple[JSONObject, Callable[[JSONObject], Any]]:
         if not self._is_typed:
             return {"type": "object", **cast("JSONObject", self.schema)}, lambda given: given
-        from portbook.tools.forms import form_of  # pydantic, only where a type is asked for
+        from portbook.tools.forms import form_of  # loads pydantic only where a type is given
 
         return form_of(self.schema)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenPage(Question):
-    """A page for a person to open, for what must not pass through the client: a password, a payment."""
+    """A page for the user to open, for data that must not pass through the client: a password, a payment."""
 
     message: str
     url: str
     identifier: str = ""
-    """What clients of the handshake era know it by. Without one, it is made of the question, so that it is
-    the same from round to round."""
+    """The `elicitationId` for clients of the handshake era. By default derived from the question, so that it
+    is the same in each round."""
 
     def request(self) -> JSONObject:
-        """Return it as MCP's request."""
+        """Return the MCP request."""
         own = self.identifier or fingerprint([self.message, self.url])[:32]
         params: JSONObject = {"mode": "url", "message": self.message, "url": self.url, "elicitationId": own}
         return {"method": "elicitation/create", "params": params}
 
     def read(self, answer: JSONObject) -> Answered | None:
-        """Return whether the person agreed to open it."""
+        """Return whether the user agreed to open the page."""
         action = answer.get("action")
         return Answered(cast("Any", action), {}) if action in ("accept", "decline", "cancel") else None
 
 
 @dataclass(frozen=True, slots=True)
 class Sample(Question):
-    """Something for the client's model to answer: a prompt, the most to say, and a `system` prompt."""
+    """A prompt for the client's model, with a limit of tokens and a `system` prompt."""
 
     prompt: str
     max_tokens: int = 1000
@@ -145,7 +144,7 @@ class Sample(Question):
     """Further params of `sampling/createMessage`."""
 
     def request(self) -> JSONObject:
-        """Return it as MCP's request."""
+        """Return the MCP request."""
         params: JSONObject = {
             "messages": [{"role": "user", "content": {"type": "text", "text": self.prompt}}],
             "maxTokens": self.max_tokens,
@@ -155,7 +154,7 @@ class Sample(Question):
         return {"method": "sampling/createMessage", "params": {**params, **self.more}}
 
     def read(self, answer: JSONObject) -> Sampled | None:
-        """Return what the model said."""
+        """Return the model's answer."""
         content = answer.get("content")
         if "role" not in answer or "model" not in answer:
             return None
@@ -169,7 +168,7 @@ class Roots(Question):
     """The folders and files that the client works in: a list of objects with a `uri`."""
 
     def request(self) -> JSONObject:
-        """Return it as MCP's request."""
+        """Return the MCP request."""
         return {"method": "roots/list", "params": {}}
 
     def read(self, answer: JSONObject) -> list[JSONObject] | None:
@@ -181,9 +180,9 @@ class Roots(Question):
 
 
 def missing_for(request: JSONObject, capabilities: JSONObject) -> JSONObject | None:
-    """Return what a client would have to declare to be asked with `request`; None where it has.
+    """Return the capabilities that a client lacks for `request`; None where it has them.
 
-    A client that declares `elicitation` and nothing in it can show forms, and only those.
+    A client that declares an empty `elicitation` supports forms only.
     """
     name = _NEEDS[cast("str", request["method"])]
     declared = capabilities.get(name)

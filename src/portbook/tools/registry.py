@@ -1,8 +1,8 @@
-"""`SchemaRegistry`: the contract schemas and the tool bundles of a folder, as compiled validators.
+"""`SchemaRegistry`: compiles the contract schemas and the tool bundles of a folder into validators.
 
 A schema root holds contract schemas, such as `envelope.schema.json`, and a folder `tools/` of bundles
-`{tool, input, output?}`. A contract goes by its file's name and by its `$id`, in references between them too.
-What a root does not have of them comes from Portbook's own. Reads files when asked, never anything else.
+`{tool, input, output?}`. A contract is found by its file name and by its `$id`, also in references between
+contracts. Contracts that the root lacks come from Portbook's own. Reads files only, and only when asked.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EXECUTE: Final = "execute.schema.json"
 
 
 class BadBundle(ValueError):
-    """A schema file that cannot be used; the message names the file, the pointer and what to do."""
+    """A schema file that cannot be used; the message names the file, the pointer and the fix."""
 
     def __init__(self, path: Path, pointer: str, message: str) -> None:
         super().__init__(f"{path}: {pointer or '(root)'}: {message}")
@@ -40,7 +40,7 @@ class BadBundle(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """One tool's contract as written: its slug and its two schemas."""
+    """One tool's bundle as written: its name and its two schemas."""
 
     tool: str
     path: Path
@@ -51,7 +51,7 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class ToolIO:
-    """One tool's contract, compiled."""
+    """One tool's compiled input and output schemas."""
 
     tool: str
     input_validator: Validator
@@ -72,7 +72,7 @@ class SchemaRegistry:
     """Loads and compiles the schemas of one root; loading twice gives the same objects."""
 
     def __init__(self, schema_root: str | os.PathLike[str] | None = None) -> None:
-        """Use the schemas under `schema_root`, by default those that Portbook ships."""
+        """Use the schemas under `schema_root`, by default Portbook's own."""
         self._shipped = shipped_folder("schemas")
         self.schema_root = Path(schema_root) if schema_root is not None else self._shipped
         self._contracts: dict[str, tuple[Path, Any]] | None = None
@@ -80,7 +80,7 @@ class SchemaRegistry:
         self._loaded: dict[str, ToolIO] = {}
 
     def load(self, name: str) -> Validator:
-        """Return the validator of the contract schema that has this file name or this `$id`.
+        """Return the validator of the contract schema with this file name or `$id`.
 
         Raises `KeyError` where there is none, `BadBundle` where one cannot be read or compiled.
         """
@@ -109,7 +109,7 @@ class SchemaRegistry:
     def load_tool_io(self, tool_id: str) -> ToolIO:
         """Return the validators of one tool, named with or without `mcp.tool:`.
 
-        Raises `KeyError` where no bundle is for that tool, `BadBundle` where one in the folder is broken.
+        Raises `KeyError` where the tool has no bundle, `BadBundle` where any bundle of the folder is invalid.
         """
         slug = slug_of(tool_id)
         if slug not in self._loaded:
@@ -118,9 +118,9 @@ class SchemaRegistry:
         return self._loaded[slug]
 
     def bundles(self) -> dict[str, Bundle]:
-        """Return every bundle of the folder by its tool's slug, each checked and compiled.
+        """Return every bundle of the folder by its tool's name, each validated and compiled.
 
-        Raises `BadBundle` for the first that cannot be used.
+        Raises `BadBundle` for the first invalid one.
         """
         if self._bundles is None:
             bundles: dict[str, Bundle] = {}
@@ -135,7 +135,7 @@ class SchemaRegistry:
         return self._bundles
 
     def _by_name(self) -> dict[str, tuple[Path, Any]]:
-        """Return every contract schema and its file under both of its names; the root's own win."""
+        """Return every contract schema and its file by file name and `$id`; those of the root come first."""
         if self._contracts is None:
             contracts: dict[str, tuple[Path, Any]] = {}
             for folder in dict.fromkeys((self._shipped, self.schema_root)):

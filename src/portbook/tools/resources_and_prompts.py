@@ -1,4 +1,4 @@
-"""Resources and prompts from functions: what they take and return, and what completes their arguments."""
+"""Resource, prompt and completion specs from functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from portbook.tools.spec import BadTool, Complete, Effect, NotFound, Switch, Too
 
 __all__ = ["specs_from_prompt", "specs_from_resource"]
 
-# What a completion is asked for: one argument, and what was typed of it.
+# The arguments of a completion: the name of one argument, and the text typed so far.
 _COMPLETION_INPUT: Final[JSONObject] = {
     "$schema": DIALECT,
     "type": "object",
@@ -41,7 +41,7 @@ def specs_from_resource(
     cache_ms: int,
     switch: Switch,
 ) -> list[ToolSpec]:
-    """Return the resource that `function` reads, and the completion of what its template takes.
+    """Return the spec of the resource that `function` reads, and of its template's completion.
 
     Raises `BadTool` where the function's parameters are not the template's names.
     """
@@ -55,7 +55,7 @@ def specs_from_resource(
             raise Failed(Reason.UNKNOWN_RESOURCE, note="the function returned None")
         if not isinstance(value, str | bytes | Blob | list | tuple):
             value = _as_text(value)
-        parts = _told(lambda: contents_of(value))
+        parts = _with_findings(lambda: contents_of(value))
         return [part if mime_type is None else {"mimeType": mime_type, **part} for part in parts]
 
     spec = ToolSpec(
@@ -85,9 +85,9 @@ def specs_from_prompt(
     timeout_ms: int | None,
     switch: Switch,
 ) -> list[ToolSpec]:
-    """Return the prompt that `function` makes, and the completion of its arguments.
+    """Return the spec of the prompt that `function` returns, and of its arguments' completion.
 
-    Raises `BadTool` where a parameter is not a text.
+    Raises `BadTool` where a parameter is not a string.
     """
     bind, schema = _bound(function)
     properties = schema.get("properties", {})
@@ -98,7 +98,7 @@ def specs_from_prompt(
         input_schema=schema,
         output_schema=True,
         effect=Effect.READ,
-        function=runner(function, bind, lambda value: _told(lambda: messages_of(value))),
+        function=runner(function, bind, lambda value: _with_findings(lambda: messages_of(value))),
         is_async=inspect.iscoroutinefunction(function),
         timeout_ms=timeout_ms,
         kind="prompt",
@@ -115,12 +115,14 @@ def _bound(function: Callable[..., Any]) -> tuple[Callable[[JSONObject], dict[st
     except BadTool:
         raise
     except (NameError, TypeError, ValueError) as error:
-        raise BadTool(f"{place_of(function)}: its type hints make no schema: {error}") from None
+        raise BadTool(
+            f"{place_of(function)}: no schema can be generated from its type hints: {error}"
+        ) from None
     properties = schema.get("properties", {})
     assert isinstance(properties, dict)
     for name, described in properties.items():
         if not isinstance(described, dict) or described.get("type", "string") != "string":
-            raise BadTool(f"{place_of(function)}: parameter {name} must be a str, for clients send texts")
+            raise BadTool(f"{place_of(function)}: parameter {name} must be a str: clients send only strings")
     return bind, schema
 
 
@@ -133,7 +135,7 @@ def _completion(
 ) -> ToolSpec:
     for argument in complete:
         if argument not in arguments:
-            raise BadTool(f"{of} {name!r}: complete names {argument!r}, which is none of its arguments")
+            raise BadTool(f"{of} {name!r}: complete names {argument!r}, which is not one of its arguments")
 
     def run(given: JSONObject) -> list[str]:
         source, value = complete.get(str(given["name"]), ()), str(given["value"])
@@ -156,7 +158,7 @@ def _completion(
 
 
 def _finding(function: Callable[..., Any], run: Callable[[JSONObject], Any]) -> Callable[[JSONObject], Any]:
-    """Return what reads a resource as something that tells where there is none."""
+    """Wrap the reader of a resource so that `NotFound` becomes `Failed`."""
 
     def read(arguments: JSONObject) -> Any:
         try:
@@ -173,7 +175,7 @@ def _finding(function: Callable[..., Any], run: Callable[[JSONObject], Any]) -> 
     return read_async if inspect.iscoroutinefunction(function) else read
 
 
-def _told(make: Callable[[], Any]) -> Any:
+def _with_findings(make: Callable[[], Any]) -> Any:
     try:
         return make()
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""Where the files that Portbook ships lie: inside the wheel, or at their places in a checkout."""
+"""Locates the files that Portbook ships: inside the wheel, or in a checkout."""
 
 from __future__ import annotations
 

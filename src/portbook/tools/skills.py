@@ -1,7 +1,7 @@
-"""Agent Skills from a folder: each folder in it with a `SKILL.md` is one, and its files are resources.
+"""Agent Skills from a folder: each subfolder with a `SKILL.md` is a skill, and its files are resources.
 
-A skill is read whole when it is declared. Its entry has the digest and size of every file, so what is served
-must be what was read.
+All files of a skill are read once, at declaration, and served from memory: its entry has the digest and size
+of every file, and they must match the served bytes.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _MANIFEST: Final = "SKILL.md"
 _NAME: Final = re.compile(r"(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
 _PATH: Final = re.compile(r"[A-Za-z0-9._~/-]+", re.ASCII)
 
-# What the extension asks servers to stay below.
+# The limits that the extension sets for servers.
 _MAX_FILES: Final = 512
 _MAX_BYTES: Final = 16 * 1024 * 1024
 
-# As long as the list of skills may be kept: what is served is what was read at the start.
+# The same as for the list of skills: the served files do not change after the start.
 _CACHE_MS: Final = 60_000
 
 _NOTHING: Final[JSONObject] = {"$schema": DIALECT, "type": "object", "properties": {}}
@@ -38,7 +38,7 @@ _NOTHING: Final[JSONObject] = {"$schema": DIALECT, "type": "object", "properties
 def specs_from_skills(folder: Path) -> list[ToolSpec]:
     """Return the files of every skill in `folder` as resources.
 
-    Raises `BadTool` for a folder that is not there, or a skill that cannot be served.
+    Raises `BadTool` where the folder does not exist, or a skill is not valid.
     """
     if not folder.is_dir():
         raise BadTool(f"{folder}: no such folder of skills")
@@ -65,7 +65,7 @@ def _skill(manifest: Path) -> list[ToolSpec]:
         if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     }
     if len(files) > _MAX_FILES or sum(map(len, files.values())) > _MAX_BYTES:
-        raise BadTool(f"{folder}: a skill has at most {_MAX_FILES} files of {_MAX_BYTES} bytes together")
+        raise BadTool(f"{folder}: a skill has at most {_MAX_FILES} files and {_MAX_BYTES} bytes in total")
     for path in files:
         if not _PATH.fullmatch(path):
             raise BadTool(f"{folder / path}: use A-Z, a-z, 0-9, '.', '_', '~' and '-' in names of files")

@@ -1,4 +1,4 @@
-"""A tool as declared: its name, its contract, its effect, and the function behind it. Pure: no I/O."""
+"""`ToolSpec`: a tool as declared, with its name, schemas, effect and function. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 TOOL_PREFIX: Final = "mcp.tool:"
 SKILL_SCHEME: Final = "skill://"
 
-# Suggestions for one argument: a list to choose from, or a function of what was typed so far.
+# Suggestions for one argument: a list, or a function that returns one from the text typed so far.
 Complete = Sequence[str] | Callable[[str], Sequence[str]]
 
 # The envelope contract's tool identifier without its prefix; MCP allows names of at most 128 characters.
@@ -41,37 +41,37 @@ _SLUG = re.compile(r"[a-z0-9_.]{1,128}", re.ASCII)
 
 
 class BadTool(ValueError):
-    """A tool that cannot be served; the message says which one, why, and what to do."""
+    """A tool that cannot be served; the message names the tool, the reason and the fix."""
 
 
 class ToolError(Exception):
-    """What a tool raises to tell the model why it failed: its words reach the caller, redacted.
+    """Raised by a tool to tell the model why it failed: the message reaches the caller, redacted.
 
-    Of any other exception the caller learns only that there was one.
+    The messages of all other exceptions are hidden from the caller.
     """
 
 
 class NotFound(ToolError):
-    """What the function of a resource raises where there is nothing at the address that was asked for.
+    """Raised by a resource's function where no resource exists at the requested address.
 
-    The caller gets the error that MCP has for it, with the address. In a tool it is a `ToolError` like any.
+    The caller gets MCP's error for it, with the address. In a tool it is treated as a `ToolError`.
     """
 
 
 class Effect(StrEnum):
-    """What calling a tool does to the world."""
+    """The effect of calling a tool."""
 
     READ = "read"
     WRITE = "write"
     DESTRUCTIVE = "destructive"
 
 
-# Whether a call may go on as a task that its caller looks after: never, where the caller can, or only so.
+# Whether a call runs as a task: never, where the client supports tasks, or always.
 TaskUse = Literal["never", "optional", "required"]
 
 
 class Switch:
-    """Whether something is served at the moment. Read on every call, turned by its author."""
+    """Whether an entry is currently served. Read on every call, set by the toolset's author."""
 
     __slots__ = ("is_on",)
 
@@ -91,54 +91,54 @@ class ToolSpec:
     function: Callable[[JSONObject], Any] | Callable[[JSONObject], Awaitable[Any]] | None = None
     """Takes arguments that passed the input schema; returns a value for the output schema."""
     operation: HttpOperation | None = None
-    """What to ask of an HTTP API instead, where the tool is one."""
+    """The HTTP request to make instead of calling a function, where the tool is an API operation."""
     is_async: bool = False
     is_inline: bool = False
     """Quick and pure: runs on the event loop itself, without a deadline."""
     timeout_ms: int | None = None
     """The tool's own deadline; without one, the boundary's."""
     is_effect_declared: bool = True
-    """Whether somebody said what its effect is; else it counts as one that writes."""
+    """Whether the author declared the effect; an undeclared effect counts as a write."""
     refuse: Callable[[JSONObject], Refused | None] | None = field(default=None, compare=False)
-    """Takes arguments that passed the input schema; returns why the tool cannot run with them all the same,
-    or None where it can. Quick and pure: it is asked before a person is asked to approve the call."""
+    """Takes arguments that passed the input schema; returns why the tool still cannot run with them, or None.
+    Quick and pure: it runs before an approval is requested."""
     kind: Kind = "tool"
     completes: Literal["prompt", "resource"] | None = None
-    """What a completion is for."""
+    """The kind whose arguments a completion completes."""
     shown: JSONObject = field(default_factory=dict[str, JSON])
-    """What listings say of it beside its name and contract: a title, icons, a MIME type."""
+    """Listing metadata beside name and schemas: a title, icons, a MIME type."""
     hints: JSONObject = field(default_factory=dict[str, JSON])
-    """What MCP's annotations say of a tool beside its effect."""
+    """A tool's MCP annotations, without those that its effect determines."""
     gives_content: bool = False
-    """Its result is a list of MCP content, not a value."""
+    """Whether its result is a list of MCP content, not a value."""
     task: TaskUse = "never"
     detaches: bool = True
-    """Whether a call that may be a task is one from its start; otherwise the tool says when."""
+    """Whether a call that may be a task is one from its start; otherwise from `context.detach()` on."""
     switch: Switch | None = None
     skill: JSONObject | None = None
-    """The entry of the Agent Skill that this resource is the `SKILL.md` of."""
+    """The entry of the Agent Skill, where this resource is its `SKILL.md`."""
     cache_ms: int = 0
-    """How long clients may keep what a resource holds, without asking again."""
+    """How long clients may cache the resource."""
 
     @property
     def policy_kind(self) -> Literal["tool", "resource", "prompt"]:
-        """Return what rules know it as: a completion is for a prompt or a resource, and judged as such."""
+        """Return the kind that policy rules match: for a completion, the kind that it completes."""
         if self.kind == "completion":
             return self.completes or "prompt"
         return self.kind
 
     @property
     def is_on(self) -> bool:
-        """Return whether it is served at the moment."""
+        """Return whether it is currently served."""
         return self.switch is None or self.switch.is_on
 
     @property
     def identifier(self) -> str:
-        """Return the canonical identifier of the envelope contract."""
+        """Return the canonical identifier of the envelope schema."""
         return identifier_of(self.kind, self.name)
 
     def definition(self) -> JSONObject:
-        """Return what the tool is, as far as it can be written down."""
+        """Return the tool's definition as JSON: everything but its code."""
         return {
             "name": self.name,
             "description": self.description,
@@ -150,30 +150,30 @@ class ToolSpec:
 
 
 def is_slug(name: str) -> bool:
-    """Return whether a tool can have this name."""
+    """Return whether `name` is a valid tool name."""
     return _SLUG.fullmatch(name) is not None
 
 
 def require_slug(name: str) -> str:
-    """Return `name` if a tool can have it.
+    """Return `name` if it is a valid tool name.
 
     Raises `BadTool` otherwise.
     """
     if not is_slug(name):
         raise BadTool(
             f"tool name {name[:40]!r}: use 1 to 128 of a-z, 0-9, '_' and '.'; "
-            "give another with @toolset.tool(name=...)"
+            "set a different one with @toolset.tool(name=...)"
         )
     return name
 
 
 def identifier_of(kind: Kind, name: str) -> str:
-    """Return what records call something: its kind and its name."""
+    """Return the identifier that records use: kind and name."""
     return f"mcp.{kind}:{name}"
 
 
 def named_by(identifier: str) -> tuple[Kind, str]:
-    """Return the kind and the name that an identifier is made of; without a prefix, it is a tool's name."""
+    """Split an identifier into kind and name; without a prefix, it is a tool's name."""
     for kind in ("tool", "resource", "prompt", "completion"):
         prefix = f"mcp.{kind}:"
         if identifier.startswith(prefix):
@@ -182,5 +182,5 @@ def named_by(identifier: str) -> tuple[Kind, str]:
 
 
 def slug_of(identifier: str) -> str:
-    """Return a tool's name from either way of writing it, with the prefix or without."""
+    """Return a tool's name from its identifier, with the prefix or without."""
     return identifier.removeprefix(TOOL_PREFIX)

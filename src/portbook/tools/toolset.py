@@ -1,4 +1,4 @@
-"""`Toolset`: how Python functions become tools, resources and prompts.
+"""`Toolset`: declares Python functions as tools, resources and prompts.
 
     toolset = Toolset("orders")
 
@@ -11,8 +11,8 @@
     @toolset.prompt
     def complain(order_id: str) -> str: ...
 
-The label is for people and never prefixes a name. Schemas are made when the tools are served, not when the
-decorator runs, so that type hints may name what stands further down in the file.
+The label is for people and never prefixes a name. Schemas are generated when the tools are served, not when
+the decorator runs, so that type hints may refer to types defined further down in the file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Changed(NamedTuple):
-    """Something that clients may want to hear of: a list has changed, or what a resource holds."""
+    """A change to notify clients of: a list has changed, or the resource at `uri` has."""
 
     kind: Kind
     uri: str | None = None
@@ -91,27 +91,27 @@ class Toolset:
         task: TaskUse = "never",
         detach: bool = True,
     ) -> _F | Callable[[_F], _F]:
-        """Declare a function as a tool; it stays the function it was.
+        """Declare a function as a tool, and return it unchanged.
 
-        `name`, `description` and `title` are what listings call it: the function's own name, its docstring,
-        and no title, where they are not given. A name has 1 to 128 of a-z, 0-9, `_` and `.`.
+        `name`, `description` and `title` appear in listings. The defaults are the function's own name, its
+        docstring, and no title. A name has 1 to 128 characters of a-z, 0-9, `_` and `.`.
 
-        `effect` is `"read"`, `"write"` or `"destructive"`; a tool that does not declare it counts as one that
-        writes. Policy decides by it, and clients are told as `readOnlyHint` and `destructiveHint`. What else
-        MCP's `annotations` can say stands there: `{"idempotentHint": True, "openWorldHint": False}`. Each of
-        the `icons` is like `{"src": "https://example.com/x.png", "mimeType": "image/png"}`, and may have
-        `sizes` and a `theme`.
+        `effect` is `"read"`, `"write"` or `"destructive"`; without it, the tool counts as one that writes.
+        Policy decides by it, and clients see it as `readOnlyHint` and `destructiveHint`. `annotations` holds
+        the other hints of MCP: `{"idempotentHint": True, "openWorldHint": False}`. Each of the `icons` is
+        like `{"src": "https://example.com/x.png", "mimeType": "image/png"}`, and may have `sizes` and a
+        `theme`.
 
-        A plain function runs in a worker thread, where its deadline of `timeout_ms` (or else the setting
+        A plain function runs in a worker thread, where its deadline of `timeout_ms` (by default the setting
         `execution.timeout_ms`) holds even if it hangs. `inline=True` runs it on the event loop, with no
         deadline: only for quick, pure functions.
 
-        `input_schema` takes the place of the one that the type hints say; the function then gets its
-        arguments by name, as they came. With `task`, which is `"never"`, `"optional"` or `"required"`, a call
-        goes on as a task where the client knows those: from its start, or with `detach=False` from where the
-        function says `context.detach()`.
+        `input_schema` replaces the schema generated from the type hints; the function then receives its
+        arguments by name, unconverted. `task` is `"never"`, `"optional"` or `"required"`: whether a call
+        runs as a task where the client supports tasks. It does from the start, or with `detach=False` from
+        the point where the function calls `context.detach()`.
 
-        Raises `BadTool` for what a tool cannot have.
+        Raises `BadTool` where an option is not valid.
         """
         _require_function(function, "tool")
 
@@ -159,19 +159,19 @@ class Toolset:
     ) -> Callable[[_F], _F]:
         """Declare a function that reads a resource; `{name}` in its `uri` is a parameter of the function.
 
-        It returns text, bytes, or a list of `Blob`; what else it returns is written as JSON. Where there is
-        nothing at an address, it raises `NotFound`, or returns None.
+        It returns text, bytes, or a list of `Blob`; any other value is written as JSON. Where no resource
+        exists at an address, it raises `NotFound` or returns None.
 
-        `name`, `description` and `title` are what listings call it: the function's own name, its docstring,
-        and no title, where they are not given. `mime_type` is that of what it returns. `icons` are as for a
+        `name`, `description` and `title` appear in listings. The defaults are the function's own name, its
+        docstring, and no title. `mime_type` is the media type of the returned value. `icons` are as for a
         tool. `annotations` are MCP's for resources: `{"audience": ["user"], "priority": 0.5,
         "lastModified": "2026-01-02T12:00:00Z"}`.
 
-        `complete` suggests values for what a template takes, by name: a list of texts, or a function of what
-        was typed so far that returns one. `timeout_ms` is its deadline. Clients may keep what they read for
-        `cache_ms`; 0 means that they ask again each time.
+        `complete` suggests values for the template's variables, by name: a list of strings, or a function
+        that returns one from the text typed so far. `timeout_ms` is the deadline. Clients may cache the
+        resource for `cache_ms`; 0 means that they read it again each time.
 
-        Raises `BadTool` for what a resource cannot have.
+        Raises `BadTool` where an option is not valid.
         """
         if not isinstance(uri, str):  # pyright: ignore[reportUnnecessaryIsInstance] - @toolset.resource alone
             raise BadTool("@toolset.resource needs an address: @toolset.resource('notes://all')")
@@ -230,15 +230,15 @@ class Toolset:
         complete: Mapping[str, Complete] | None = None,
         timeout_ms: int | None = None,
     ) -> _F | Callable[[_F], _F]:
-        """Declare a function that makes a prompt; its parameters are texts.
+        """Declare a function that returns a prompt; its parameters are strings.
 
         It returns text, content, a `Message`, or a list of them.
 
-        `name`, `description` and `title` are what listings call it: the function's own name, its docstring,
-        and no title, where they are not given. `icons` are as for a tool. `complete` suggests values for its
-        arguments, by name, as for a resource. `timeout_ms` is its deadline.
+        `name`, `description` and `title` appear in listings. The defaults are the function's own name, its
+        docstring, and no title. `icons` are as for a tool. `complete` suggests values for its arguments, by
+        name, as for a resource. `timeout_ms` is the deadline.
 
-        Raises `BadTool` for what a prompt cannot have.
+        Raises `BadTool` where an option is not valid.
         """
         _require_function(function, "prompt")
 
@@ -265,26 +265,27 @@ class Toolset:
         return declare if function is None else declare(function)
 
     def skills(self, folder: str | Path) -> None:
-        """Serve the Agent Skills of a `folder`: each folder in it that has a `SKILL.md` is one."""
+        """Serve the Agent Skills of a `folder`: each subfolder that has a `SKILL.md` is one."""
         self._skills.append(Path(folder))
 
     def enable(self, name: str, kind: Kind = "tool") -> None:
-        """Serve something again that was taken out, by its `name` and `kind`; clients are told."""
+        """Serve a disabled tool, resource or prompt again, by `name` and `kind`, and notify clients."""
         self._turn(kind, name, on=True)
 
     def disable(self, name: str, kind: Kind = "tool") -> None:
-        """Take something out for now, by its `name` and `kind`, as if it were not there; clients are told.
+        """Stop serving a tool, resource or prompt, by `name` and `kind`, and notify clients.
 
-        A `kind` is `"tool"`, `"resource"` (its name is its address as declared) or `"prompt"`.
+        Until `enable` is called, it is as if it did not exist. A `kind` is `"tool"`, `"resource"` (its name
+        is the URI as declared) or `"prompt"`.
         """
         self._turn(kind, name, on=False)
 
     def updated(self, uri: str) -> None:
-        """Tell clients that watch the resource at `uri` that it holds something else now. From any thread."""
+        """Notify clients that are subscribed to the resource at `uri` that it changed. Thread-safe."""
         self._tell(Changed("resource", uri))
 
     def watch(self, watcher: Callable[[Changed], None]) -> Callable[[], None]:
-        """Have a `watcher` told of every change, from whichever thread makes it; return what ends that."""
+        """Call `watcher` with every change, in the thread that makes it; return a function to stop that."""
         self._watchers.append(watcher)
         return lambda: self._watchers.remove(watcher)
 
@@ -296,8 +297,8 @@ class Toolset:
             raise BadTool(f"{kind} {name!r}: not in this toolset")
         with self._turning:
             switch = self._switches[kind, name]
-            is_other, switch.is_on = switch.is_on != on, on
-        if is_other:
+            has_changed, switch.is_on = switch.is_on != on, on
+        if has_changed:
             self._tell(Changed(kind))
 
     def _tell(self, changed: Changed) -> None:
@@ -305,11 +306,11 @@ class Toolset:
             watcher(changed)
 
     def specs(self) -> list[ToolSpec]:
-        """Return what was declared, with the schemas that type hints say.
+        """Return the declared specs, with schemas generated from type hints.
 
-        Raises `BadTool` where a signature cannot be that of what it was declared as.
+        Raises `BadTool` where a function's signature does not fit the kind it was declared as.
         """
-        # pydantic, only where functions are served
+        # These import pydantic, which is loaded only where functions are served.
         from portbook.tools.functions import spec_from_function
         from portbook.tools.resources_and_prompts import specs_from_prompt, specs_from_resource
 
@@ -331,8 +332,8 @@ class Toolset:
 def _require_function(function: Any, decorator: str) -> None:
     if function is not None and not callable(function):
         raise BadTool(
-            f"@toolset.{decorator}({function!r}): only a function can stand there; "
-            f"give a name with @toolset.{decorator}(name=...)"
+            f"@toolset.{decorator}({function!r}): the decorator takes a function; "
+            f"set the name with @toolset.{decorator}(name=...)"
         )
 
 

@@ -1,4 +1,4 @@
-"""Toolsets from Python files and modules, as named on the command line. Runs the operator's code."""
+"""Imports toolsets from the Python files and modules named on the command line. Runs the operator's code."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from portbook.tools.toolset import Toolset
 
 __all__ = ["load_toolsets"]
 
-# What the folders of installed packages are called.
+# Names of the folders of installed packages.
 _INSTALLED = ("site-packages", "dist-packages")
 
-# Files whose lines in a traceback are not the operator's.
+# Path prefixes of files in a traceback that are not the operator's.
 _NOT_THEIRS = (str(Path(__file__).parent.parent) + "/", importlib.__file__, "<frozen importlib")
 
 
 def load_toolsets(source: str) -> list[Toolset]:
     """Import `source`, a path that ends in .py or a module's name, and return its toolsets.
 
-    Raises `BadTool` where it is not there, raises when imported, or has no toolset.
+    Raises `BadTool` where it does not exist, cannot be imported, or has no toolset.
     """
     module = _import_file(Path(source)) if source.endswith(".py") else _import_module(source)
     found = {id(value): value for value in vars(module).values() if isinstance(value, Toolset)}
@@ -53,9 +53,9 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def _look_beside(path: Path) -> None:
-    """Let a file import what stands beside it: before what is installed, but after Python's own modules.
+    """Let a file import its neighbours: before installed packages, but after the standard library.
 
-    Those are imported late in many places, here and in libraries, and a file may well be called `json.py`.
+    Standard modules are imported late in many places, and a neighbour may be called `json.py`.
     """
     folder = str(path.resolve().parent)
     if folder not in sys.path:
@@ -64,10 +64,10 @@ def _look_beside(path: Path) -> None:
 
 
 def _module_name(path: Path) -> str:
-    """Return the name that a tool's file has in pickles and logs.
+    """Return a unique module name for a tool's file, as it appears in pickles and logs.
 
-    The prefix keeps it from hiding a real module, the number a file of the same name in another folder: type
-    hints are looked up by a module's name.
+    The prefix avoids hiding a real module. The number avoids a clash with a file of the same name in a
+    different folder, because type hints are resolved by module name.
     """
     name = f"portbook_tools_{path.stem}"
     number = 1
@@ -85,9 +85,9 @@ def _import_module(name: str) -> ModuleType:
 
 def _explain(source: str, error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.lineno is not None:
-        # It may stand in a file that this one imports.
+        # The error may be in a file that this one imports.
         return f"{error.filename or source}: line {error.lineno}: {error.msg}"
-    # The innermost line of the operator's: those of Portbook and of importing itself say nothing about it.
+    # The innermost line of the operator's code: lines of Portbook and of importlib do not help.
     theirs = [
         f" (line {line} of {frame.f_code.co_filename})"
         for frame, line in walk_tb(error.__traceback__)

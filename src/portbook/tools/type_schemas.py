@@ -1,4 +1,4 @@
-"""A JSON Schema from a type, through pydantic."""
+"""Generates JSON Schema from types, through pydantic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["TypeSchemas", "line_of", "schema_and_maker", "schema_of"]
 
 
 class TypeSchemas(GenerateJsonSchema):
-    """Schemas without titles made up from names, and with patterns that match in linear time."""
+    """Generates schemas without titles derived from names, with patterns that match in linear time."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Leave titles to the author."""
@@ -29,12 +29,12 @@ class TypeSchemas(GenerateJsonSchema):
         made = super().encode_default(dft)
         try:
             json_bytes(made)
-        except NotJSON as error:  # NaN, for one; this is how pydantic itself says it
+        except NotJSON as error:  # NaN, for example; pydantic expects its own exception
             raise PydanticSerializationError(str(error)) from None
         return made
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
-        """Describe decimals with a pattern of ours: pydantic's own needs lookahead."""
+        """Replace the pattern of decimals: pydantic's needs lookahead."""
         made = super().decimal_schema(schema)
         for form in made.get("anyOf", [made]):
             if "pattern" in form:
@@ -43,7 +43,7 @@ class TypeSchemas(GenerateJsonSchema):
 
 
 def schema_and_maker(hint: Any) -> tuple[JSONObject, Callable[[Any], Any]]:
-    """Return the schema of a type, and what makes one of JSON, raising `ValueError` where it cannot be one.
+    """Return the schema of a type, and a function that converts JSON to it or raises `ValueError`.
 
     Raises `TypeError` where the type has no schema.
     """
@@ -56,7 +56,7 @@ def schema_and_maker(hint: Any) -> tuple[JSONObject, Callable[[Any], Any]]:
 
 
 def schema_of(make: Callable[[], dict[str, Any]]) -> JSONObject:
-    """Return the schema that pydantic makes, with the dialect it is in."""
+    """Return the schema that pydantic generates, with its dialect."""
     with warnings.catch_warnings():
         # A default that JSON cannot hold is left out of the schema, and still applies.
         warnings.simplefilter("ignore", pydantic.json_schema.PydanticJsonSchemaWarning)
@@ -64,6 +64,6 @@ def schema_of(make: Callable[[], dict[str, Any]]) -> JSONObject:
 
 
 def line_of(error: Exception) -> str:
-    """Return the one line of an error of pydantic's that says what is wrong."""
-    # pydantic says it first and then explains; its core first says where, and last what.
+    """Return the line of a pydantic error that states the problem."""
+    # pydantic states it in the first line; pydantic_core in the last.
     return str(error).splitlines()[-1 if isinstance(error, SchemaError) else 0]

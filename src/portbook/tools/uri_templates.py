@@ -1,10 +1,10 @@
-"""Templates of resources' addresses: the part of RFC 6570 that can be read backwards. Pure: no I/O.
+"""URI templates of resources: the subset of RFC 6570 that can be matched. Pure: no I/O.
 
-`{name}` stands for one segment, `{+name}` for the rest of the path, slashes included. A template has at most
-one of the latter, so that there is one way to read an address, and reading it takes linear time.
+`{name}` matches one segment, `{+name}` the rest of the path, slashes included. A template has at most one of
+the latter, so that a URI matches in one way only, in linear time.
 
-Values are decoded, and authors open files with them. So what they may be is judged after that: one segment is
-one segment still, `.` and `..` are none, a path is below something, and nothing holds a control character.
+Values are percent-decoded, and authors may open files with them. They are therefore checked after decoding:
+a segment holds no slash, `.` and `..` are refused, a path is relative, and control characters are refused.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:", re.ASCII)
 _UNFIT: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SLASHES: Final = re.compile(r"[/\\]")
 
-# No address of a resource is longer.
+# The longest URI of a resource.
 MAX_URI: Final = 2048
 
 
 class UriTemplate:
-    """An address with places to fill."""
+    """A URI with variables."""
 
     __slots__ = ("_pattern", "_wide", "names", "text")
 
     def __init__(self, text: str) -> None:
-        """Read a template.
+        """Parse a template.
 
-        Raises `BadTool` for one that cannot be read backwards.
+        Raises `BadTool` where it is outside of the supported subset.
         """
         self.text = text
         self.names = tuple(name for _, name in _EXPRESSION.findall(text))
@@ -49,18 +49,18 @@ class UriTemplate:
         self._wide = frozenset(wide)
         parts = re.split(r"(\{\+?[A-Za-z_][A-Za-z0-9_]*\})", text)
         if any(not part for part in parts[2:-1:2]):
-            raise BadTool(f"resource {text[:80]!r}: put something between two names")
+            raise BadTool(f"resource {text[:80]!r}: put a literal between two names")
         following = [*parts[1:], ""]
         pieces = (_pattern_of(part, after) for part, after in zip(parts, following, strict=True))
         self._pattern = re.compile("".join(pieces), re.ASCII)
 
     @staticmethod
     def is_one(text: str) -> bool:
-        """Return whether `text` has places to fill."""
+        """Return whether `text` has variables."""
         return "{" in text
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """Return what `uri` has at each place, decoded; None where it does not fit."""
+        """Return the decoded value of each variable in `uri`; None where it does not match."""
         found = self._pattern.fullmatch(uri) if len(uri) <= MAX_URI else None
         if found is None:
             return None
@@ -73,9 +73,9 @@ class UriTemplate:
 
 
 def _is_fit(value: str, *, is_wide: bool) -> bool:
-    """Return whether a decoded value may stand at its place."""
+    """Return whether a decoded value is allowed for its variable."""
     segments = _SLASHES.split(value)
-    if _UNFIT.search(value) or not segments[0]:  # the latter would be a path from the root
+    if _UNFIT.search(value) or not segments[0]:  # an empty first segment makes an absolute path
         return False
     return (is_wide or len(segments) == 1) and not {".", ".."} & set(segments)
 
@@ -85,5 +85,5 @@ def _pattern_of(part: str, following: str) -> str:
     if expression is None:
         return re.escape(part)
     sign, name = expression.groups()
-    # A segment ends where what follows it begins: there is nothing to try twice.
+    # A segment excludes the character that follows it, so matching never backtracks.
     return f"(?P<{name}>{'[^?#]+' if sign else f'[^/?#{re.escape(following[:1])}]+'})"

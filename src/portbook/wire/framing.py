@@ -1,8 +1,8 @@
-"""NDJSON framing without I/O: bytes in, lines out, in bounded memory.
+"""NDJSON framing: bytes in, lines out, in bounded memory. Pure: no I/O.
 
-Only LF ends a line. A trailing CR is white space, which JSON ignores. Lines of nothing but white space are
-no frames. A line over the limit is reported once, as soon as it is known to be too long, and the rest of it
-is thrown away as it arrives. What stands after the last LF is a frame only when the stream ends.
+Only LF ends a line. A trailing CR is white space, which JSON ignores. Lines of only white space are not
+frames. A line over the limit is reported once, as soon as the limit is exceeded, and the rest of it is
+dropped as it arrives. Bytes after the last LF become a frame only when the stream ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_FRAME_BYTES: Final = 1_048_576
 
 
 class Oversize(Enum):
-    """Stands in the place of a line that was too long to keep."""
+    """Replaces a line that exceeds the limit."""
 
     OVERSIZE = "oversize"
 
@@ -27,7 +27,7 @@ Frame: TypeAlias = "bytes | Oversize"
 
 
 class LineSplitter:
-    """Cuts a stream of bytes into frames. Holds at most one line, of at most `limit` bytes."""
+    """Splits a stream of bytes into frames. Buffers at most one line, of at most `limit` bytes."""
 
     __slots__ = ("_held", "_limit", "_skipping")
 
@@ -37,7 +37,7 @@ class LineSplitter:
         self._skipping = False
 
     def feed(self, chunk: bytes) -> list[Frame]:
-        """Take the next bytes; return the frames that are complete now."""
+        """Add bytes; return the frames that are now complete."""
         *ended, tail = chunk.split(b"\n")
         frames: list[Frame] = []
         for piece in ended:
@@ -53,7 +53,7 @@ class LineSplitter:
         return frames
 
     def close(self) -> list[Frame]:
-        """Return what the stream ended on, if that is a frame."""
+        """End the stream; return the last frame, if its line break is missing."""
         frames: list[Frame] = []
         self._end_line(frames)
         return frames

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 around a message: its id, kept token for token, and the frames that go back. Pure: no I/O."""
+"""JSON-RPC 2.0: checks of requests, ids that are echoed byte for byte, and response frames. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ __all__ = [
     "violations_of",
 ]
 
-# An id comes back in the answer and stands in no log, but a megabyte of it would be an amplifier.
+# The answer echoes the id; with a megabyte of it, that would be an amplifier.
 MAX_ID_BYTES: Final = 256
 
-# A list of more violations helps nobody and would let a small message cause a large answer.
+# A longer list would not help, and would let a small message cause a large answer.
 _MAX_VIOLATIONS: Final = 20
 
 # The asset specification's answer to a line over the size guard; it is a result, and its id is null.
@@ -41,7 +41,7 @@ OVERSIZE_RESULT: Final = (
 
 
 class Id(NamedTuple):
-    """A message's id: the token to answer with, and what is wrong with it."""
+    """A message's id: the token to echo, and the problem with it, if any."""
 
     token: bytes
     is_present: bool
@@ -50,21 +50,21 @@ class Id(NamedTuple):
 
 NO_ID: Final = Id(b"null", is_present=False)
 
-# Possessive: there is never anything to go back to, and remembering where to would take 100 bytes per byte.
+# Possessive: backtracking is never needed, and its bookkeeping would take 100 bytes per byte.
 _TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^\s",:\[\]{}]++')
 
 
 def read_id(message: JSONObject, frame: bytes) -> Id:
-    """Return the id of `message`, as the bytes that `frame` has for it.
+    """Return the id of `message`, with its bytes as they are in `frame`.
 
-    Only a string or a number of at most `MAX_ID_BYTES` can be echoed; anything else answers as null.
+    Only a string or a number of at most `MAX_ID_BYTES` can be echoed; any other id is answered as null.
     """
     if "id" not in message:
         return NO_ID
     value = message["id"]
-    if type(value) is int and value:  # zero may have been written -0; any other integer has one spelling
+    if type(value) is int and value:  # zero may be written as -0; every other integer has one spelling
         token = b"%d" % value
-    elif isinstance(value, str) and b"\\" not in frame:  # without an escape, so has any string
+    elif isinstance(value, str) and b"\\" not in frame:  # without escapes, a string has one spelling
         token = b'"' + value.encode() + b'"'
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         token = _id_token(frame)
@@ -98,7 +98,7 @@ def _id_token(frame: bytes) -> bytes:
 
 
 def not_an_object(message: JSON) -> Refused:
-    """Return the refusal of a message that is not an object, such as a batch where there are none."""
+    """Return the refusal of a message that is not an object, such as an unsupported batch."""
     is_batch = isinstance(message, list)
     return _not_jsonrpc(
         "", "batches are not supported; send one request per message" if is_batch else "must be an object"
@@ -108,9 +108,9 @@ def not_an_object(message: JSON) -> Refused:
 def refuse_structure(message: JSONObject, identifier: Id) -> Refused | None:
     """Return the refusal of a message that is not a JSON-RPC 2.0 request or notification, or None.
 
-    1. `jsonrpc` is "2.0": without it nothing else can be trusted to mean what it says.
+    1. `jsonrpc` is "2.0": without it, the meaning of the other members is unknown.
     2. `id`, where present, is a string or a number that can be echoed.
-    3. `method` is a string, alone: neither `result` nor `error` beside it.
+    3. `method` is a string, without `result` or `error` beside it.
     4. `params`, where present, is an object or an array.
     """
     if message.get("jsonrpc") != "2.0":
@@ -128,9 +128,9 @@ def refuse_structure(message: JSONObject, identifier: Id) -> Refused | None:
 
 
 def nobody_waits(message: JSONObject) -> bool:
-    """Return whether answering `message` would be wrong: it is a notification, or itself a response.
+    """Return whether `message` must not be answered: it is a notification or a response.
 
-    An answer to a response could start an endless exchange of errors.
+    Answering a response could start an endless exchange of errors.
     """
     if "method" in message:
         return "id" not in message and isinstance(message["method"], str)
@@ -142,12 +142,12 @@ def _not_jsonrpc(pointer: str, message: str) -> Refused:
 
 
 def violations(ending: Ending) -> list[dict[str, str]]:
-    """Return an ending's findings as an answer carries them, the first ones where there are many."""
+    """Return the findings of an ending in the form of an answer, at most `_MAX_VIOLATIONS`."""
     return violations_of(ending.findings)
 
 
 def violations_of(findings: tuple[Finding, ...]) -> list[dict[str, str]]:
-    """Return findings as an answer carries them, the first ones where there are many."""
+    """Return findings in the form of an answer, at most `_MAX_VIOLATIONS`."""
     return [
         {
             "pointer": finding.pointer,
@@ -163,21 +163,21 @@ def generic_error(ending: Ending, revision: str = "") -> dict[str, object]:
     """Return the error object of a refusal or failure outside of the envelope contract."""
     row = ending.row
     data: dict[str, object] = {"reason": ending.reason.value, "hint": row.sentence, **ending.details}
-    # The sender can mend its own message; where a tool broke its promise, only the record says how.
+    # The sender can fix its own message; the violations of a tool's result are only in the record.
     if ending.findings and row.stage.is_senders_fault:
         data["violations"] = violations(ending)
     return {"code": row.mcp.code_in(revision), "message": row.mcp.message, "data": data}
 
 
 def refusal_frame(ending: Ending, token: bytes) -> bytes:
-    """Return the answer to a message that was not served, and may be of any contract."""
+    """Return the answer to a message that was not served, whatever its contract."""
     if ending.reason is Reason.FRAME_TOO_LARGE:
         return result_frame(NO_ID.token, OVERSIZE_RESULT)
     return error_frame(token, generic_error(ending))
 
 
 def mcp_refusal_frame(ending: Ending, token: bytes | None, revision: str = "") -> bytes:
-    """Return the answer to a message of MCP that was not served; without a token, it has no id at all."""
+    """Return the answer to an MCP message that was not served; without a token, it has no id member."""
     error = generic_error(ending, revision)
     if token is None:
         return b'{"jsonrpc":"2.0","error":' + json_bytes(error) + b"}"
@@ -185,10 +185,10 @@ def mcp_refusal_frame(ending: Ending, token: bytes | None, revision: str = "") -
 
 
 def result_frame(token: bytes, result: bytes) -> bytes:
-    """Return the answer that carries `result`, which is JSON already."""
+    """Return the response frame with `result`, which is already JSON."""
     return b'{"jsonrpc":"2.0","id":' + token + b',"result":' + result + b"}"
 
 
 def error_frame(token: bytes, error: object) -> bytes:
-    """Return the answer that carries `error`."""
+    """Return the response frame with `error`."""
     return b'{"jsonrpc":"2.0","id":' + token + b',"error":' + json_bytes(error) + b"}"

@@ -1,6 +1,6 @@
-"""Bytes to a JSON value, strictly: the same verdict for the same bytes, whatever door they came through.
+"""Parses JSON strictly, with the same verdict for the same bytes at every door.
 
-Refused beyond RFC 8259's grammar: bytes that are not UTF-8, a byte order mark, lone surrogates, two equal
+Also refused, beyond RFC 8259's grammar: bytes that are not UTF-8, a byte order mark, lone surrogates, equal
 keys in one object at any depth (escaped spellings included), NaN and Infinity, numbers too large for a
 double, integers of more than 4,300 digits, nesting beyond `MAX_DEPTH`. Integers stay exact. Pure: no I/O.
 """
@@ -18,10 +18,10 @@ from portbook.model import JSON
 
 __all__ = ["MAX_DEPTH", "parse"]
 
-# The parser's own limit; a test pins it, so that a new release cannot move it unseen.
+# The limit of the parser library; a test pins it, so that a new release cannot change it unnoticed.
 MAX_DEPTH: Final = 201
 
-# The parser's messages may name a key of the sender's: ours are chosen by how its message begins.
+# The library's messages may quote a key of the sender, so each is replaced, by how it begins.
 _WORDS: tuple[tuple[str, str], ...] = (
     ("Detected duplicate key", "an object has the same key twice; keep one"),
     ("recursion limit", f"nested deeper than {MAX_DEPTH} levels; flatten it"),
@@ -44,9 +44,9 @@ _POSITION = re.compile(r"at line (\d+) column (\d+)$")
 
 
 def parse(frame: bytes) -> JSON:
-    """Return the JSON value that `frame` spells.
+    """Parse `frame` as one JSON value.
 
-    Raises `Refused` with `NOT_JSON` where it spells none.
+    Raises `Refused` with `NOT_JSON` where it is not valid.
     """
     try:
         value: Any = jiter.from_json(frame, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")
@@ -54,8 +54,8 @@ def parse(frame: bytes) -> JSON:
         if frame.startswith(b"\xef\xbb\xbf"):
             raise _not_json("starts with a byte order mark; send UTF-8 without one") from None
         raise _not_json(_describe(str(error))) from None
-    # 1e999 is grammatical and becomes infinity. Writing the value out is the cheapest way to look at
-    # every number at once: 0.3 µs for a small call, where a regular expression over the bytes takes 3.
+    # 1e999 is valid grammar and becomes infinity. Serializing the value is the cheapest check of all its
+    # numbers: 0.3 µs for a small call, where a regular expression over the bytes takes 3.
     try:
         json_bytes(value)
     except NotJSON:

@@ -1,4 +1,4 @@
-"""Server-sent events: messages as a stream that a client can come back to. Pure: no I/O."""
+"""Server-sent events: messages as a resumable stream. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Final
 
 __all__ = ["COMMENT", "event", "priming"]
 
-# Keeps proxies from closing a stream that has nothing to say.
+# Keeps proxies from closing an idle stream.
 COMMENT: Final = b":\n\n"
 
 
 def event(message: bytes, identifier: str | None = None) -> bytes:
-    """Return a message as one event. It is JSON without line breaks, so that it fits on one line."""
+    """Return a message as one event. The message must be JSON without line breaks."""
     head = b"" if identifier is None else b"id: " + identifier.encode() + b"\n"
     return head + b"event: message\ndata: " + message + b"\n\n"
 
 
 def priming(identifier: str, retry_ms: int) -> bytes:
-    """Return the event that a stream begins with: an id to come back to, and when."""
+    """Return the first event of a stream: an id to resume from, and the delay before it."""
     return b"id: %b\nretry: %d\ndata: \n\n" % (identifier.encode(), retry_ms)

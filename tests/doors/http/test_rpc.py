@@ -155,7 +155,7 @@ def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch, 
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
 
     async def give_up() -> None:
-        await rpc(assembled.boundary, assembled.hosts)({"headers": headers}, receive, send)
+        await rpc(assembled.boundary).serve({"headers": headers}, receive, send)
         await assembled.close()
 
     asyncio.run(give_up())

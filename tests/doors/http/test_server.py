@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from portbook.doors.http import server as http_server
-from portbook.doors.http.asgi import Receive, Scope, Send, plain
+from portbook.doors.http.asgi import Receive, Scope, Send
+from portbook.doors.http.response import plain
 
 
 @pytest.mark.covers("design.mcp-http.head-deadline")

@@ -1,4 +1,4 @@
-"""Which forms of an answer a request allows, by its Accept header. Pure: no I/O."""
+"""Which media types a request accepts, by its Accept header. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
 _PAGE: Final = "text/html"
 
-# Clients send the same header always: it is read once, unless it is long enough to fill memory.
+# Clients always send the same header: it is parsed once, unless it is long enough to fill memory.
 _MAX_REMEMBERED: Final = 512
 
 
 class Accepts(NamedTuple):
-    """Whether an answer may be one document, or a stream of events."""
+    """Whether an answer may be a JSON document, and whether it may be a stream of events."""
 
     json: bool
     events: bool
@@ -26,14 +26,14 @@ EVERYTHING: Final = Accepts(json=True, events=True)
 
 
 def accepted(header: bytes | None) -> Accepts:
-    """Return what a header allows; everything where there is none."""
+    """Return what a header accepts; everything without a header."""
     if header is None:
         return EVERYTHING
     return _read(header) if len(header) <= _MAX_REMEMBERED else _read.__wrapped__(header)
 
 
 def wants_page(header: bytes | None) -> bool:
-    """Return whether a page is asked for by name, and no document rather: browsers ask so, programs not."""
+    """Return whether HTML is accepted by name and not less than JSON: browsers send that, programs do not."""
     weights = _weights(header or b"")
     return weights.get(_PAGE, 0) > 0 and weights[_PAGE] >= weights.get(_JSON, 0)
 
@@ -53,7 +53,7 @@ def _weights(header: bytes) -> dict[str, float]:
 
 
 def _allows(weights: dict[str, float], form: str) -> bool:
-    """Return whether the most specific range that a form is in has a weight."""
+    """Return whether the most specific media range that includes `form` has a weight above zero."""
     for media in (form, form.partition("/")[0] + "/*", "*/*"):
         if media in weights:
             return weights[media] > 0
@@ -66,6 +66,6 @@ def _weight(parameters: list[str]) -> float:
         if name.strip() == "q":
             try:
                 return float(value)
-            except ValueError:  # as if it were not there
+            except ValueError:  # ignored
                 return 1.0
     return 1.0

@@ -1,24 +1,25 @@
-"""`GET /approvals` and `POST /approvals/ID`: where an operator sees what is asked for, and decides.
+"""`GET /approvals` and `POST /approvals/ID`: an operator lists tickets, approves and denies them.
 
-Whoever comes with a browser gets a page for it. The page holds nothing: it asks for the operator's key, and
-sends what programs send.
+A browser gets a page for it. The page holds no data: it asks for the operator key, and sends the requests
+that a program sends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol, cast
 from urllib.parse import parse_qs
 
 from portbook.access.approval_ticket import DECISIONS, State, Ticket, Undecidable, as_json
 from portbook.boundary import Boundary
 from portbook.doors.http.accept import wants_page
 from portbook.doors.http.asgi import Application, Headers, Receive, Scope, Send
+from portbook.doors.http.message_route import Answering, message_route
 from portbook.doors.http.page import Page
-from portbook.doors.http.request import arrival_of, headers_of, send_answer, serve_message
+from portbook.doors.http.request import arrival_of, headers_of
+from portbook.doors.http.response import send_answer
+from portbook.doors.http.router import Route, segment_of
 from portbook.errors import Finding, Reason, Refused
-from portbook.model import JSON, Answer, Arrival, JSONObject
-from portbook.net.host_and_origin import Hosts
+from portbook.model import JSON, Arrival, JSONObject
 from portbook.version import __version__
 from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.parsing import parse
@@ -29,12 +30,12 @@ APPROVALS: Final = "/approvals"
 _OPERATOR: Final = "operator (HTTP)"
 _MAX_REASON: Final = 1000
 
-# The same address has a page for browsers and a document for programs.
+# The same address serves HTML to browsers and JSON to programs.
 _VARY: Final[Headers] = [(b"vary", b"Accept")]
 
 
 class Desk(Protocol):
-    """Where tickets lie."""
+    """The store of tickets."""
 
     def tickets(self, state: State | None = None, limit: int = 100) -> list[Ticket]:
         """Return the newest tickets."""
@@ -50,9 +51,9 @@ class Desk(Protocol):
 
 
 def list_approvals(boundary: Boundary, desk: Desk) -> Application:
-    """Return the application that lists tickets, those of one `state` where the query names it.
+    """Return the application that lists tickets, only those of one `state` if the query names it.
 
-    To a browser it is the page on which they are decided.
+    A browser gets the page on which the operator decides them.
     """
     page = Page("approvals.html")
 
@@ -77,7 +78,7 @@ def show_approval(boundary: Boundary, desk: Desk) -> Application:
     """Return the application that shows one ticket."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        approval_id: str = scope["portbook.segment"]
+        approval_id = segment_of(scope)
 
         async def act() -> JSON:
             ticket = desk.ticket(approval_id)
@@ -91,46 +92,33 @@ def show_approval(boundary: Boundary, desk: Desk) -> Application:
     return app
 
 
-def decide_approval(boundary: Boundary, desk: Desk, hosts: Hosts) -> Application:
-    """Return the application that approves or denies."""
+def decide_approval(boundary: Boundary, desk: Desk) -> Route:
+    """Return the route that approves or denies."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        approval_id: str = scope["portbook.segment"]
+    def answer(frame: Frame, arrival: Arrival, approval_id: str) -> Answering:
+        flaw, decision, reason = _read(frame)
 
-        def answer(frame: Frame, arrival: Arrival) -> Coroutine[Any, Any, Answer]:
-            flaw, decision, reason = _read(frame)
+        async def act() -> JSON:
+            if flaw is not None:
+                raise flaw
+            try:
+                why = None if reason is None else boundary.without_secrets(reason)
+                ticket = await desk.decide(approval_id, decision, by=_OPERATOR, reason=why)
+            except Undecidable as error:
+                if error.state is None:
+                    raise Refused(Reason.APPROVAL_UNKNOWN) from None
+                raise Refused(
+                    Reason.APPROVAL_SETTLED, details={"state": error.state.value, "why": str(error)}
+                ) from None
+            return as_json(ticket)
 
-            async def act() -> JSON:
-                if flaw is not None:
-                    raise flaw
-                try:
-                    why = None if reason is None else boundary.without_secrets(reason)
-                    ticket = await desk.decide(approval_id, decision, by=_OPERATOR, reason=why)
-                except Undecidable as error:
-                    if error.state is None:
-                        raise Refused(Reason.APPROVAL_UNKNOWN) from None
-                    raise Refused(
-                        Reason.APPROVAL_SETTLED, details={"state": error.state.value, "why": str(error)}
-                    ) from None
-                return as_json(ticket)
+        return boundary.operate("approvals.decide", arrival, act, approval_id, decision or None)
 
-            return boundary.operate("approvals.decide", arrival, act, approval_id, decision or None)
-
-        await serve_message(
-            scope,
-            receive,
-            send,
-            arrival=arrival_of(scope, APPROVALS),
-            hosts=hosts,
-            answer=answer,
-            refuse=boundary.refuse_execution,
-        )
-
-    return app
+    return message_route(APPROVALS, answer, boundary.refuse_execution)
 
 
 def _read(frame: Frame) -> tuple[Refused | None, str, str | None]:
-    """Return the decision and its reason, or what is wrong with the body that should hold them."""
+    """Return the refusal of a wrong body, the decision and its reason."""
     try:
         decision, reason = _decision(frame)
     except Refused as refused:

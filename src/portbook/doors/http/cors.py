@@ -1,7 +1,8 @@
-"""What every HTTP request meets first: one Host, and the rules for pages of other sites (CORS).
+"""CORS: which pages of different sites may call this server, and read its answers.
 
-A page of an allowed origin may call what callers call, and read the answers. What an operator does, and our
-own pages, are shared with nobody. No cookie is ever looked at, so none is asked for.
+A page of an allowed origin may call what callers call. Operator routes and our own pages are never shared.
+Cookies are never read, so none are requested. Whether a request is refused is decided before this, in
+`host_and_origin_check.py`.
 """
 
 from __future__ import annotations
@@ -9,68 +10,58 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping
 from typing import Any, Final
 
-from portbook.doors.http.asgi import Application, Headers, Receive, Scope, Send, plain, respond
-from portbook.errors import Refused
+from portbook.doors.http.asgi import Application, Headers, Receive, Scope, Send
+from portbook.doors.http.host_and_origin_check import refusal_of, refuse_plainly
+from portbook.doors.http.response import respond
 from portbook.net.host_and_origin import Hosts
 
-__all__ = ["behind_front"]
+__all__ = ["with_cors"]
 
 _METHODS: Final = b"GET, POST, DELETE"
 
-# What a page's request may carry; `mcp-` begins names that tools can add to.
+# What a page's request may carry; `mcp-` starts the names of headers that tools define.
 _TAKEN: Final = frozenset(
     {"accept", "authorization", "content-type", "last-event-id", "traceparent", "x-session-id"}
 )
 _TAKEN_PREFIX: Final = "mcp-"
 
-# What a page may read of an answer beside its body.
+# Which headers of an answer a page may read.
 _SHOWN: Final = b"Mcp-Session-Id, Retry-After, Traceparent, WWW-Authenticate, X-Request-Id"
 
-# How long a browser may remember that it asked; long enough to matter, short enough to change one's mind.
+# How long a browser may cache a preflight answer; short enough that a changed setting takes effect soon.
 _REMEMBER_S: Final = b"600"
 
 
-def behind_front(app: Application, hosts: Hosts, is_shared: Callable[[str], bool]) -> Application:
-    """Return `app` behind these checks; `is_shared` tells the paths that other sites may call."""
+def with_cors(app: Application, hosts: Hosts, is_shared: Callable[[str], bool]) -> Application:
+    """Return `app` with CORS; `is_shared` tells the paths that pages of different sites may call."""
 
-    async def front(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
+    async def share(scope: Scope, receive: Receive, send: Send) -> None:
         headers: Headers = scope["headers"]
-        named = sum(name == b"host" for name, _ in headers)
-        if named > 1 or (named == 0 and scope.get("http_version") == "1.1"):
-            # RFC 9112, 3.2. Which of two was meant would be a matter of who reads it.
-            await plain(send, 400, "Send exactly one Host header.", [(b"connection", b"close")])
-            return
         origin = next((value for name, value in headers if name == b"origin"), None)
         if origin is None or not is_shared(scope["path"]):
             await app(scope, receive, send)
             return
         given = dict(headers)
-        is_question = scope["method"] == "OPTIONS" and b"access-control-request-method" in given
-        if is_question and (refusal := hosts.refuse(given)) is not None:
-            await plain(send, refusal.row.http, _hint_of(refusal))
+        is_preflight = scope["method"] == "OPTIONS" and b"access-control-request-method" in given
+        if is_preflight and (refusal := refusal_of(scope)) is not None:
+            await refuse_plainly(scope, send, refusal)
         elif not hosts.allows_origin(origin):
-            await app(scope, receive, send)  # our own page, or refused there, in its own contract's words
-        elif is_question:
-            asked = given.get(b"access-control-request-headers", b"")
-            await respond(send, 204, [*_shared_with(origin), *_terms(asked)], b"")
+            await app(scope, receive, send)  # our own page, or one that its route refuses in its own words
+        elif is_preflight:
+            requested = given.get(b"access-control-request-headers", b"")
+            await respond(send, 204, [*_shared_with(origin), *_terms(requested)], b"")
         else:
-            await app(scope, receive, _telling(send, origin))
+            await app(scope, receive, _sharing(send, origin))
 
-    return front
-
-
-def _hint_of(refusal: Refused) -> str:
-    return str(refusal.details.get("hint", refusal.row.sentence))
+    return share
 
 
 def _shared_with(origin: bytes) -> Headers:
     return [(b"access-control-allow-origin", origin), (b"vary", b"Origin")]
 
 
-def _terms(asked: bytes) -> Headers:
-    names = (name.strip().lower() for name in asked.decode("latin-1").split(","))
+def _terms(requested: bytes) -> Headers:
+    names = (name.strip().lower() for name in requested.decode("latin-1").split(","))
     taken = [name for name in names if name in _TAKEN or name.startswith(_TAKEN_PREFIX)]
     terms = [
         (b"access-control-allow-methods", _METHODS),
@@ -81,13 +72,13 @@ def _terms(asked: bytes) -> Headers:
     return terms
 
 
-def _telling(send: Send, origin: bytes) -> Send:
-    """Return `send` that tells the browser who may read what is sent."""
+def _sharing(send: Send, origin: bytes) -> Send:
+    """Return `send`, with the headers that let a page of `origin` read what is sent."""
     more: Headers = [*_shared_with(origin), (b"access-control-expose-headers", _SHOWN)]
 
-    async def tell(event: MutableMapping[str, Any]) -> None:
+    async def share(event: MutableMapping[str, Any]) -> None:
         if event["type"] == "http.response.start":
             event = {**event, "headers": [*event["headers"], *more]}
         await send(event)
 
-    return tell
+    return share

@@ -1,4 +1,4 @@
-"""`GET /health`, `/livez`, `/readyz`: whether the boundary can do its work, and what keeps it from it."""
+"""`GET /health`, `/livez`, `/readyz`: whether the boundary works, and what fails if it does not."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from urllib.parse import parse_qs
 
 from portbook.canonical import json_bytes
 from portbook.dialects.rest import error_of
-from portbook.doors.http.asgi import Application, Receive, Scope, Send, respond
-from portbook.doors.http.request import JSON_HEADERS, key_of
+from portbook.doors.http.asgi import Application, Receive, Scope, Send
+from portbook.doors.http.request import key_of
+from portbook.doors.http.response import JSON_HEADERS, respond
 from portbook.errors import Reason, Refused
 from portbook.model import JSONObject
 from portbook.version import __version__
 
 __all__ = ["Checks", "health", "livez"]
 
-# Runs every check, those of the gateways too where it is asked to; a check's value is None where all is well.
+# Runs every check, with True also those of the gateways; the value of a check that passed is None.
 Checks = Callable[[bool], Awaitable[Mapping[str, str | None]]]
 
 _NEEDS_KEY: Final = json_bytes({"error": error_of(Refused(Reason.UNAUTHORIZED))})
 
-# What a caller can do without: one API that cannot be reached does not take the others down.
+# A failed check that leaves the rest healthy: one unreachable API does not take the server down.
 _HARMLESS: Final = "gateway:"
 
 
 def health(checks: Checks, is_known: Callable[[str | None], bool]) -> Application:
-    """Return the application that tells of every check: to strangers only that, to those with a key also why.
+    """Return the application that reports every check; only a caller with a key learns why one failed.
 
-    Strangers do not make it call anybody, either.
+    Without a key, a request makes no calls to gateways.
     """
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,5 +57,5 @@ def _told(problem: str | None, *, tells_why: bool) -> JSONObject:
 
 
 async def livez(scope: Scope, receive: Receive, send: Send) -> None:
-    """Tell that the process answers, and nothing more."""
+    """Report that the process answers."""
     await respond(send, 200, JSON_HEADERS, json_bytes({"status": "ok", "version": __version__}))

@@ -1,4 +1,4 @@
-"""`GET /`: a page that lists what is served, and calls the tools. One file, no assets from elsewhere."""
+"""`GET /`: a page that lists what is served and calls tools. One file, without external assets."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from portbook.version import __version__
 
 __all__ = ["home"]
 
-# What MCP clients can use beside tools; the page lists it, but does not try it out.
+# What MCP clients can use beside tools; the page lists it but does not call it.
 _OFFERS: Final[tuple[tuple[Kind, str], ...]] = (("resource", "Resources"), ("prompt", "Prompts"))
 
 
 def home(catalog: Catalog, needs_key: Callable[[], bool]) -> Application:
-    """Return the application behind the page; while calls need a key, it does not list what is served."""
+    """Return the application that serves the page; while calls need a key, the page lists nothing."""
     page = Page("home.html")
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,7 +52,7 @@ def _listed(catalog: Catalog) -> dict[str, str]:
         "count": f"({len(tools)})",
         "tools": f"<ul>{listed}</ul>" if listed else "<p>No tools are served.</p>",
         "offers": "".join(_offered(title, catalog.of(kind)) for kind, title in _OFFERS),
-        # Inside a script element only "<" could end it early.
+        # Inside a script element, only "<" could close it.
         "known": known.decode().replace("<", "\\u003c"),
     }
 

@@ -1,4 +1,4 @@
-"""`GET /openapi.json` and `GET /docs`: the REST routes as OpenAPI 3.1 and as a page, one operation a tool."""
+"""`GET /openapi.json` and `GET /docs`: the REST routes as OpenAPI 3.1 and as a page, a tool each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import orjson
 from portbook.boundary import Boundary
 from portbook.doors.http.asgi import Application, Receive, Scope, Send
 from portbook.doors.http.page import Page
-from portbook.doors.http.request import arrival_of, send_answer
+from portbook.doors.http.request import arrival_of
+from portbook.doors.http.response import send_answer
 from portbook.errors import REASONS
 from portbook.model import JSON, JSONObject
 from portbook.policy import Policy
@@ -24,7 +25,7 @@ OPENAPI: Final = "/openapi.json"
 DOCS: Final = "/docs"
 
 _COMPONENTS: Final = "#/components/schemas/"
-# Keywords whose values are data, in which nothing is a reference.
+# Keywords whose values are data: a `$ref` in them is not a reference.
 _NO_SCHEMAS: Final = frozenset({"const", "enum", "default", "examples"})
 
 
@@ -38,7 +39,7 @@ def openapi(boundary: Boundary) -> Application:
 
 
 def docs_page(boundary: Boundary) -> Application:
-    """Return the application that shows the same as a page."""
+    """Return the application that shows the REST routes as a page."""
     page = Page("docs.html")
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -142,7 +143,7 @@ def _failures() -> JSONObject:
 
 
 def _answer(result: JSONObject | None) -> JSONObject:
-    """Return the schema of an answer: of a success where a result's schema is given, else of a failure."""
+    """Return the schema of an answer: of a success if `result` is a schema, else of a failure."""
     is_success = result is not None
     return {
         "type": "object",
@@ -193,8 +194,8 @@ def _json(schema: JSONObject, description: str = "", *, is_body: bool = False) -
 
 
 def _component(schema: JSONObject | bool, name: str) -> JSONObject:
-    """Return a tool's schema as it stands among the components, its references pointing there."""
-    if isinstance(schema, bool):  # spelled out: not every reader of OpenAPI knows these
+    """Return a tool's schema as a component, with its references rewritten to match."""
+    if isinstance(schema, bool):  # written out: not every OpenAPI reader knows boolean schemas
         return {} if schema else {"not": {}}
     moved = cast("JSONObject", _moved(schema, f"{_COMPONENTS}{name}"))
     return {keyword: value for keyword, value in moved.items() if keyword not in ("$schema", "$id")}
@@ -232,7 +233,7 @@ def _section(method: str, path: str, operation: dict[str, Any], schemas: dict[st
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     answer = operation["responses"]["200"]["content"]["application/json"]["schema"]
     parts = [("Request", body), ("Answer", answer)]
-    if effect:  # a tool's own contract says more than where it stands in the messages
+    if effect:  # a tool's own schemas say more than the message around them
         name = operation["operationId"]
         parts = [("Arguments", schemas[f"{name}.args"]), ("Result", schemas[f"{name}.result"])]
     shown = "".join(

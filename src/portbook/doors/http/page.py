@@ -1,4 +1,4 @@
-"""Pages: one file each, no assets from elsewhere, and a policy that runs the page's own script alone."""
+"""Pages: one file each, without external assets, and a CSP that allows only the page's own script."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from portbook.doors.http.asgi import Headers, Send, respond
+from portbook.doors.http.asgi import Headers, Send
+from portbook.doors.http.response import respond
 
 __all__ = ["Page"]
 
@@ -19,7 +20,7 @@ _STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 
 
 class Page:
-    """A template in the folder `pages`, whose `{{slots}}` are filled for each request."""
+    """A template in the folder `pages`; its `{{slots}}` are filled for each request."""
 
     def __init__(self, name: str) -> None:
         self._template = (Path(__file__).parent / "pages" / name).read_text("utf-8")
@@ -33,13 +34,13 @@ class Page:
         ]
 
     async def send(self, send: Send, slots: Mapping[str, str], more: Headers | None = None) -> None:
-        """Send the page. What goes into a slot is HTML already."""
+        """Send the page. The values of `slots` are HTML, escaped by the caller."""
         body = _SLOT.sub(lambda slot: slots[slot[1]], self._template)
         await respond(send, 200, [*self._headers, *(more or [])], body.encode())
 
 
 def _policy(scripts: list[str], styles: list[str]) -> str:
-    """Return what the page may do: run and wear what is in it, and talk to this server alone."""
+    """Return the Content-Security-Policy: own script and style, and requests to this server alone."""
     rules = ["default-src 'none'", f"style-src {_digests(styles)}"]
     if scripts:
         rules += [f"script-src {_digests(scripts)}", "connect-src 'self'"]

@@ -1,81 +1,36 @@
-"""What every HTTP route that takes a message does alike: read it within limits, stop when it is given up."""
+"""Reading an HTTP request: its headers, who sent it, and its message within limits of size and time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from portbook.doors.eager import Remainder
-from portbook.doors.http.asgi import Headers, Receive, Scope, Send, respond
+from portbook.doors.http.asgi import Receive, Scope
 from portbook.errors import Reason, Refused
-from portbook.model import Answer, Arrival
-from portbook.net.host_and_origin import Hosts
+from portbook.model import Arrival
 from portbook.wire.framing import MAX_FRAME_BYTES, OVERSIZE, Frame
 
-__all__ = [
-    "JSON_HEADERS",
-    "arrival_of",
-    "has_left",
-    "headers_of",
-    "key_of",
-    "read_message",
-    "send_answer",
-    "serve_message",
-]
+__all__ = ["arrival_of", "has_left", "headers_of", "key_of", "read_message"]
 
-# A body over the limit is thrown away as it arrives, so that the sender hears why; but not for ever.
+# A body over the limit is read and discarded, so that the client gets the answer; up to this many bytes.
 _MAX_DISCARDED: Final = 128 * MAX_FRAME_BYTES
 
-# A message is at most a mebibyte: whoever takes longer than this for it holds a place and a shutdown up.
+# A message is at most a mebibyte: a client that needs longer than this holds up a connection and a shutdown.
 _BODY_SECONDS: Final = 15
 
 _MAX_SESSION: Final = 256
 
-JSON_HEADERS: Final[Headers] = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
-Answering = Coroutine[Any, Any, Answer]
-
-
-async def serve_message(
-    scope: Scope,
-    receive: Receive,
-    send: Send,
-    *,
-    arrival: Arrival,
-    hosts: Hosts,
-    answer: Callable[[Frame, Arrival], Answering],
-    refuse: Callable[[Refused, Arrival], Answering],
-) -> None:
-    """Read one message and send its answer; where its sender leaves first, cancel the call.
-
-    A request is refused before anything is read of it where its Host or its Origin is another's, and before
-    its body where that is not JSON.
-    """
-    frame = await read_message(dict(scope["headers"]), receive, hosts)
-    if frame is None:
-        return  # the sender left before the end of its message
-    if isinstance(frame, Refused):
-        await send_answer(send, await refuse(frame, arrival))
-        return
-    answered = await _unless_left(answer(frame, arrival), receive)
-    if answered is not None:
-        await send_answer(send, answered)
-
-
-async def read_message(
-    headers: Mapping[bytes, bytes], receive: Receive, hosts: Hosts
-) -> Frame | Refused | None:
-    """Return the message of a request, or why it is refused unread; None where its sender left."""
-    refusal = hosts.refuse(headers)
-    if refusal is not None:
-        return refusal
+async def read_message(headers: Mapping[bytes, bytes], receive: Receive) -> Frame | Refused | None:
+    """Return the message of a request, or why it is refused unread; None if the client left."""
     if not _is_json(headers.get(b"content-type", b"")):
         return Refused(Reason.NOT_JSON_CONTENT)
     body = _body(receive)
     try:
         waiting_for = body.send(None)
-    except StopIteration as ended:  # it was there already, as most are
+    except StopIteration as ended:  # most bodies have arrived with their head
         return ended.value
     try:
         async with asyncio.timeout(_BODY_SECONDS):
@@ -86,13 +41,14 @@ async def read_message(
         body.close()
 
 
-async def send_answer(send: Send, answer: Answer, more: Headers | None = None) -> None:
-    """Send an answer with the headers that go with it."""
-    await respond(send, answer.status, [*_headers(answer), *(more or [])], answer.body or b"")
+async def has_left(receive: Receive) -> None:
+    """Return when the client has disconnected."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def headers_of(scope: Scope) -> dict[bytes, bytes]:
-    """Return the headers of a request; of one that was sent twice, both values, but of two keys neither."""
+    """Return the headers of a request; a repeated one with all its values, except Authorization with none."""
     sent: list[tuple[bytes, bytes]] = scope["headers"]
     headers = dict(sent)
     if len(headers) == len(sent):
@@ -101,12 +57,12 @@ def headers_of(scope: Scope) -> dict[bytes, bytes]:
     for name, value in sent:
         headers[name] = value if name not in headers else headers[name] + b", " + value
     if sum(name == b"authorization" for name, _ in sent) > 1:
-        headers[b"authorization"] = b""  # which of two would be a matter of who reads it
+        headers[b"authorization"] = b""  # readers would disagree about which of two keys counts
     return headers
 
 
 def arrival_of(scope: Scope, route: str, headers: dict[bytes, bytes] | None = None) -> Arrival:
-    """Return how a request came in; `headers` are its own, where somebody has them already."""
+    """Return how a request arrived; `headers` are its own, where the route has read them already."""
     headers = headers_of(scope) if headers is None else headers
     session = headers.get(b"x-session-id", b"").decode("latin-1")
     return Arrival(
@@ -119,7 +75,7 @@ def arrival_of(scope: Scope, route: str, headers: dict[bytes, bytes] | None = No
 
 
 def key_of(headers: dict[bytes, bytes]) -> str | None:
-    """Return the bearer token of a request; the empty string, which no key is, for any other credential."""
+    """Return the bearer token of a request; the empty string, never a valid key, for a different scheme."""
     presented = headers.get(b"authorization")
     if presented is None:
         return None
@@ -145,47 +101,3 @@ async def _body(receive: Receive) -> Frame | None:
             body.clear()
         if not event.get("more_body") or held > _MAX_DISCARDED:
             return OVERSIZE if held > MAX_FRAME_BYTES else bytes(body)
-
-
-async def _unless_left(answering: Answering, receive: Receive) -> Answer | None:
-    """Return the answer; None where the sender left before it, and the call was cancelled and recorded."""
-    try:
-        waiting_for = answering.send(None)
-    except StopIteration as ended:
-        return ended.value
-    loop = asyncio.get_running_loop()
-    call = loop.create_task(_finish(Remainder(answering, waiting_for)))
-    # A callback, because a task that is cancelled before its first step runs none of its own code.
-    call.add_done_callback(lambda _: answering.close())
-    leaving = loop.create_task(has_left(receive))
-    try:
-        await asyncio.wait((call, leaving), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        leaving.cancel()
-        call.cancel()
-    await asyncio.wait((call,))
-    return None if call.cancelled() else call.result()
-
-
-async def _finish(rest: Remainder[Answer]) -> Answer:
-    return await rest
-
-
-async def has_left(receive: Receive) -> None:
-    """Return when the sender has left."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def _headers(answer: Answer) -> Headers:
-    headers = list(JSON_HEADERS) if answer.body is not None else JSON_HEADERS[1:]
-    if answer.identity is not None:
-        headers.append((b"x-request-id", answer.identity.request.encode()))
-        headers.append((b"traceparent", answer.identity.traceparent.encode()))
-    if answer.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    if answer.retry_after_s is not None:
-        headers.append((b"retry-after", b"%d" % answer.retry_after_s))
-    if answer.status in (408, 413):  # what is left of the message must not be taken for another
-        headers.append((b"connection", b"close"))
-    return headers

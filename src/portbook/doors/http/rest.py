@@ -2,77 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Final
 
 from portbook.boundary import Boundary
 from portbook.dialects.rest import described
-from portbook.doors.http.asgi import Application, Receive, Scope, Send
-from portbook.doors.http.request import arrival_of, send_answer, serve_message
-from portbook.model import Answer, Arrival, JSONObject
-from portbook.net.host_and_origin import Hosts
+from portbook.doors.http.asgi import Receive, Scope, Send
+from portbook.doors.http.message_route import Answering, message_route, refuse_on_record
+from portbook.doors.http.request import arrival_of
+from portbook.doors.http.response import send_answer
+from portbook.doors.http.router import Route
+from portbook.model import Arrival, JSONObject
 from portbook.policy import Policy
 from portbook.tools.catalog import Tool
 from portbook.wire.framing import Frame
 
-__all__ = ["EXECUTE", "TOOLS", "execute", "execute_tool", "tools"]
+__all__ = ["EXECUTE", "TOOLS", "execute", "tools"]
 
 EXECUTE: Final = "/execute"
 TOOLS: Final = "/tools"
 
 
-def tools(boundary: Boundary, hosts: Hosts) -> Application:
-    """Return the application that lists the tools which its caller may see."""
+def tools(boundary: Boundary) -> Route:
+    """Return the route that lists the tools its caller may see."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        arrival = arrival_of(scope, TOOLS)
-        refusal = hosts.refuse(dict(scope["headers"]))
-        if refusal is None:
-            await send_answer(send, await boundary.tell("tools", arrival, _listed))
-        else:
-            await send_answer(send, await boundary.refuse_execution(refusal, arrival))
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        await send_answer(send, await boundary.tell("tools", arrival_of(scope, TOOLS), _listed))
 
-    return app
+    return Route(serve, refuse_on_record(TOOLS, boundary.refuse_execution))
 
 
 def _listed(tools: list[Tool], policy: Policy) -> JSONObject:
     return {"tools": [described(tool, policy) for tool in tools]}
 
 
-def execute(boundary: Boundary, hosts: Hosts) -> Application:
-    """Return the application that runs the tool which the body names."""
+def execute(boundary: Boundary) -> Route:
+    """Return the route that runs a tool: the one that its path names, or else the one that the body names."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await serve_message(
-            scope,
-            receive,
-            send,
-            arrival=arrival_of(scope, EXECUTE),
-            hosts=hosts,
-            answer=boundary.execute,
-            refuse=boundary.refuse_execution,
-        )
+    def answer(frame: Frame, arrival: Arrival, segment: str) -> Answering:
+        return boundary.execute(frame, arrival, segment or None)
 
-    return app
-
-
-def execute_tool(boundary: Boundary, hosts: Hosts) -> Application:
-    """Return the application that runs the tool which the path names."""
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        tool: str = scope["portbook.segment"]
-
-        def answer(frame: Frame, arrival: Arrival) -> Coroutine[Any, Any, Answer]:
-            return boundary.execute(frame, arrival, tool)
-
-        await serve_message(
-            scope,
-            receive,
-            send,
-            arrival=arrival_of(scope, EXECUTE),
-            hosts=hosts,
-            answer=answer,
-            refuse=boundary.refuse_execution,
-        )
-
-    return app
+    return message_route(EXECUTE, answer, boundary.refuse_execution)

@@ -6,23 +6,31 @@ from collections.abc import Callable
 
 from portbook.app.assemble import App
 from portbook.doors.http.approvals import APPROVALS, decide_approval, list_approvals, show_approval
-from portbook.doors.http.asgi import Application, guarded, route
-from portbook.doors.http.cors import behind_front
+from portbook.doors.http.asgi import Application
+from portbook.doors.http.cors import with_cors
 from portbook.doors.http.health import health, livez
 from portbook.doors.http.home import home
+from portbook.doors.http.host_and_origin_check import check_host_and_origin
 from portbook.doors.http.mcp.endpoint import ROUTE as MCP
 from portbook.doors.http.mcp.endpoint import mcp
 from portbook.doors.http.mcp.sessions import Sessions
 from portbook.doors.http.openapi import DOCS, OPENAPI, docs_page, openapi
-from portbook.doors.http.rest import EXECUTE, TOOLS, execute, execute_tool, tools
+from portbook.doors.http.rest import EXECUTE, TOOLS, execute, tools
+from portbook.doors.http.router import Route, router
 from portbook.doors.http.rpc import ROUTE, rpc
 
-__all__ = ["routes_of"]
+__all__ = ["route_table", "routes_of"]
 
 
 def routes_of(served: App, warn: Callable[[str], None] = lambda _: None) -> Application:
-    """Return the application with every route; a page is guarded here, what takes a message guards itself."""
-    boundary, desk, hosts = served.boundary, served.approvals, served.hosts
+    """Return the application with every route, behind the Host and Origin check and CORS."""
+    routes = router(route_table(served, warn))
+    return check_host_and_origin(with_cors(routes, served.hosts, _is_shared), served.hosts)
+
+
+def route_table(served: App, warn: Callable[[str], None] = lambda _: None) -> dict[tuple[str, str], Route]:
+    """Return every route, by method and path."""
+    boundary, desk = served.boundary, served.approvals
     pages = {
         "/": home(served.catalog, lambda: served.needs_key),
         DOCS: docs_page(boundary),
@@ -33,21 +41,20 @@ def routes_of(served: App, warn: Callable[[str], None] = lambda _: None) -> Appl
         "/readyz": health(served.checks, served.knows),
         "/livez": livez,
     }
-    routes: dict[tuple[str, str], Application] = {}
+    routes: dict[tuple[str, str], Route] = {}
     for path, page in pages.items():
-        routes["GET", path] = routes["HEAD", path] = guarded(page, hosts)
-    routes["GET", TOOLS] = tools(boundary, hosts)
-    routes["POST", f"{TOOLS}/{{}}"] = execute_tool(boundary, hosts)
-    routes["POST", EXECUTE] = execute(boundary, hosts)
-    routes["POST", ROUTE] = rpc(boundary, hosts)
-    routes["POST", f"{APPROVALS}/{{}}"] = decide_approval(boundary, desk, hosts)
+        routes["GET", path] = routes["HEAD", path] = Route(page)
+    routes["GET", TOOLS] = tools(boundary)
+    routes["POST", f"{TOOLS}/{{}}"] = routes["POST", EXECUTE] = execute(boundary)
+    routes["POST", ROUTE] = rpc(boundary)
+    routes["POST", f"{APPROVALS}/{{}}"] = decide_approval(boundary, desk)
     sessions = Sessions(boundary, served.sessions, warn)
     served.notices.on_close(sessions.close)
-    for verb, app in mcp(boundary, sessions, hosts).items():
-        routes[verb, MCP] = app
-    return behind_front(route(routes), hosts, _is_shared)
+    for method, route in mcp(boundary, sessions).items():
+        routes[method, MCP] = route
+    return routes
 
 
 def _is_shared(path: str) -> bool:
-    """Return whether pages of other sites, where allowed, may call a path: what callers do, no more."""
+    """Return whether pages of allowed origins may call a path: what callers use, nothing else."""
     return path in (MCP, ROUTE, EXECUTE, TOOLS, OPENAPI) or path.startswith(f"{TOOLS}/")

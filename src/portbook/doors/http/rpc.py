@@ -1,31 +1,24 @@
-"""`POST /rpc`: one JSON-RPC message a request, one answer a response."""
+"""`POST /rpc`: one JSON-RPC message per request, one answer per response."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from portbook.boundary import Boundary
-from portbook.doors.http.asgi import Application, Receive, Scope, Send
-from portbook.doors.http.request import arrival_of, serve_message
-from portbook.net.host_and_origin import Hosts
+from portbook.doors.http.message_route import Answering, message_route
+from portbook.doors.http.router import Route
+from portbook.model import Arrival
+from portbook.wire.framing import Frame
 
 __all__ = ["ROUTE", "rpc"]
 
 ROUTE: Final = "/rpc"
 
 
-def rpc(boundary: Boundary, hosts: Hosts) -> Application:
-    """Return the application behind the route."""
+def rpc(boundary: Boundary) -> Route:
+    """Return the route."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await serve_message(
-            scope,
-            receive,
-            send,
-            arrival=arrival_of(scope, ROUTE),
-            hosts=hosts,
-            answer=boundary.answer,
-            refuse=boundary.refuse,
-        )
+    def answer(frame: Frame, arrival: Arrival, _segment: str) -> Answering:
+        return boundary.answer(frame, arrival)
 
-    return app
+    return message_route(ROUTE, answer, boundary.refuse)

@@ -1,4 +1,4 @@
-"""The HTTP server under the ASGI application: uvicorn, without its signals, its logging and its lifespan."""
+"""The HTTP server under the ASGI application: uvicorn, without its signals, logging and lifespan."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from portbook.doors.http.asgi import Application
 
 __all__ = ["HttpServer", "bind", "is_loopback"]
 
-# After this many seconds a shutdown no longer waits for answers that are still being sent.
+# A shutdown waits this long for answers that are still being sent.
 _GRACE_SECONDS = 40
 
-# Far more than any client sends, tokens and cookies included.
+# Far more than clients send, tokens and cookies included.
 _MAX_HEAD_BYTES = 65_536
 _HEAD_TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 )
 
-# How long a head may take to arrive; between two requests, uvicorn itself waits for five seconds.
+# How long a head may take to arrive; between two requests, uvicorn waits five seconds.
 _HEAD_SECONDS = 15
 _AUTHORITY = re.compile(rb"(?:[^:/?#]*://)?([^/?#]*).*", re.DOTALL)
 _UPGRADE = re.compile(rb"\r\n[Uu][Pp][Gg][Rr][Aa][Dd][Ee]:[^\r\n]*")
 
-# Connections beyond this many are told that we are busy; each may hold a message of up to a mebibyte.
+# Connections over this limit get 503; each may hold a message of up to a mebibyte.
 _MAX_CONNECTIONS = 2048
 
 
 def bind(host: str, port: int) -> socket.socket:
     """Return a socket that listens on `host` and `port`.
 
-    Raises `OSError` where that is not possible, because something else listens there for example.
+    Raises `OSError` where it cannot listen, for example because the port is in use.
     """
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(address)
-        listener.listen(2048)  # from here on nobody who connects is turned away
+        listener.listen(2048)  # from here on, no connection is refused
     except OSError:
         listener.close()
         raise
@@ -53,7 +53,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach what is bound to `host`."""
+    """Return whether only this machine can connect to `host`."""
     if host == "localhost":
         return True
     try:
@@ -63,7 +63,7 @@ def is_loopback(host: str) -> bool:
 
 
 class _BoundedHead(HttpToolsProtocol):
-    """Cuts off a request whose head does not end; the parser itself would take any number of bytes."""
+    """Limits the size and the time of a request's head; the parser has no limit of its own."""
 
     _head_bytes = 0
     _is_in_head = True
@@ -87,12 +87,12 @@ class _BoundedHead(HttpToolsProtocol):
         self._is_in_head = False
         self._head_came()
         if not self.url.startswith(b"/"):
-            # `GET http://name/path`: the name there is meant, and the parser drops it. No header has a colon.
+            # `GET http://name/path`: the parser drops this name, and it counts. No real header has a colon.
             self.headers.append((b":authority", _AUTHORITY.sub(rb"\1", self.url)))
         super().on_headers_complete()
 
     def _await_head(self) -> None:
-        """Begin to wait for a head, or to wait anew: whoever never sends one holds a place for nothing."""
+        """Start, or restart, the deadline for a head: a silent client must not hold a connection."""
         self._head_came()
         self._deadline = asyncio.get_running_loop().call_later(_HEAD_SECONDS, self._give_up)
 
@@ -117,9 +117,9 @@ class _BoundedHead(HttpToolsProtocol):
 
 
 def _without_upgrade(data: bytes) -> bytes:
-    """Return a request without the offer to speak something else, which we decline by not hearing it.
+    """Return a request without its Upgrade header, which this server always declines.
 
-    The parser would take the offer for accepted, and the body for that something else.
+    The parser would take the upgrade as accepted, and the body as the new protocol.
     """
     head, end, body = data.partition(b"\r\n\r\n")
     return _UPGRADE.sub(b"", head) + end + body
@@ -128,7 +128,7 @@ def _without_upgrade(data: bytes) -> bytes:
 class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        yield  # signals belong to whoever runs the doors together
+        yield  # the command that runs all doors handles signals
 
 
 class HttpServer:
@@ -148,7 +148,7 @@ class HttpServer:
             limit_concurrency=_MAX_CONNECTIONS,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
-        # What a stranger sends must not write our log; what matters is recorded.
+        # Clients must not be able to fill the log; calls have records.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         self._server = _Server(config)
         self._listener = listener
@@ -159,6 +159,6 @@ class HttpServer:
         await self._server.serve([self._listener])
 
     def stop(self) -> None:
-        """Take no more connections and finish what is in flight."""
+        """Take no more connections and finish requests in flight."""
         self._server.should_exit = True
-        self._on_stop()  # streams that nothing else would end
+        self._on_stop()  # ends open streams, which would last

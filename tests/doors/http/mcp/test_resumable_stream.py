@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
-from portbook.doors.http.mcp.stream_shelf import Room, StreamShelf
+from portbook.doors.http.mcp.stream_retention import RetainedStreams, StreamBudget
 from portbook.wire.sse import event, priming
 
 
@@ -16,12 +16,12 @@ def wanted() -> bool:
 
 
 class Reader:
-    """Reads a stream from a place on."""
+    """Reads a stream from a position on."""
 
-    def __init__(self, place: StreamPosition, may_read: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, position: StreamPosition, may_read: Callable[[], bool] = lambda: True) -> None:
         self.read: list[bytes] = []
         self._news = asyncio.Event()
-        self.reading = asyncio.create_task(place.stream.copy_to(self._write, place, may_read))
+        self.reading = asyncio.create_task(position.stream.copy_to(self._write, position, may_read))
 
     async def _write(self, data: bytes) -> None:
         self.read.append(data)
@@ -106,7 +106,7 @@ def test_bytes_are_bounded_too_whatever_the_sizes() -> None:
 
 def test_a_notice_that_still_waits_to_be_read_says_all_that_an_equal_one_would() -> None:
     async def main() -> None:
-        stream = EventStream("1", has_notices=True)
+        stream = EventStream("1", is_deduplicated=True)
         for message in (b"a", b"b", b"a", b"b", b"a"):
             stream.emit(message, wanted)
         reader = Reader(StreamPosition(stream))
@@ -197,27 +197,27 @@ def _ended(name: str, size: int) -> EventStream:
 
 def test_a_session_keeps_so_many_streams_and_so_many_bytes_of_them() -> None:
     async def main() -> None:
-        shelf = StreamShelf(Room())
+        retained = RetainedStreams(StreamBudget())
         own = EventStream("own")
-        shelf.put(own)
+        retained.put(own)
         running = EventStream("running")
-        shelf.put(running)
+        retained.put(running)
         for number in range(100):
-            shelf.put(_ended(f"small-{number}", 10))
-        assert shelf.find("own") is own
-        assert shelf.find("running") is running
-        assert shelf.find("small-0") is None
-        assert sum(shelf.find(f"small-{number}") is not None for number in range(100)) == 62
+            retained.put(_ended(f"small-{number}", 10))
+        assert retained.find("own") is own
+        assert retained.find("running") is running
+        assert retained.find("small-0") is None
+        assert sum(retained.find(f"small-{number}") is not None for number in range(100)) == 62
         for number in range(20):
-            shelf.put(_ended(f"large-{number}", 1_000_000))
-            assert shelf.bytes <= 8 * 1024 * 1024
-        assert shelf.find("large-0") is None
-        assert shelf.find("large-19") is not None
+            retained.put(_ended(f"large-{number}", 1_000_000))
+            assert retained.bytes <= 8 * 1024 * 1024
+        assert retained.find("large-0") is None
+        assert retained.find("large-19") is not None
         for number in range(20):  # what runs goes on, without its history
             running.emit(b"%d" % number * 500_000, wanted)
-        assert shelf.bytes <= 8 * 1024 * 1024 + 1_000_000
-        shelf.clear()
-        assert shelf.bytes == 0
+        assert retained.bytes <= 8 * 1024 * 1024 + 1_000_000
+        retained.clear()
+        assert retained.bytes == 0
 
     asyncio.run(main())
 
@@ -225,38 +225,38 @@ def test_a_session_keeps_so_many_streams_and_so_many_bytes_of_them() -> None:
 def test_all_sessions_share_one_limit_and_what_ended_first_goes_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("portbook.doors.http.mcp.stream_shelf._MAX_BYTES_OF_ALL", 10_000)
+    monkeypatch.setattr("portbook.doors.http.mcp.stream_retention._MAX_BYTES_OF_ALL", 10_000)
 
     async def main() -> None:
-        room = Room()
-        shelves = [StreamShelf(room) for _ in range(5)]
-        for shelf in shelves:
-            shelf.put(_ended("a", 3000))
-        assert room.bytes <= 10_000
-        assert [shelf.find("a") is not None for shelf in shelves] == [False, False, True, True, True]
-        for shelf in shelves:
-            shelf.clear()
-        assert room.bytes == 0
+        budget = StreamBudget()
+        sessions = [RetainedStreams(budget) for _ in range(5)]
+        for retained in sessions:
+            retained.put(_ended("a", 3000))
+        assert budget.bytes <= 10_000
+        assert [retained.find("a") is not None for retained in sessions] == [False, False, True, True, True]
+        for retained in sessions:
+            retained.clear()
+        assert budget.bytes == 0
 
     asyncio.run(main())
 
 
 def test_a_stream_that_was_read_to_its_end_goes_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("portbook.doors.http.mcp.stream_shelf._READ_S", 0.0)
+    monkeypatch.setattr("portbook.doors.http.mcp.stream_retention._READ_S", 0.0)
 
     async def main() -> None:
-        room = Room()
-        shelf = StreamShelf(room)
+        budget = StreamBudget()
+        retained = RetainedStreams(budget)
         stream = EventStream("1")
-        shelf.put(stream)
+        retained.put(stream)
         stream.emit(b"1", wanted)
         stream.end(b"answer")
         await asyncio.sleep(0)
-        assert shelf.find("1") is stream  # nobody has read it yet
+        assert retained.find("1") is stream  # nobody has read it yet
         await Reader(StreamPosition(stream)).ended()
         async with asyncio.timeout(10):
-            while shelf.find("1") is not None:
+            while retained.find("1") is not None:
                 await asyncio.sleep(0)
-        assert (shelf.bytes, room.bytes, room.ended) == (0, 0, {})
+        assert (retained.bytes, budget.bytes, budget.ended) == (0, 0, {})
 
     asyncio.run(main())

@@ -43,7 +43,7 @@ class Held:
         live = self.sessions.make(arrival)
         params = {**handshake("2025-11-25"), "capabilities": capabilities}
         hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
-        await live.conversation.receive(_bytes(hello), arrival).answering
+        await live.connection.receive(_bytes(hello), arrival).answering
         await self.sessions.begin(live)
         return live.id
 
@@ -108,11 +108,11 @@ def test_what_another_process_was_asked_for_holds_here_too(tmp_path: Path) -> No
             live, found = one.sessions.find(name, HERE), other.sessions.find(name, HERE)
             assert live is not None
             assert found is not None
-            found.conversation.session.hear_from("error")
+            found.connection.session.hear_from("error")
             await other.sessions.keep(found)
             one.ticks.now += 1
             assert one.sessions.find(name, HERE) is live
-            assert live.conversation.session.level == "error"
+            assert live.connection.session.level == "error"
 
     run(main())
 

@@ -1,7 +1,7 @@
 """`/mcp`: the Model Context Protocol over HTTP, of both eras, at one address.
 
-A request that names a revision without a handshake stands for itself. Any other belongs to a session, which
-`initialize` opens and the header `Mcp-Session-Id` names.
+A request that names a revision without a handshake is stateless. All remaining requests belong to a session,
+which `initialize` opens and the header `Mcp-Session-Id` names.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from typing import Final, NamedTuple
 
 from portbook.boundary import Boundary
 from portbook.doors.http.accept import Accepts, accepted
-from portbook.doors.http.asgi import Application, Receive, Scope, Send, plain
+from portbook.doors.http.asgi import Receive, Scope, Send
 from portbook.doors.http.mcp.live_session import LiveSession
 from portbook.doors.http.mcp.response import McpResponse, Running, send_stream
 from portbook.doors.http.mcp.sessions import Sessions
-from portbook.doors.http.request import arrival_of, headers_of, read_message, send_answer
+from portbook.doors.http.request import arrival_of, headers_of, read_message
+from portbook.doors.http.response import plain, send_answer
+from portbook.doors.http.router import Route
 from portbook.errors import Reason, Refused
 from portbook.model import Answer, Arrival
-from portbook.net.host_and_origin import Hosts
 from portbook.protocol.headers import VERSION
 from portbook.protocol.revisions import STATELESS_REVISIONS
 from portbook.wire.framing import Frame
@@ -29,39 +30,39 @@ ROUTE: Final = "/mcp"
 
 _SESSION: Final = "mcp-session-id"
 
-# Streams that one caller holds open with GET: half of all connections, so that others have some.
+# Streams that one caller holds open with GET: half of all connections, the rest is for further callers.
 _MAX_LISTENING: Final = 1024
 
 
 class _Head(NamedTuple):
-    """What the headers of a request say."""
+    """What the headers of a request say, parsed."""
 
     headers: dict[bytes, bytes]
     arrival: Arrival
     accepts: Accepts
     session: str | None
-    """The name of the session that it belongs to; None where it names none, or stands for itself."""
+    """The id of its session; None for a stateless request, or one without a session yet."""
     is_stateless: bool
 
 
-def mcp(boundary: Boundary, sessions: Sessions, hosts: Hosts) -> dict[str, Application]:
-    """Return the applications behind the route, by HTTP verb."""
-    door = _McpDoor(boundary, sessions, hosts)
-    return {"POST": door.post, "GET": door.get, "DELETE": door.delete}
+def mcp(boundary: Boundary, sessions: Sessions) -> dict[str, Route]:
+    """Return the routes, by HTTP method."""
+    door = _McpDoor(boundary, sessions)
+    methods = {"POST": door.post, "GET": door.get, "DELETE": door.delete}
+    return {name: Route(serve, door.refuse) for name, serve in methods.items()}
 
 
 class _McpDoor:
-    def __init__(self, boundary: Boundary, sessions: Sessions, hosts: Hosts) -> None:
+    def __init__(self, boundary: Boundary, sessions: Sessions) -> None:
         self._boundary = boundary
         self._sessions = sessions
-        self._hosts = hosts
         self._running: Running = {}
         self._listening: Counter[str] = Counter()
 
     async def post(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take one message, or a batch of them."""
+        """Answer one message, or a batch."""
         head = _head_of(scope)
-        frame = await read_message(head.headers, receive, self._hosts)
+        frame = await read_message(head.headers, receive)
         if frame is None:
             return
         if isinstance(frame, Refused):
@@ -73,31 +74,31 @@ class _McpDoor:
             if live is None:
                 await self._refuse(send, Refused(self._why_unknown(head)), head)
             else:
-                reply = McpResponse(receive, send, head.accepts, self._running, live)
-                await self._answer_session(live, frame, head.arrival, reply)
+                response = McpResponse(receive, send, head.accepts, self._running, live)
+                await self._answer_session(live, frame, head.arrival, response)
         else:
-            reply = McpResponse(receive, send, head.accepts, self._running)
+            response = McpResponse(receive, send, head.accepts, self._running)
             answer = self._answer_alone if head.is_stateless else self._answer_newcomer
-            await answer(frame, head.arrival, reply)
+            await answer(frame, head.arrival, response)
 
     async def get(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Open the stream of what belongs to no request, or go on with one that was left."""
+        """Open the session's own stream of notifications, or resume a stream after Last-Event-ID."""
         head = _head_of(scope)
         live = await self._entered(head, send, "session.listen", needs_events=True)
         if live is None:
             return
         last_event = head.headers.get(b"last-event-id", b"").decode("latin-1").strip()
-        place = live.place_of(last_event or None)
-        if place.is_guest and place.stream.is_read:
+        position = live.position_after(last_event or None)
+        if position.is_guest and position.stream.is_read:
             await plain(send, 409, "This event has expired, and the stream has a reader. Omit Last-Event-ID.")
             return
-        if self._listening[live.bound] >= _MAX_LISTENING and not place.stream.is_read:
+        if self._listening[live.bound] >= _MAX_LISTENING and not position.stream.is_read:
             await self._refuse(send, Refused(Reason.TOO_MANY_STREAMS), head)
             return
         key = head.arrival.key
         self._listening[live.bound] += 1
         try:
-            await send_stream(send, receive, place, may_read=lambda: self._sessions.may_listen(live, key))
+            await send_stream(send, receive, position, may_read=lambda: self._sessions.may_listen(live, key))
         finally:
             self._listening -= Counter((live.bound,))
 
@@ -108,14 +109,14 @@ class _McpDoor:
             await self._sessions.forget(live)
             await send_answer(send, Answer(None, 204))
 
+    async def refuse(self, scope: Scope, send: Send, refusal: Refused) -> None:
+        """Answer a request whose Host or Origin is refused."""
+        await self._refuse(send, refusal, _head_of(scope))
+
     async def _entered(
         self, head: _Head, send: Send, method: str, *, needs_events: bool = False
     ) -> LiveSession | None:
-        """Return the session that a request without a message is for; where it is for none, say so."""
-        refusal = self._hosts.refuse(head.headers)
-        if refusal is not None:
-            await self._refuse(send, refusal, head)
-            return None
+        """Return the session of a GET or DELETE; where it has none, answer with the reason."""
         if head.session is None:
             await plain(send, 405, "Without a session, use POST.", [(b"allow", b"POST")])
             return None
@@ -136,45 +137,45 @@ class _McpDoor:
             return None
         return live
 
-    async def _answer_alone(self, frame: Frame, arrival: Arrival, reply: McpResponse) -> None:
-        """Answer a message that stands for itself."""
-        conversation = self._boundary.converse(arrival, reply.emit, is_official=True)
-        work = conversation.receive(frame, arrival, is_heard=reply.accepts.events)
-        answer = await reply.outcome(work)
+    async def _answer_alone(self, frame: Frame, arrival: Arrival, response: McpResponse) -> None:
+        """Answer a stateless message."""
+        connection = self._boundary.connect(arrival, response.emit, is_official=True)
+        work = connection.receive(frame, arrival, reaches_client=response.accepts.events)
+        answer = await response.outcome(work)
         if answer is not None:
-            await reply.send(answer)
+            await response.send(answer)
 
-    async def _answer_newcomer(self, frame: Frame, arrival: Arrival, reply: McpResponse) -> None:
-        """Answer a message that belongs to no session, and may open one."""
+    async def _answer_newcomer(self, frame: Frame, arrival: Arrival, response: McpResponse) -> None:
+        """Answer a message without a session, which may open one."""
         live = self._sessions.make(arrival)
-        work = live.conversation.receive(frame, arrival, reply.emit, is_heard=reply.accepts.events)
-        answer = await reply.outcome(work)
+        work = live.connection.receive(frame, arrival, response.emit, reaches_client=response.accepts.events)
+        answer = await response.outcome(work)
         if answer is None:
             live.close()
-        elif live.conversation.session.revision is not None:
+        elif live.connection.session.revision is not None:
             await self._sessions.begin(live)
-            await reply.send(answer, [(_SESSION.encode(), live.id.encode())])
+            await response.send(answer, [(_SESSION.encode(), live.id.encode())])
         elif answer.is_notification and answer.status == 202:
-            # There is nothing that it could be about. Its sender is not answered, as ever; the status tells.
+            # Without a session it has no meaning. A notification gets no answer, but here an error status.
             refused = await self._boundary.refuse(Refused(Reason.NOT_JSONRPC), arrival, is_mcp=True)
-            await reply.send(refused._replace(body=None))
+            await response.send(refused._replace(body=None))
         else:
-            await reply.send(answer)
+            await response.send(answer)
 
     async def _answer_session(
-        self, live: LiveSession, frame: Frame, arrival: Arrival, reply: McpResponse
+        self, live: LiveSession, frame: Frame, arrival: Arrival, response: McpResponse
     ) -> None:
         """Answer a message of a session."""
         arrival = arrival._replace(session=arrival.session or live.label)
-        work = live.conversation.receive(
-            frame, arrival, reply.emit, reply.let_go, is_heard=reply.accepts.events
+        work = live.connection.receive(
+            frame, arrival, response.emit, response.let_go, reaches_client=response.accepts.events
         )
         if work.cancels is not None:
             live.cancel(work.cancels)
-        answer = await reply.outcome(work)
+        answer = await response.outcome(work)
         await self._sessions.keep(live)
         if answer is not None:
-            await reply.send(answer)
+            await response.send(answer)
 
     def _why_unknown(self, head: _Head) -> Reason:
         is_known = self._sessions.is_known(head.arrival.key)

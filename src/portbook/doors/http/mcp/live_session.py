@@ -1,4 +1,4 @@
-"""Sessions as one process has them: what was agreed on, what is under way, and their streams."""
+"""Sessions in the memory of this process: what was agreed on, running requests, and streams."""
 
 from __future__ import annotations
 
@@ -9,102 +9,103 @@ from typing import Final
 
 from portbook.canonical import fingerprint
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
-from portbook.doors.http.mcp.stream_shelf import Room, StreamShelf
+from portbook.doors.http.mcp.stream_retention import RetainedStreams, StreamBudget
 from portbook.mcp.connection import Key, McpConnection
 from portbook.model import Answer
 
 __all__ = ["LiveSession", "LiveSessions"]
 
-# Sessions in memory, of all callers and of one: those make room that were not used for the longest time.
+# Sessions in memory, of all callers and of one; the one that was idle longest leaves first.
 _MAX_LIVE: Final = 10_000
 _MAX_OF_CALLER: Final = 2_000
 
-# A session that is not used for so long leaves memory; it comes back from the store.
+# A session that is idle this long leaves memory; it is loaded from the store when it is used again.
 _IDLE_S: Final = 3600.0
 
-# How the name of the stream ends that belongs to no request.
+# The end of the name of a session's own stream, which belongs to no request.
 _STANDALONE: Final = ".0"
 
 
 class LiveSession:
-    """One session, as long as it is in memory."""
+    """One session, while it is in memory."""
 
-    def __init__(self, session_id: str, key: str | None, bound: str, room: Room) -> None:
-        """Stand for the session of this name, begun with `key` by the caller that is `bound` to it."""
+    def __init__(self, session_id: str, key: str | None, bound: str, budget: StreamBudget) -> None:
+        """Make the session with this id, opened with `key`; `bound` identifies its caller."""
         self.id = session_id
         self.key = key
         self.bound = bound
         self.label = fingerprint(session_id)[:32]
-        """What it is called where its name, which is a secret, must not be."""
+        """Its name in records, where its id, a secret, must not appear."""
         self.running: dict[asyncio.Task[Answer], Key | None] = {}
         self.is_over = False
-        """Whether it was ended for good."""
+        """Whether it has ended, and cannot be used again."""
         self.is_kept = False
-        """Whether the store has it."""
+        """Whether it is in the store."""
         self.saved = 0
-        """Which of its changes are in the store, or on their way there."""
+        """The number of its last change that is stored, or being stored."""
         self.saving = 0
         self.version: object = None
-        """What the store's version was when it was last looked at."""
+        """The store's version when this session was last compared with it."""
         self.used = self.touched = 0.0
-        # Streams of another process, or of this one before it forgot the session, have other names.
+        # Unique, so that event ids of an earlier process never match streams of this one.
         self._epoch = secrets.token_hex(4)
         self._count = 0
-        self._shelf = StreamShelf(room)
-        self.standalone = EventStream(self._epoch + _STANDALONE, has_notices=True)
-        self._shelf.put(self.standalone)
-        self._conversation: McpConnection | None = None
+        self._retained = RetainedStreams(budget)
+        self.standalone = EventStream(self._epoch + _STANDALONE, is_deduplicated=True)
+        self._retained.put(self.standalone)
+        self._connection: McpConnection | None = None
 
     @property
-    def conversation(self) -> McpConnection:
-        """Return what is said in it."""
-        assert self._conversation is not None
-        return self._conversation
+    def connection(self) -> McpConnection:
+        """Return its MCP connection."""
+        assert self._connection is not None
+        return self._connection
 
-    @conversation.setter
-    def conversation(self, conversation: McpConnection) -> None:
-        self._conversation = conversation
+    @connection.setter
+    def connection(self, connection: McpConnection) -> None:
+        self._connection = connection
 
     @property
     def revision_name(self) -> str:
-        """Return the revision that was agreed on."""
-        revision = self.conversation.session.revision
+        """Return the name of the revision that was agreed on."""
+        revision = self.connection.session.revision
         return "" if revision is None else revision.name
 
     @property
     def primes_streams(self) -> bool:
-        """Return whether its streams begin with an id to come back with."""
-        revision = self.conversation.session.revision
+        """Return whether its streams start with an event id, for clients to resume from."""
+        revision = self.connection.session.revision
         return revision is not None and revision.primes_streams
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nothing is under way, and nobody listens."""
+        """Return whether no request is running and no client reads its own stream."""
         return not self.running and not self.standalone.is_read
 
     def open_stream(self) -> EventStream:
-        """Return a stream for one request."""
+        """Return a new stream for one request."""
         self._count += 1
         return EventStream(f"{self._epoch}.{self._count}", is_primed=self.primes_streams)
 
     def keep_stream(self, stream: EventStream) -> None:
-        """Keep a stream that somebody may come back to."""
+        """Retain a stream, for the client to resume."""
         if not self.is_over:
-            self._shelf.put(stream)
+            self._retained.put(stream)
 
-    def place_of(self, last_event: str | None) -> StreamPosition:
-        """Return where to read on, for somebody who has read up to `last_event`.
+    def position_after(self, last_event: str | None) -> StreamPosition:
+        """Return where a client resumes that has read up to `last_event`.
 
-        1. No event: the stream of what belongs to no request, after what was read of it.
-        2. An event of a stream that is there: that stream, after the event.
-        3. An event of the stream of what belongs to no request, in an earlier process: as without one.
-        4. Any other: that stream too, as a guest, for its own reader may be there and must not be pushed out.
+        1. No event: the session's own stream, after what was delivered of it.
+        2. An event of a retained stream: that stream, after the event.
+        3. An event of the session's own stream in an earlier process: as without an event.
+        4. An event of an expired stream: the session's own stream, as a guest, which does not replace a
+           current reader.
         """
         fresh = StreamPosition(self.standalone, None, is_primed=self.primes_streams)
         if last_event is None:
             return fresh
         name, _, number = last_event.rpartition("-")
-        stream = self._shelf.find(name)
+        stream = self._retained.find(name)
         if stream is not None and number.isascii() and number.isdigit() and len(number) <= 12:
             return StreamPosition(stream, min(int(number), stream.end_position))
         if name.endswith(_STANDALONE):
@@ -112,20 +113,20 @@ class LiveSession:
         return StreamPosition(self.standalone, None, is_guest=True)
 
     def cancel(self, key: Key) -> None:
-        """Take back a request that is under way."""
+        """Cancel a running request."""
         for task, its_key in self.running.items():
             if its_key == key:
                 task.cancel()
 
     def close(self) -> None:
         """End what would wait for ever."""
-        self._shelf.clear()
+        self._retained.clear()
         self.standalone.end(None)
-        self.conversation.close()
+        self.connection.close()
 
 
 class LiveSessions:
-    """The sessions in memory, in the order in which they were last used."""
+    """The sessions in memory, the least recently used first."""
 
     def __init__(self) -> None:
         self._live: dict[str, LiveSession] = {}
@@ -136,17 +137,17 @@ class LiveSessions:
         return len(self._live)
 
     def find(self, session_id: str) -> LiveSession | None:
-        """Return the session of this name."""
+        """Return the session with this id."""
         return self._live.get(session_id)
 
     def use(self, live: LiveSession, now: float) -> None:
-        """Note that a session is used."""
+        """Mark a session as used now."""
         if self._live.pop(live.id, None) is not None:
             self._live[live.id] = live
             live.used = now
 
     def admit(self, live: LiveSession, now: float) -> None:
-        """Take a session in; others make room."""
+        """Add a session; idle ones leave if there are too many."""
         self._let_out_idle(now)
         if self._of_caller[live.bound] >= _MAX_OF_CALLER:
             self._make_room(live.bound)
@@ -157,7 +158,7 @@ class LiveSessions:
         self._of_caller[live.bound] += 1
 
     def let_out(self, live: LiveSession) -> None:
-        """Let a session leave memory."""
+        """Remove a session from memory."""
         if self._live.pop(live.id, None) is not None:
             self._of_caller -= Counter((live.bound,))
         live.close()
@@ -175,10 +176,10 @@ class LiveSessions:
             if oldest.is_idle and oldest.is_kept:
                 self.let_out(oldest)
             else:
-                self.use(oldest, now)  # by whoever listens
+                self.use(oldest, now)  # a client reads its stream, or it is not stored
 
     def _make_room(self, bound: str | None) -> None:
-        """Let the session leave that was not used for the longest time, of one caller or of all."""
+        """Remove the session that was idle longest, of one caller or of all."""
         for live in self._live.values():
             if live.is_idle and bound in (None, live.bound):
                 self.let_out(live)

@@ -1,13 +1,12 @@
-"""How one request at `/mcp` is answered: as one document, or as a stream of events.
+"""The response to one request at `/mcp`: a JSON document, or a stream of events.
 
-A request that says nothing before its answer gets that as JSON; one that does gets a stream, and so does one
-that takes its time. In a session the call goes on whether its sender stays or not.
+A call that sends nothing before its answer is answered with JSON. A call that sends notifications, or takes
+long, is answered with a stream. In a session the call continues if the client disconnects.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -16,14 +15,16 @@ from portbook.doors.http.accept import Accepts
 from portbook.doors.http.asgi import Headers, Receive, Send
 from portbook.doors.http.mcp.live_session import LiveSession
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
-from portbook.doors.http.request import has_left, send_answer
+from portbook.doors.http.request import has_left
+from portbook.doors.http.response import send_answer
 from portbook.mcp.connection import Key, Work
+from portbook.mcp.from_any_thread import run_on
 from portbook.model import Answer
 
 __all__ = ["McpResponse", "send_stream"]
 
-# A client that has waited so long is shown that the server is still there; where that gives it something to
-# come back with, sooner, for until then a connection that breaks loses the answer.
+# After this wait a stream is opened, to show that the server is alive; sooner where it starts with an event
+# id, for until then a broken connection loses the answer.
 _PATIENCE_S: Final = 10.0
 _PRIMED_PATIENCE_S: Final = 1.0
 
@@ -37,9 +38,9 @@ Running = dict[asyncio.Task[Answer], Key | None]
 
 
 class McpResponse:
-    """The answer to one request, in the making."""
+    """The response to one request, while its call runs."""
 
-    __slots__ = ("_home", "_live", "_loop", "_receive", "_running", "_send", "_stream", "accepts")
+    __slots__ = ("_live", "_loop", "_receive", "_running", "_send", "_stream", "accepts")
 
     def __init__(
         self,
@@ -49,33 +50,28 @@ class McpResponse:
         running: Running,
         live: LiveSession | None = None,
     ) -> None:
-        """Answer through `send`; a call that waits is among the `running`, or those of its session."""
+        """Respond through `send`; a call that waits is added to `running`, or to its session's calls."""
         self.accepts = accepts
         self._receive = receive
         self._send = send
         self._running = running if live is None else live.running
         self._live = live
-        self._stream: EventStream | None = None  # made when something is to be said: most calls say nothing
+        self._stream: EventStream | None = None  # made with the first message: most calls send none
         self._loop = asyncio.get_running_loop()
-        self._home = threading.get_ident()
 
     def emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
-        """Say something before the answer. From any thread; where only the answer is accepted, nothing."""
-        if threading.get_ident() != self._home:
-            self._loop.call_soon_threadsafe(lambda: self.emit(message, is_wanted, is_vital=is_vital))
-        elif self.accepts.events:
-            self._opened().emit(message, is_wanted, is_vital=is_vital)
+        """Send a message before the answer, from any thread; nothing if the client accepts no stream."""
+        if self.accepts.events:
+            run_on(self._loop, self._emit_now, message, is_wanted, is_vital)
 
     def let_go(self) -> None:
-        """Send the reader away for now, if it can come back for the answer. From any thread."""
-        if threading.get_ident() != self._home:
-            self._loop.call_soon_threadsafe(self.let_go)
-        elif self._live is not None and self.accepts.events:
-            self._opened().let_go()
+        """Disconnect the client, if it can resume for the answer. From any thread."""
+        if self._live is not None and self.accepts.events:
+            run_on(self._loop, self._let_go_now)
 
     async def outcome(self, work: Work) -> Answer | None:
-        """Return the answer to be sent as one; None where it was sent as a stream, or nobody waits for it."""
-        # Most calls never wait for anything, and need no task of their own.
+        """Return the answer to send as a document; None if a stream was sent, or the client left."""
+        # Most calls never wait, and need no task of their own.
         try:
             waiting_for = work.answering.send(None)
         except StopIteration as ended:
@@ -92,11 +88,11 @@ class McpResponse:
         finally:
             leaving.cancel()
             if self._live is None and not call.done():
-                call.cancel()  # whoever has no session to come back to has given it up
+                call.cancel()  # without a session the client cannot resume: it has given the call up
                 await asyncio.wait((call,))
 
     async def send(self, answer: Answer, more: Headers | None = None) -> None:
-        """Send an answer as one document, or as a stream where nothing else is accepted."""
+        """Send an answer as a document, or as a stream if the client accepts only that."""
         if answer.body is None or answer.status != 200 or self.accepts.json:
             await send_answer(self._send, answer, more)
             return
@@ -104,13 +100,19 @@ class McpResponse:
         stream.end(answer.body)
         await send_stream(self._send, self._receive, StreamPosition(stream), more=more)
 
+    def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
+        self._opened().emit(message, is_wanted, is_vital=is_vital)
+
+    def _let_go_now(self) -> None:
+        self._opened().let_go()
+
     def _opened(self) -> EventStream:
         if self._stream is None:
             self._stream = EventStream() if self._live is None else self._live.open_stream()
         return self._stream
 
     def _start(self, work: Work, waiting_for: object) -> asyncio.Task[Answer]:
-        """Run the rest of a call by itself: whoever asked may leave, and come back for the answer."""
+        """Run the rest of a call in its own task: the client may disconnect, and resume for the answer."""
         stream = self._opened()
 
         async def finish() -> Answer:
@@ -124,7 +126,7 @@ class McpResponse:
             stream.end(None)
             del self._running[call]
             if not call.cancelled():
-                call.exception()  # looked at, so that the loop does not report it
+                call.exception()  # retrieved, so that the loop does not report it
 
         call = self._loop.create_task(finish())
         self._running[call] = work.key
@@ -146,8 +148,8 @@ class McpResponse:
         if call.done() and not call.cancelled() and stream.end_position <= 1:  # the answer alone
             return call.result()
         if leaving.done():
-            stream.discard()  # it has no id to come back with
-        elif call.cancelled() and not stream.end_position:  # taken back: a stream without an answer
+            stream.discard()  # the client has no event id to resume from
+        elif call.cancelled() and not stream.end_position:  # cancelled: a stream without an answer
             await _start(self._send, None)
             await _end(self._send)
         else:
@@ -157,20 +159,20 @@ class McpResponse:
     async def _send_stream(self, stream: EventStream, leaving: asyncio.Task[None] | None) -> None:
         if self._live is not None:
             self._live.keep_stream(stream)
-        place = StreamPosition(stream, is_primed=stream.is_primed, may_be_sent_away=True)
-        await send_stream(self._send, self._receive, place, leaving=leaving)
+        position = StreamPosition(stream, is_primed=stream.is_primed, may_be_sent_away=True)
+        await send_stream(self._send, self._receive, position, leaving=leaving)
 
 
 async def send_stream(
     send: Send,
     receive: Receive,
-    place: StreamPosition,
+    position: StreamPosition,
     *,
     may_read: Callable[[], bool] = lambda: True,
     leaving: asyncio.Task[None] | None = None,
     more: Headers | None = None,
 ) -> None:
-    """Send events from `place` on until their stream ends, its reader leaves, or it may no longer read."""
+    """Send events from `position` on, until the stream ends or the client leaves or may no longer read."""
 
     async def write(data: bytes) -> None:
         await send({"type": "http.response.body", "body": data, "more_body": True})
@@ -178,11 +180,11 @@ async def send_stream(
     await _start(send, more)
     loop = asyncio.get_running_loop()
     left = leaving or loop.create_task(has_left(receive))
-    copying = loop.create_task(place.stream.copy_to(write, place, may_read))
+    copying = loop.create_task(position.stream.copy_to(write, position, may_read))
     try:
         await asyncio.wait((copying, left), return_when=asyncio.FIRST_COMPLETED)
         if copying.done():
-            copying.result()  # where it failed, whoever runs us is told
+            copying.result()  # raises what failed
             await _end(send)
     finally:
         if leaving is None:

@@ -1,33 +1,33 @@
-"""Streams of messages that clients read, leave, and come back to.
+"""Resumable streams of events.
 
-A stream is what one request sends: messages of ours, then its answer. It is filled whether somebody reads it
-or not, and has one reader at a time: whoever comes last. In a session its events have ids, so that whoever
-comes back with the last one gets the rest.
+A stream holds what one request sends: notifications and requests of the server, then the answer. It is filled
+with or without a reader, and has one reader at a time: the latest. In a session its events have ids, so that
+a client resumes after the last one it has (Last-Event-ID).
 
-What is kept is bounded. The oldest that its reader can do without goes first, so that a reader who keeps up
-misses nothing; where there is no such, the oldest.
+Its size is bounded. The oldest message that may be dropped goes first, so that a reader that keeps up misses
+nothing; without such a message, the oldest goes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol
 
+from portbook.mcp.from_any_thread import run_on
 from portbook.wire.sse import COMMENT, event, priming
 
 __all__ = ["EventStream", "Keeper", "StreamPosition"]
 
-# What is kept of one stream, for those who come back and for those who are slow.
+# What one stream keeps, for clients that resume and for slow ones.
 _MAX_EVENTS: Final = 1000
 _MAX_BYTES: Final = 4 * 1024 * 1024
 
-# What may wait for a reader where streams hold too much together: enough for one who keeps up.
+# What may wait for a reader while all streams are over their limit: enough for a reader that keeps up.
 _FEW: Final = 16
 
-# When to come back, and how long a stream may be silent before something is sent to keep it open.
+# When a client should reconnect, and how long a stream may be silent before a comment keeps it open.
 _RETRY_MS: Final = 500
 _SILENCE_S: Final = 15.0
 
@@ -35,94 +35,95 @@ Write = Callable[[bytes], Awaitable[None]]
 
 
 class Keeper(Protocol):
-    """Who keeps a stream for those who come back, and counts what it holds."""
+    """Retains streams for clients that resume, and counts the bytes that they hold."""
 
     @property
     def is_full(self) -> bool:
-        """Return whether streams hold more than they may together."""
+        """Return whether all streams together are over their limit."""
         ...
 
     def weigh(self, more: int) -> None:
-        """Count bytes that a stream holds now, or holds no longer."""
+        """Add to the count of bytes; a negative number where a stream has dropped some."""
         ...
 
     def finish(self, stream: EventStream) -> None:
-        """Note that a stream has ended, or that its end has been read."""
+        """Start to expire a stream that has ended, or whose end has been read."""
         ...
 
 
 class StreamPosition(NamedTuple):
-    """Where in a stream somebody begins to read."""
+    """Where in a stream a client starts to read."""
 
     stream: EventStream
-    position: int | None = 0
-    """The position after the last message that it has; None for the last that anybody was given."""
+    after: int | None = 0
+    """The position of the last message that the client has; None for the last one delivered."""
     is_guest: bool = False
-    """Whether it was sent here for want of the stream it asks for: then it gets no ids to come back with."""
+    """Whether the stream it asked for has expired: then its events get no ids to resume from."""
     is_primed: bool = False
-    """Whether it is first given an id to come back with."""
+    """Whether it first gets an event id to resume from."""
     may_be_sent_away: bool = False
-    """Whether it leaves where the stream lets its reader go: whoever has come back does not."""
+    """Whether `let_go` ends it: the first reader only, not one that has resumed."""
 
 
 class EventStream:
-    """The messages of one request, or those of a session that belong to none."""
+    """The messages of one request, or those of a session that belong to no request."""
 
     def __init__(
-        self, name: str | None = None, *, is_primed: bool = False, has_notices: bool = False
+        self, name: str | None = None, *, is_primed: bool = False, is_deduplicated: bool = False
     ) -> None:
-        """Begin; with a `name`, events have ids; where `is_primed`, the first is an id and nothing else.
+        """Make a stream; with a `name`, events have ids; where `is_primed`, the first event is only an id.
 
-        Where it `has_notices`, one that still waits to be read says all that an equal one would.
+        Where it `is_deduplicated`, a message equal to an unread one is dropped.
         """
         self.name = name or ""
-        """What its events' ids begin with."""
+        """The prefix of its events' ids."""
         self.is_primed = is_primed and name is not None
         self.is_ended = False
         self.is_let_go = False
-        """Whether the reader is to leave now, and come back."""
+        """Whether the reader should disconnect now, and resume later."""
         self.end_position = 0
-        """The position after the last message."""
+        """The position of the last message."""
         self.delivered = 0
-        """The position after the last message that was written to a reader."""
+        """The position of the last message that was written to a reader."""
         self.bytes = 0
         self._messages: dict[int, bytes] = {}
         self._spare: deque[int] = deque()
-        self._notices: dict[bytes, int] | None = {} if has_notices else None
+        self._unread: dict[bytes, int] | None = {} if is_deduplicated else None
         self._keeper: Keeper | None = None
         self._reader = 0
         self._readers = 0
         self._news = asyncio.Event()
         self.loop = asyncio.get_running_loop()
-        self._home = threading.get_ident()
 
     @property
     def is_read(self) -> bool:
-        """Return whether somebody reads it now."""
+        """Return whether it has a reader now."""
         return self._reader > 0
 
     @property
     def is_delivered(self) -> bool:
-        """Return whether all of it has been read."""
+        """Return whether it has ended and all of it was read."""
         return self.is_ended and self.delivered >= self.end_position
 
     def emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
-        """Add a message, from any thread, if by then it is still wanted."""
-        if threading.get_ident() != self._home:
-            self.loop.call_soon_threadsafe(lambda: self.emit(message, is_wanted, is_vital=is_vital))
-        elif is_wanted() and not self.is_ended:
+        """Add a message, from any thread, if it is still wanted then."""
+        run_on(self.loop, self._emit_now, message, is_wanted, is_vital)
+
+    def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
+        if is_wanted() and not self.is_ended:
             self._add(message, is_vital=is_vital)
 
     def let_go(self) -> None:
-        """Send the reader away for now, if it has something to come back with. From any thread."""
-        if threading.get_ident() != self._home:
-            self.loop.call_soon_threadsafe(self.let_go)
-        elif self.is_primed or (self.name and self.end_position):
+        """Disconnect the reader, if it has an event id to resume from. From any thread."""
+        run_on(self.loop, self._let_go_now)
+
+    def _let_go_now(self) -> None:
+        if self.is_primed or (self.name and self.end_position):
             self.is_let_go = True
             self._news.set()
 
     def end(self, message: bytes | None) -> None:
-        """Add the last message."""
+        """Add the last message, and end the stream."""
         if self.is_ended:
             return
         if message is not None:
@@ -133,18 +134,18 @@ class EventStream:
             self._keeper.finish(self)
 
     def entrust(self, keeper: Keeper) -> None:
-        """Let `keeper` count what is held."""
+        """Let `keeper` count the bytes of this stream."""
         self._keeper = keeper
         keeper.weigh(self.bytes)
 
     def release(self) -> None:
-        """Be kept by nobody any more."""
+        """Leave the keeper."""
         if self._keeper is not None:
             self._keeper.weigh(-self.bytes)
             self._keeper = None
 
     def discard(self) -> None:
-        """End it with nothing left to read: nobody can come for it."""
+        """End it and drop its messages: no client can resume it."""
         self.release()
         self.is_ended = True
         self._messages.clear()
@@ -152,7 +153,7 @@ class EventStream:
         self._news.set()
 
     async def wait(self, timeout_s: float) -> bool:
-        """Return whether something new has come before the time is over."""
+        """Return whether something new has arrived within the time."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._news.wait()
@@ -161,17 +162,17 @@ class EventStream:
         return True
 
     async def copy_to(
-        self, write: Write, place: StreamPosition, may_read: Callable[[], bool] = lambda: True
+        self, write: Write, position: StreamPosition, may_read: Callable[[], bool] = lambda: True
     ) -> None:
-        """Write events from `place` on until the stream ends, lets its reader go, or has another reader.
+        """Write events from `position` on, until the stream ends, disconnects its reader, or gets a new one.
 
-        `may_read` is asked whenever something new has come, and now and then.
+        `may_read` is checked whenever something new has arrived, and regularly in between.
         """
         self._readers += 1
         self._reader = mine = self._readers
-        self._news.set()  # whoever has read it so far leaves
+        self._news.set()  # wakes the previous reader, which then leaves
         try:
-            await self._copy(write, place, lambda: self._reader == mine, may_read)
+            await self._copy(write, position, lambda: self._reader == mine, may_read)
         finally:
             if self._reader == mine:
                 self._reader = 0
@@ -179,27 +180,31 @@ class EventStream:
                 self._keeper.finish(self)
 
     async def _copy(
-        self, write: Write, place: StreamPosition, is_reader: Callable[[], bool], may_read: Callable[[], bool]
+        self,
+        write: Write,
+        position: StreamPosition,
+        is_reader: Callable[[], bool],
+        may_read: Callable[[], bool],
     ) -> None:
-        at = self.delivered if place.position is None else place.position
-        has_ids = bool(self.name) and not place.is_guest
-        if place.is_primed and may_read():
+        at = self.delivered if position.after is None else position.after
+        has_ids = bool(self.name) and not position.is_guest
+        if position.is_primed and may_read():
             await write(priming(f"{self.name}-{at}", _RETRY_MS))
         while is_reader() and may_read():
             self._news.clear()
             while is_reader() and (following := self._after(at)) is not None:
                 at = following
                 message = self._messages[at]
-                self._forget_notice(message, at)  # from here on an equal one is news
+                self._forget_unread(message, at)  # from here on, an equal message is new
                 await write(event(message, f"{self.name}-{at}" if has_ids else None))
                 self.delivered = max(self.delivered, at)
-            if self.is_ended or (self.is_let_go and place.may_be_sent_away):
+            if self.is_ended or (self.is_let_go and position.may_be_sent_away):
                 return
             if not await self.wait(_SILENCE_S) and is_reader() and may_read():
                 await write(COMMENT)
 
     def _after(self, position: int) -> int | None:
-        """Return the position of the next message that is kept."""
+        """Return the position of the next message."""
         if position + 1 in self._messages:
             return position + 1
         if position >= self.end_position:
@@ -207,10 +212,10 @@ class EventStream:
         return next((each for each in self._messages if each > position), None)
 
     def _add(self, message: bytes, *, is_vital: bool) -> None:
-        if self._notices is not None:
-            if message in self._notices:
+        if self._unread is not None:
+            if message in self._unread:
                 return
-            self._notices[message] = self.end_position + 1
+            self._unread[message] = self.end_position + 1
         self.end_position += 1
         self._messages[self.end_position] = message
         if not is_vital:
@@ -218,14 +223,14 @@ class EventStream:
         self._count(len(message))
         while (position := self._superfluous()) is not None:
             dropped = self._messages.pop(position)
-            self._forget_notice(dropped, position)
+            self._forget_unread(dropped, position)
             self._count(-len(dropped))
         self._news.set()
 
     def _superfluous(self) -> int | None:
-        """Return the position of a message to drop: the oldest that can be done without, or else the oldest.
+        """Return the position of a message to drop: the oldest that is not vital, or else the oldest.
 
-        None where there is room for all of them.
+        None while the stream is within its limits.
         """
         if len(self._messages) > _MAX_EVENTS or self.bytes > _MAX_BYTES:
             if self._spare:
@@ -236,9 +241,9 @@ class EventStream:
             return self._spare.popleft() if is_history or len(self._spare) > _FEW else None
         return None
 
-    def _forget_notice(self, message: bytes, position: int) -> None:
-        if self._notices is not None and self._notices.get(message) == position:
-            del self._notices[message]
+    def _forget_unread(self, message: bytes, position: int) -> None:
+        if self._unread is not None and self._unread.get(message) == position:
+            del self._unread[message]
 
     def _count(self, more: int) -> None:
         self.bytes += more

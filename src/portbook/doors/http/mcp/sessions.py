@@ -1,6 +1,6 @@
-"""Sessions of the handshake era: live ones in memory, all in the store, so that a restart ends none.
+"""Sessions of the handshake era: live ones in memory, all of them in the store, to survive a restart.
 
-What the store says counts: a session that another process has ended is over here too, a moment later.
+The store decides: a session that a different process has ended is ended here too, within a second.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from portbook.access.callers import ANONYMOUS
 from portbook.boundary import Boundary
 from portbook.canonical import fingerprint
 from portbook.doors.http.mcp.live_session import LiveSession, LiveSessions
-from portbook.doors.http.mcp.stream_shelf import Room
+from portbook.doors.http.mcp.stream_retention import StreamBudget
 from portbook.errors import Refused
 from portbook.model import Arrival, JSONObject
 from portbook.protocol.session import Session
 
 __all__ = ["KeptSessions", "Sessions"]
 
-# How often the store is told that a session is in use, and asked what has changed.
+# How often a session in use is marked as such in the store, and how often the store is checked for changes.
 _TOUCH_S: Final = 3600.0
 _LOOK_S: Final = 1.0
 
-# The form of a name: what is none needs no look into the store.
+# The form of a session id: anything else is refused without reading the store.
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
-# What sessions are bound to that were begun without a key, or with one that nobody looks at.
-_NOBODY: Final = fingerprint(None)
+# The binding of sessions that were opened without a key, or where keys are not checked.
+_UNKEYED: Final = fingerprint(None)
 
 
 class _StoredSession(Protocol):
@@ -41,35 +41,35 @@ class _StoredSession(Protocol):
 
 
 class KeptSessions(Protocol):
-    """Where sessions outlive the process."""
+    """The store of sessions."""
 
     async def begin(self, session_id: str, bound: str, state: JSONObject) -> None:
-        """Keep a new session."""
+        """Store a new session."""
         ...
 
     async def save(self, session_id: str, state: JSONObject) -> None:
-        """Keep a session as it is now, unless it was ended."""
+        """Store a session as it is now, unless it has ended."""
         ...
 
     def touch(self, session_id: str) -> None:
-        """Note that a session is in use."""
+        """Mark a session as in use."""
         ...
 
     def load(self, session_id: str) -> _StoredSession | None:
-        """Return what is kept of a session."""
+        """Return a stored session, None if there is none."""
         ...
 
     async def forget(self, session_id: str) -> None:
-        """Let go of a session for good."""
+        """Delete a session."""
         ...
 
     def version(self) -> object:
-        """Return a value that is another one after every change, whichever process made it."""
+        """Return a value that differs after every change, by any process."""
         ...
 
 
 class Sessions:
-    """Every session that this process knows of."""
+    """Every session that this process can serve."""
 
     def __init__(
         self,
@@ -78,23 +78,23 @@ class Sessions:
         warn: Callable[[str], None],
         tick: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Keep sessions in `kept`; `tick` tells seconds."""
+        """Store sessions in `kept`; `tick` returns seconds."""
         self._boundary = boundary
         self._kept = kept
         self._warn = warn
         self._tick = tick
         self._live = LiveSessions()
-        self._room = Room()
+        self._budget = StreamBudget()
         self._version: object = None
         self._looked = float("-inf")
         self._has_warned = False
 
     def make(self, arrival: Arrival) -> LiveSession:
-        """Return a session for a message that may open one; it has a name, and nobody knows it yet."""
+        """Return a session for a message that may open one; the client learns its id with the answer."""
         return self._made(secrets.token_urlsafe(32), arrival, self._bound(arrival.key), None)
 
     def find(self, session_id: str, arrival: Arrival) -> LiveSession | None:
-        """Return the session of this name, if it is the caller's: from memory, or from the store."""
+        """Return the session with this id, if it is the caller's: from memory, or from the store."""
         live = self._live.find(session_id)
         if live is None:
             live = self._revived(session_id, arrival)
@@ -105,35 +105,35 @@ class Sessions:
         return live
 
     def may_listen(self, live: LiveSession, key: str | None) -> bool:
-        """Return whether whoever came with `key` may still hear what a session has to say."""
+        """Return whether the caller with `key` may still read the stream of a session."""
         if live.is_over or not self.is_known(key) or not self._is_current(live):
             return False
         self._use(live)
         return True
 
     def is_known(self, key: str | None) -> bool:
-        """Return whether `key` opens anything, as things are now."""
+        """Return whether `key` is valid now."""
         try:
             self._boundary.identify(key)
-        except (Refused, OSError):  # what cannot be looked up opens nothing
+        except (Refused, OSError):  # a key that cannot be checked is not valid
             return False
         return True
 
     async def begin(self, live: LiveSession) -> None:
-        """Keep a session that `initialize` has opened."""
+        """Store a session that `initialize` has opened."""
         self._live.admit(live, self._tick())
-        live.saved = live.conversation.session.changes
+        live.saved = live.connection.session.changes
         await self._write(live)
 
     async def keep(self, live: LiveSession) -> None:
-        """Keep a session as it is now, if that is another than before and it was not ended meanwhile."""
-        session = live.conversation.session
+        """Store a session if it has changed and has not ended."""
+        session = live.connection.session
         if session.changes != live.saved and not live.is_over:
             live.saved = session.changes
             await self._write(live)
 
     async def forget(self, live: LiveSession) -> None:
-        """End a session for good."""
+        """End a session, and delete it from the store."""
         self._end(live)
         try:
             await self._kept.forget(live.id)
@@ -141,11 +141,11 @@ class Sessions:
             self._complain(error)
 
     def close(self) -> None:
-        """Let go of everybody; the sessions stay in the store."""
+        """Disconnect every client; the sessions stay in the store."""
         self._live.close()
 
     async def _write(self, live: LiveSession) -> None:
-        state = live.conversation.session.as_data()
+        state = live.connection.session.as_data()
         live.saving += 1
         try:
             if live.is_kept:
@@ -170,33 +170,33 @@ class Sessions:
         if kept is None or kept.bound != bound:
             return None
         live = self._made(session_id, arrival, bound, Session.from_data(kept.state))
-        live.saved = live.conversation.session.changes
+        live.saved = live.connection.session.changes
         live.is_kept = True
         live.touched = float("-inf")
         self._live.admit(live, self._tick())
         return live
 
     def _made(self, session_id: str, arrival: Arrival, bound: str, session: Session | None) -> LiveSession:
-        live = LiveSession(session_id, arrival.key, bound, self._room)
+        live = LiveSession(session_id, arrival.key, bound, self._budget)
         live.touched = self._tick()
-        live.conversation = self._boundary.converse(
+        live.connection = self._boundary.connect(
             arrival, live.standalone.emit, is_official=True, session=session
         )
         return live
 
     def _bound(self, key: str | None) -> str:
-        """Return what a session is bound to that is begun with `key`.
+        """Return what a session is bound to that is opened with `key`.
 
-        Where keys are not looked at, one is as good as another: else each that somebody makes up would be
-        another caller, with limits of its own.
+        Where keys are not checked, all of them count as one caller: else a client could get new limits by
+        making up keys.
         """
         if key is None:
-            return _NOBODY
+            return _UNKEYED
         try:
-            is_looked_at = self._boundary.identify(key) != ANONYMOUS
+            is_checked = self._boundary.identify(key) != ANONYMOUS
         except (Refused, OSError):
-            is_looked_at = True
-        return fingerprint(key) if is_looked_at else _NOBODY
+            is_checked = True
+        return fingerprint(key) if is_checked else _UNKEYED
 
     def _is_callers(self, live: LiveSession, key: str | None) -> bool:
         if live.key is None or key is None:
@@ -206,7 +206,7 @@ class Sessions:
         return is_same or live.bound == self._bound(key)
 
     def _is_current(self, live: LiveSession) -> bool:
-        """Return whether a session is still there, with what another process may have changed of it."""
+        """Return whether a session has not ended, after taking over changes by different processes."""
         if live.is_over or not live.is_kept or live.saving:
             return not live.is_over
         now = self._tick()
@@ -224,7 +224,7 @@ class Sessions:
             self._end(live)
             return False
         live.version = version
-        session = live.conversation.session
+        session = live.connection.session
         if session.changes == live.saved:
             session.adopt(kept.state)
         return True

@@ -1,4 +1,4 @@
-"""Who hears of changes: lists that are others now, and resources that hold something else."""
+"""Changes of lists and resources: delivers list_changed and resource-updated notifications to subscribers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from portbook.pipeline import Pipeline
 from portbook.protocol.revisions import Revision
 from portbook.tools.toolset import Changed
 
-__all__ = ["ChangeFeed", "ChangeNotice", "Subscriber"]
+__all__ = ["ChangeFeed", "ChangeNotification", "Subscriber"]
 
 _UPDATED: Final = "notifications/resources/updated"
 
-# The notification that tells of a changed list.
+# The notification for each kind of list.
 _LISTS: Final[dict[Kind, str]] = {
     "tool": "notifications/tools/list_changed",
     "prompt": "notifications/prompts/list_changed",
@@ -25,8 +25,8 @@ _LISTS: Final[dict[Kind, str]] = {
 }
 
 
-class ChangeNotice:
-    """A change on its way to everybody who hears of it: checked once in each revision, and written once."""
+class ChangeNotification:
+    """The notification of one change, for all subscribers: checked and written once per revision."""
 
     __slots__ = ("_checked", "_made", "changed")
 
@@ -35,21 +35,21 @@ class ChangeNotice:
         self._checked: set[str] = set()
         self._made: dict[tuple[str, type, JSON], bytes] = {}
 
-    def message(self, outgoing: Notifications, revision: Revision, subscription: JSON = None) -> bytes:
-        """Return the notification of the change; with the id of the subscription that it goes to, if any.
+    def message(self, notifications: Notifications, revision: Revision, subscription: JSON = None) -> bytes:
+        """Return the notification, with the id of the subscription that it goes to, if any.
 
         Raises `SchemaViolation` where the revision does not allow it.
         """
-        key = (revision.name, type(subscription), subscription)  # 1 and 1.0 are written in two ways
+        key = (revision.name, type(subscription), subscription)  # 1 and 1.0 are written differently
         made = self._made.get(key)
         if made is None:
             method, params = self._told()
-            # Ids are all that differs, and they were checked when they came.
+            # Only the ids differ, and they were checked on arrival.
             is_known = revision.name in self._checked and subscription is not None
             made = (
-                outgoing.tagged(method, params, subscription)
+                notifications.tagged(method, params, subscription)
                 if is_known
-                else outgoing.notification(method, params, revision, subscription)
+                else notifications.notification(method, params, revision, subscription)
             )
             self._checked.add(revision.name)
             self._made[key] = made
@@ -61,66 +61,66 @@ class ChangeNotice:
 
 
 class Subscriber:
-    """What one caller may hear of, as things are when something is to be heard.
+    """What one caller may be notified of, decided for each notification.
 
-    Keys are revoked and policy changes while connections last.
+    Keys can be revoked and the policy can change while a connection is open.
     """
 
     __slots__ = ("_key", "_pipeline", "_session")
 
     def __init__(self, pipeline: Pipeline, arrival: Arrival, session: str | None = None) -> None:
-        """Hear for whoever came so; `session` is the one that they named themselves."""
+        """Decide for the caller of `arrival`; `session` is the one that the caller named."""
         self._pipeline = pipeline
         self._key = arrival.key
         self._session = session or arrival.session
 
     def refuse(self, uri: str, caller: Caller) -> Refused | None:
-        """Return why a caller may not hear of a resource, None where it may."""
+        """Return why a caller may not be notified of a resource, None if it may."""
         return self._pipeline.refuse_hearing(uri, caller, self._session)
 
-    def hears(self, uri: str | None = None) -> bool:
-        """Return whether its key still opens the boundary, and, where one is named, the resource at `uri`."""
+    def may_receive(self, uri: str | None = None) -> bool:
+        """Return whether its key is still valid, and, with a `uri`, may read that resource."""
         try:
             caller = self._pipeline.rules.callers.identify(self._key)
-        except (Refused, OSError):  # whoever cannot be told apart hears nothing
+        except (Refused, OSError):  # a caller that cannot be identified gets nothing
             return False
         return uri is None or self.refuse(uri, caller) is None
 
 
-Hear = Callable[[ChangeNotice], None]
+Notify = Callable[[ChangeNotification], None]
 Close = Callable[[], None]
 
 
 class ChangeFeed:
-    """Passes changes on to everybody who listens. Safe to use from any thread."""
+    """Passes changes on to all subscribers. Safe to use from any thread."""
 
     def __init__(self) -> None:
-        # As dictionaries, because there are many of them and each goes when it likes.
-        self._listeners: dict[object, Hear] = {}
+        # Dictionaries, because there may be many, and any of them may be removed first.
+        self._subscribers: dict[object, Notify] = {}
         self._closers: dict[object, Close] = {}
         self._changing = threading.Lock()
         self.is_closed = False
 
-    def listen(self, hear: Hear) -> Close:
-        """Have `hear` told of every change; return what ends that."""
-        return self._add(self._listeners, hear)
+    def subscribe(self, notify: Notify) -> Close:
+        """Call `notify` with every change; return the function that unsubscribes."""
+        return self._add(self._subscribers, notify)
 
     def on_close(self, close: Close) -> Close:
-        """Have `close` called when the server ends; return what takes that back."""
+        """Call `close` when the server ends; return the function that unregisters it."""
         if self.is_closed:
             close()
         return self._add(self._closers, close)
 
     def publish(self, changed: Changed) -> None:
-        """Tell everybody."""
+        """Notify all subscribers."""
         with self._changing:
-            listeners = tuple(self._listeners.values())
-        notice = ChangeNotice(changed)
-        for hear in listeners:
-            hear(notice)
+            subscribers = tuple(self._subscribers.values())
+        change = ChangeNotification(changed)
+        for notify in subscribers:
+            notify(change)
 
     def close(self) -> None:
-        """Let everybody who listens go."""
+        """Close every subscription."""
         self.is_closed = True
         with self._changing:
             closers = tuple(self._closers.values())
@@ -128,7 +128,7 @@ class ChangeFeed:
             close()
 
     def _add(self, those: dict[object, Callable[..., None]], one: Callable[..., None]) -> Close:
-        key = object()  # the same one may be there twice
+        key = object()  # the same function may be registered twice
         with self._changing:
             those[key] = one
 

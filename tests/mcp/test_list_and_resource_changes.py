@@ -15,7 +15,7 @@ from portbook.access.callers import digest_of_key
 from portbook.app.assemble import App, assemble
 from portbook.audit.jsonl import MemorySink
 from portbook.errors import Reason, Refused
-from portbook.mcp.changes import ChangeFeed, ChangeNotice
+from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification
 from portbook.mcp.notifications import META_SUBSCRIPTION, Notifications
 from portbook.model import Arrival
 from portbook.protocol.revisions import REVISIONS
@@ -66,7 +66,7 @@ class Line:
         self.toolset = self.served.toolsets[0]
         self.told: list[Any] = []
         arrival = Arrival("test", "test", key="a key")
-        self.conversation = self.served.boundary.converse(arrival, self._emit)
+        self.connection = self.served.boundary.connect(arrival, self._emit)
 
     def govern(self, config: str) -> None:
         self.served.govern(self._settings(config))
@@ -89,7 +89,7 @@ class Line:
 
     async def ask(self, method: str, given: Any, id: object = 1) -> Any:
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": given}
-        answer = await self.conversation.receive(json.dumps(message).encode()).answering
+        answer = await self.connection.receive(json.dumps(message).encode()).answering
         return None if answer.body is None else json.loads(answer.body)
 
     async def open(self, revision: str = "2025-11-25") -> Line:
@@ -164,7 +164,7 @@ def test_whoever_may_not_read_a_resource_hears_nothing_of_it_on_a_stream(tmp_pat
         line.toolset.updated(uri)
         await settled()
         assert line.heard == ([uri] if code is None else [])
-        line.conversation.close()
+        line.connection.close()
         await listening
 
     run(main())
@@ -210,7 +210,7 @@ def test_a_stream_of_somebody_who_may_hear_nothing_more_ends(tmp_path: Path, cas
         await settled()
         assert line.heard == heard
         assert listening.done() == (heard == [])
-        line.conversation.close()
+        line.connection.close()
         assert (await listening)["result"]["resultType"] == "complete"
 
     run(main())
@@ -269,7 +269,7 @@ def test_a_stream_that_cannot_begin_leaves_nobody_behind(tmp_path: Path) -> None
 
     async def main() -> None:
         line = Line(tmp_path)
-        line.conversation = line.served.boundary.converse(Arrival("test", "test"), emit)
+        line.connection = line.served.boundary.connect(Arrival("test", "test"), emit)
         with pytest.raises(ValueError, match="not today"):
             await line.listen("notes://all", toolsListChanged=True)
         line.toolset.updated("notes://all")
@@ -302,11 +302,11 @@ def test_a_connection_holds_a_limited_number_of_streams(tmp_path: Path) -> None:
         await line.acknowledged(64)
         one_more = await line.listen("notes://all", id="more")
         assert one_more["error"]["data"]["reason"] == "TOO_MANY_STREAMS"
-        line.conversation.close()
+        line.connection.close()
         assert all("result" in answer for answer in await asyncio.gather(*streams))
         again = line.listen("notes://all", id="again")
         await line.acknowledged(65)
-        line.conversation.close()
+        line.connection.close()
         assert "result" in await again
 
     run(main())
@@ -316,7 +316,7 @@ def test_a_connection_holds_a_limited_number_of_streams(tmp_path: Path) -> None:
 def test_a_stream_counts_among_what_is_under_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    monkeypatch.setattr(portbook.mcp.connection, "_MAX_UNDER_WAY", 2)
+    monkeypatch.setattr(portbook.mcp.connection, "_MAX_RUNNING", 2)
     given = {"name": "x", "uri": "notes://all", "notifications": {}}
 
     async def main() -> None:
@@ -327,7 +327,7 @@ def test_a_stream_counts_among_what_is_under_way(
         assert "TOO_MANY_IN_FLIGHT" in refused
         listed = await line.ask("tools/list", params("2026-07-28"), "quick")
         assert listed["result"]["tools"] == []
-        line.conversation.close()
+        line.connection.close()
         await asyncio.gather(*streams)
 
     run(main())
@@ -347,22 +347,22 @@ class Counting:
         return ()
 
 
-def outgoing() -> tuple[Notifications, Counting]:
+def notifications() -> tuple[Notifications, Counting]:
     validator = Counting()
     return Notifications(validator, "enforce", lambda _: None), validator  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("changed", [Changed("tool"), Changed("resource", "a://b")])
 def test_a_notice_is_checked_once_in_each_revision_however_many_hear_of_it(changed: Changed) -> None:
-    out, validator = outgoing()
-    notice = ChangeNotice(changed)
+    out, validator = notifications()
+    change = ChangeNotification(changed)
     newest = REVISIONS["2026-07-28"]
     for _ in range(100):
         for revision in EVERY_REVISION:
-            notice.message(out, REVISIONS[revision])
-    plain = json.loads(notice.message(out, newest))
+            change.message(out, REVISIONS[revision])
+    plain = json.loads(change.message(out, newest))
     tags = [1, "1", 1.0, 2, "sub"]
-    tagged = [notice.message(out, newest, tag) for tag in tags * 2]
+    tagged = [change.message(out, newest, tag) for tag in tags * 2]
     assert [revision for _, revision in validator.seen] == list(EVERY_REVISION)
     assert [json.loads(each)["params"]["_meta"][META_SUBSCRIPTION] for each in tagged] == tags * 2
     assert tagged[2] != tagged[0]
@@ -372,27 +372,27 @@ def test_a_notice_is_checked_once_in_each_revision_however_many_hear_of_it(chang
 
 
 def test_a_notice_that_goes_to_subscriptions_alone_is_checked_too() -> None:
-    out, validator = outgoing()
-    notice = ChangeNotice(Changed("tool"))
+    out, validator = notifications()
+    change = ChangeNotification(Changed("tool"))
     for tag in range(10):
-        notice.message(out, REVISIONS["2026-07-28"], tag)
+        change.message(out, REVISIONS["2026-07-28"], tag)
     assert validator.seen == [("notifications/tools/list_changed", "2026-07-28")]
 
 
 def test_whoever_listens_twice_is_told_twice_and_stops_once() -> None:
-    notices = ChangeFeed()
+    changes = ChangeFeed()
     heard: list[Changed] = []
 
-    def hear(notice: ChangeNotice) -> None:
-        heard.append(notice.changed)
+    def hear(change: ChangeNotification) -> None:
+        heard.append(change.changed)
 
-    stop, stop_other = notices.listen(hear), notices.listen(hear)
-    notices.publish(Changed("tool"))
+    stop, stop_other = changes.subscribe(hear), changes.subscribe(hear)
+    changes.publish(Changed("tool"))
     assert len(heard) == 2
     stop()
     stop()
-    notices.publish(Changed("prompt"))
+    changes.publish(Changed("prompt"))
     assert heard[2:] == [Changed("prompt")]
     stop_other()
-    notices.publish(Changed("tool"))
+    changes.publish(Changed("tool"))
     assert len(heard) == 3

@@ -1,0 +1,192 @@
+"""The Host and Origin check: no route serves a request of a foreign Host or Origin."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from portbook.doors.http.asgi import Receive, Scope, Send
+from portbook.doors.http.host_and_origin_check import check_host_and_origin, refusal_of
+from portbook.doors.http.response import respond
+from portbook.doors.http.router import Route, router
+from portbook.doors.http.routes import route_table
+from portbook.net.host_and_origin import Hosts
+from support.in_process_connection import handshake
+from support.mcp_http_client import run as run_async
+from support.mcp_http_client import serving
+from support.portbook_process import HttpServer, http_server
+
+FOREIGN: list[dict[str, str]] = [{"host": "evil.test"}, {"origin": "https://evil.test"}, {"origin": "null"}]
+HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": handshake("2025-11-25")}
+CALL = {"session_id": "s", "tool_id": "echo", "args": {"text": "hi"}}
+
+# The routes that leave a record of a refused request; every other one answers with a sentence alone.
+RECORDED = {
+    ("GET", "/tools"),
+    ("POST", "/tools/{}"),
+    ("POST", "/execute"),
+    ("POST", "/rpc"),
+    ("POST", "/approvals/{}"),
+    ("POST", "/mcp"),
+    ("GET", "/mcp"),
+    ("DELETE", "/mcp"),
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    with http_server(cwd=tmp_path_factory.mktemp("front")) as started:
+        yield started
+
+
+def exchange(server: HttpServer, request: bytes) -> bytes:
+    """Send a request as it is; return all that comes until the server hangs up."""
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as raw:
+        raw.sendall(request)
+        return b"".join(iter(lambda: raw.recv(65536), b""))
+
+
+async def call(app: Any, method: str, path: str, *headers: tuple[bytes, bytes]) -> tuple[int, bytes]:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        raise AssertionError("a refused request is not read")
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+
+    await app({"type": "http", "method": method, "path": path, "headers": list(headers)}, receive, send)
+    return sent[0]["status"], sent[1]["body"]
+
+
+def test_every_route_refuses_a_foreign_host_and_a_foreign_origin(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path) as client:
+            table = list(route_table(client.served))
+            assert set(table) >= RECORDED
+            for method, path in table:
+                for foreign in FOREIGN:
+                    before = len(client.sink.records)
+                    body = None if method in ("GET", "HEAD") else CALL
+                    refused = await client.send(body, method, path.replace("{}", "x"), **foreign)
+                    assert refused.status == 403, (method, path, foreign)
+                    reasons = [record["error"]["reason"] for record in client.sink.records[before:]]
+                    assert reasons == ["FOREIGN_HOST"] * ((method, path) in RECORDED), (method, path)
+
+    run_async(main())
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param([(b"host", b"evil.test")], id="foreign host"),
+        pytest.param([(b"host", b"localhost"), (b"origin", b"https://evil.test")], id="foreign origin"),
+        pytest.param(
+            [(b"host", b"localhost"), (b"origin", b"https://evil.test"), (b"origin", b"http://localhost")],
+            id="a foreign origin beside our own",
+        ),
+        pytest.param([(b"host", b"localhost"), (b":authority", b"evil.test")], id="in the request line"),
+    ],
+)
+def test_a_route_that_words_no_refusal_is_not_reached_either(headers: list[tuple[bytes, bytes]]) -> None:
+    reached: list[str] = []
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        reached.append(scope["path"])
+        await respond(send, 200, [], b"")
+
+    app = check_host_and_origin(router({("GET", "/new"): Route(serve)}), Hosts(is_exposed=False))
+
+    async def main() -> None:
+        status, body = await call(app, "GET", "/new", *headers)
+        assert (status, b"The operator can allow it" in body) == (403, True)
+        assert not reached
+        assert (await call(app, "GET", "/new", (b"host", b"localhost")))[0] == 200
+        assert reached == ["/new"]
+
+    run_async(main())
+
+
+def test_without_the_check_no_request_is_served() -> None:
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError("served unchecked")
+
+    async def main() -> None:
+        with pytest.raises(KeyError):
+            await call(router({("GET", "/new"): Route(serve)}), "GET", "/new", (b"host", b"localhost"))
+        with pytest.raises(KeyError):
+            refusal_of({})
+
+    run_async(main())
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(b"GET /livez HTTP/1.1\r\nhost: localhost\r\nhost: evil.test\r\n", id="good, then evil"),
+        pytest.param(b"GET /livez HTTP/1.1\r\nhost: evil.test\r\nHOST: localhost\r\n", id="evil, then good"),
+        pytest.param(b"GET /livez HTTP/1.1\r\nhost: localhost\r\nhost: localhost\r\n", id="twice the same"),
+        pytest.param(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nhost: evil.test\r\n", id="a message"),
+        pytest.param(b"GET /livez HTTP/1.1\r\n", id="none"),
+    ],
+)
+def test_a_request_has_one_host_or_the_connection_ends(server: HttpServer, head: bytes) -> None:
+    answer = exchange(
+        server, head + b"content-length: 0\r\n\r\nGET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    )
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        (b"http://localhost/livez", 200),
+        (b"http://LOCALHOST:1/livez?x=http://evil.test", 200),
+        (b"http://evil.test/livez", 403),
+        (b"http://localhost@evil.test/livez", 403),
+        (b"http://evil.test:80/livez#http://localhost", 403),
+        (b"/livez?u=http://evil.test", 200),
+    ],
+)
+def test_a_host_in_the_request_line_is_compared_too(server: HttpServer, target: bytes, status: int) -> None:
+    answer = exchange(server, b"GET " + target + b" HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 %d " % status)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"), [("/mcp", HELLO), ("/rpc", HELLO), ("/execute", CALL), ("/tools", None), ("/", None)]
+)
+def test_a_foreign_host_and_a_foreign_origin_are_told_the_setting(
+    tmp_path: Path, path: str, body: Any
+) -> None:
+    async def main() -> None:
+        async with serving(tmp_path) as client:
+            method = "GET" if body is None else "POST"
+            for header, setting in (
+                ({"host": "mcp.example.com"}, "server.allowed_hosts"),
+                ({"origin": "http://localhost:6274"}, "server.allowed_origins"),
+            ):
+                refused = await client.send(body, method, path, **header)
+                assert (refused.status, setting in refused.body.decode()) == (403, True)
+                assert "access-control-allow-origin" not in refused.headers
+
+    run_async(main())
+
+
+def test_the_words_of_a_refusal_stand_where_its_contract_has_them(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path) as client:
+            rest = await client.send(CALL, path="/execute", host="evil.test")
+            assert rest.json["error"]["message"].startswith("The Host header does not name this server.")
+            assert rest.json["error"]["details"] == {"reason": "FOREIGN_HOST"}
+            rpc = await client.send(HELLO, path="/mcp", origin="https://evil.test")
+            assert rpc.json["error"]["data"]["hint"].startswith("Pages of this Origin may not call tools")
+            assert {record["error"]["reason"] for record in client.sink.records} == {"FOREIGN_HOST"}
+
+    run_async(main())
