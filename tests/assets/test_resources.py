@@ -18,7 +18,6 @@ EXAMPLES = "portbook://examples/"
 
 def connected(folder: Path, **settings: Any) -> Connection:
     return Connection(
-        folder,
         **{"assets.schemas": folder / "schemas", "assets.examples": folder / "examples", **settings},
     )
 
@@ -90,7 +89,7 @@ def test_an_address_is_looked_up_and_never_reaches_the_file_system(tmp_path: Pat
 def test_a_rule_keeps_schemas_from_being_read_and_the_record_says_so(tmp_path: Path) -> None:
     rule = {"name": "no schemas", "action": "deny", "kinds": ["resource"], "tools": [SCHEMAS + "*"]}
     connection = connected(tmp_path, **{"policy.rules": (rule,)}).open("2025-11-25")
-    assert connection.warnings == []
+    assert connection.client.warnings == []
     answer = connection.request("resources/read", {"uri": SCHEMAS + "tone"})
     assert answer["error"]["code"] == -31403
     assert connection.sink.records[-1]["metadata"]["toolId"] == "mcp.resource:" + SCHEMAS + "tone"

@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def connection(folder: Path) -> Connection:
-    return Connection(folder, **{"assets.schemas": folder / "schemas"})
+    return Connection(**{"assets.schemas": folder / "schemas"})
 
 
 @pytest.fixture
@@ -136,10 +136,10 @@ def test_a_method_that_is_no_asset_tool_is_unsupported(
     assert over_http(boundary, request(method)) == (404, {"jsonrpc": "2.0", "id": 1, "result": UNSUPPORTED})
 
 
-def test_without_a_library_the_tools_are_not_served(tmp_path: Path) -> None:
-    connection = Connection(tmp_path)
+def test_without_a_library_the_tools_are_not_served() -> None:
+    connection = Connection()
     assert connection.ask(request("list_schemas"))["result"] == UNSUPPORTED
-    enabled = Connection(tmp_path, **{"assets.enabled": True})
+    enabled = Connection(**{"assets.enabled": True})
     assert enabled.ask(request("list_schemas"))["result"] == {"ok": True, "schemas": []}
     assert enabled.ask(request("get_schema", name="x"))["result"] == {"ok": False, "reason": "not_found"}
 

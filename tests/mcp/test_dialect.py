@@ -31,8 +31,8 @@ def call(revision: str, name: object, **arguments: object) -> dict[str, object]:
 
 
 @pytest.fixture
-def connection(tmp_path: Path) -> Connection:
-    return Connection(tmp_path)
+def connection() -> Connection:
+    return Connection()
 
 
 @pytest.mark.covers("001.mcp.handshake")
@@ -315,13 +315,13 @@ def test_batches_are_refused_in_every_other_revision(connection: Connection, rev
 
 
 @pytest.mark.covers("001.validation.modes")
-def test_checks_can_warn_or_be_off(tmp_path: Path) -> None:
+def test_checks_can_warn_or_be_off() -> None:
     bad = {"name": "echo", "arguments": {"text": "x"}, "_meta": 5}
     for mode, warned in (("warn", 1), ("off", 0)):
-        connection = Connection(tmp_path, **{"validation.incoming": mode}).open("2025-11-25")
+        connection = Connection(**{"validation.incoming": mode}).open("2025-11-25")
         assert connection.request("tools/call", bad)["result"]["content"][0]["text"] == "x"
-        assert len(connection.warnings) == warned
-    connection = Connection(tmp_path).open("2025-11-25")
+        assert len(connection.client.warnings) == warned
+    connection = Connection().open("2025-11-25")
     assert connection.request("tools/call", bad)["error"]["code"] == -32602
 
 
@@ -340,7 +340,7 @@ def test_an_odd_contract_never_takes_the_whole_list_away(tmp_path: Path, revisio
     (bundles / "echo.json").write_text(json.dumps(contract))
     anchored = {"$defs": {"n": {"$anchor": "n", "type": "string"}}, "$ref": "#n"}
     (bundles / "later.json").write_text(json.dumps({"tool": "echo_later", "input": {}, "output": anchored}))
-    connection = Connection(tmp_path, **{"schemas.root": tmp_path / "schemas"}).open(revision)
+    connection = Connection(**{"schemas.root": tmp_path / "schemas"}).open(revision)
     listed = connection.request("tools/list", params(revision))["result"]
     VALIDATOR.validate("tools/list" + RESULT, listed, revision)
     assert {"echo", "echo_later", "leaving"} <= {tool["name"] for tool in listed["tools"]}
@@ -354,7 +354,7 @@ def test_an_odd_contract_never_takes_the_whole_list_away(tmp_path: Path, revisio
 
 def test_an_effect_that_nobody_declared_is_not_called_harmless(tmp_path: Path) -> None:
     (tmp_path / "tools.py").write_text(MANY_TOOLS)
-    connection = Connection(tmp_path, tools=tmp_path / "tools.py").open("2025-11-25")
+    connection = Connection(tools=tmp_path / "tools.py").open("2025-11-25")
     tool = connection.request("tools/list")["result"]["tools"][0]
     assert tool["annotations"] == {"readOnlyHint": False}
 
@@ -410,7 +410,7 @@ for number in range(250):
 def test_a_long_list_comes_in_pages(tmp_path: Path, revision: str) -> None:
     tools = tmp_path / "many.py"
     tools.write_text(MANY_TOOLS)
-    connection = Connection(tmp_path, tools=tools).open(revision)
+    connection = Connection(tools=tools).open(revision)
     names: list[str] = []
     sizes: list[int] = []
     cursor: dict[str, object] = {}
@@ -460,7 +460,7 @@ def test_results_of_every_shape_fit_the_revision_and_their_listed_schema(
 
     tools = tmp_path / "shapes.py"
     tools.write_text(SHAPES)
-    connection = Connection(tmp_path, tools=tools).open(revision)
+    connection = Connection(tools=tools).open(revision)
     listed = connection.request("tools/list", params(revision))["result"]["tools"]
     assert len(listed) == 8
     for tool in listed:
@@ -501,29 +501,28 @@ async def later(context: Context) -> str:
 def test_progress_is_told_to_who_asked_for_it(tmp_path: Path, revision: str) -> None:
     tools = tmp_path / "progress.py"
     tools.write_text(PROGRESS)
-    connection = Connection(tmp_path, tools=tools).open(revision)
+    connection = Connection(tools=tools).open(revision)
     for name, arguments, expected in (
         ("in_thread", {"steps": 3}, [0, 1, 2]),
         ("inline", {}, [0.5]),
         ("later", {}, [1, 2]),
     ):
-        connection.emitted.clear()
+        before = len(connection.client.notifications)
         given = params(revision, name=name, arguments=arguments, _meta={"progressToken": "t-1"})
         assert "result" in connection.request("tools/call", given)
-        told = [json.loads(message) for message in connection.emitted]
+        told = connection.client.notifications[before:]
         assert [message["params"]["progress"] for message in told] == expected
         for message in told:
             assert message["params"]["progressToken"] == "t-1"
             VALIDATOR.validate("notifications/progress", message, revision)
-        connection.emitted.clear()
         connection.request("tools/call", params(revision, name=name, arguments=arguments))
-        assert connection.emitted == []
+        assert connection.client.notifications[before:] == told
 
 
 def test_a_context_is_no_argument(tmp_path: Path) -> None:
     tools = tmp_path / "progress.py"
     tools.write_text(PROGRESS)
-    connection = Connection(tmp_path, tools=tools).open("2025-11-25")
+    connection = Connection(tools=tools).open("2025-11-25")
     listed = {tool["name"]: tool for tool in connection.request("tools/list")["result"]["tools"]}
     assert list(listed["in_thread"]["inputSchema"]["properties"]) == ["steps"]
 
@@ -531,8 +530,8 @@ def test_a_context_is_no_argument(tmp_path: Path) -> None:
 TOO_LONG = b"x" * (1024 * 1024 + 1)
 
 
-def test_a_message_that_is_too_long_is_an_error_of_mcp_once_that_is_spoken(tmp_path: Path) -> None:
-    connection = Connection(tmp_path)
+def test_a_message_that_is_too_long_is_an_error_of_mcp_once_that_is_spoken() -> None:
+    connection = Connection()
     [answer] = connection.send(TOO_LONG)
     assert answer["result"]["ok"] is False  # nobody knows yet what is spoken here
     [answer] = connection.open("2025-06-18").send(TOO_LONG)
@@ -540,7 +539,7 @@ def test_a_message_that_is_too_long_is_an_error_of_mcp_once_that_is_spoken(tmp_p
     assert answer["error"]["data"]["reason"] == "FRAME_TOO_LARGE"
 
 
-def test_whoever_speaks_without_a_handshake_speaks_mcp_too(tmp_path: Path) -> None:
-    connection = Connection(tmp_path)
+def test_whoever_speaks_without_a_handshake_speaks_mcp_too() -> None:
+    connection = Connection()
     connection.request("tools/list", params("2026-07-28"))
     assert "error" in connection.send(TOO_LONG)[0]

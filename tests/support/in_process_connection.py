@@ -5,16 +5,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from portbook.app.assemble import assemble
-from portbook.audit.jsonl import MemorySink
-from portbook.mcp.connection import McpConnection
-from portbook.model import Arrival
-from portbook.settings import load_settings
-from portbook.wire.framing import LineSplitter
+from portbook.testing import AsyncTestClient
+from portbook.wire.framing import MAX_FRAME_BYTES
 from support.portbook_process import SAMPLE_TOOLS
 
 META = "io.modelcontextprotocol/"
@@ -26,35 +21,18 @@ EVERY_REVISION = (*HANDSHAKES, "2026-07-28")
 class Connection:
     """Speaks to one connection, a message at a time."""
 
-    def __init__(self, folder: Path, *, tools: Path = SAMPLE_TOOLS, **flags: Any) -> None:
-        given = {"docs.enabled": False, "python.toolsets": (str(tools),), **flags}
-        self.sink = MemorySink()
-        self.warnings: list[str] = []
-        self.emitted: list[bytes] = []
-        assembled = assemble(
-            load_settings(None, {}, given, folder),
-            is_exposed=False,
-            sink=self.sink,
-            warn=self.warnings.append,
-        )
-        self.connection: McpConnection = assembled.boundary.connect(Arrival("test", "test"), self._emit)
-
-    def _emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
-        if is_wanted():
-            self.emitted.append(message)
+    def __init__(self, *, tools: Path = SAMPLE_TOOLS, **settings: Any) -> None:
+        self.client = AsyncTestClient(tools, settings=settings)
+        self.sink = self.client._world.log
 
     def send(self, *frames: bytes) -> list[Any]:
         """Send lines; return the answers, parsed, those of notifications left out."""
 
         async def exchange() -> list[Any]:
-            answers: list[Any] = []
-            splitter = LineSplitter()
-            lines = [line for frame in frames for line in splitter.feed(frame + b"\n")]
-            for line in lines:
-                answer = await self.connection.receive(line).answering
-                if answer.body is not None and not answer.is_notification:
-                    answers.append(json.loads(answer.body))
-            return answers
+            lines = [line for frame in frames for line in frame.split(b"\n")]
+            meant = [line for line in lines if line.strip(b" \t\r") or len(line) > MAX_FRAME_BYTES]
+            answers = [await self.client.send(line) for line in meant]
+            return [answer for answer in answers if answer is not None]
 
         return asyncio.run(exchange())
 

@@ -30,7 +30,7 @@ def echo(text: str) -> str: return text
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Connection:
     folder: Path = tmp_path_factory.mktemp("hostile")
     (folder / "tools.py").write_text(TOOL)
-    return Connection(folder, tools=folder / "tools.py")
+    return Connection(tools=folder / "tools.py")
 
 
 def is_error(answer: Any, codes: list[int]) -> bool:
@@ -158,7 +158,7 @@ def test_a_frame_that_chance_has_altered_has_one_answer_at_most_and_the_next_one
     tmp_path: Path,
 ) -> None:
     (tmp_path / "tools.py").write_text(TOOL)
-    connection = Connection(tmp_path, tools=tmp_path / "tools.py")
+    connection = Connection(tools=tmp_path / "tools.py")
     chance = random.Random(seed())
     good = {"name": "echo", "arguments": {"text": "x"}, "_meta": STATELESS_META}
     for number in range(count("altered frames")):

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from portbook import Toolset
+from portbook.testing import TestClient
 from portbook.tools.spec import BadTool
 from portbook.tools.toolset_loader import load_toolsets
-from support.mcp_http_client import run, serving
 
 ICON = {"src": "https://example.com/x.png", "mimeType": "image/png", "sizes": ["48x48"], "theme": "dark"}
 
@@ -113,32 +113,29 @@ def test_the_start_names_the_line(tmp_path: Path) -> None:
         load_toolsets(str(tools))
 
 
-TOOLS = """
-from portbook import Toolset
-toolset = Toolset('t')
-@toolset.tool(effect='write', title='It', annotations={'idempotentHint': True, 'openWorldHint': False},
-              icons=[{'src': 'https://example.com/x.png'}])
-def it() -> int: return 1
-@toolset.resource('a://it', annotations={'priority': 0.5, 'audience': ['user']},
-                  icons=[{'src': 'data:image/png;base64,AA=='}])
-def read() -> str: return ''
-"""
+HINTS = {"idempotentHint": True, "openWorldHint": False}
+shown = Toolset("t")
+
+
+@shown.tool(effect="write", title="It", annotations=HINTS, icons=[{"src": "https://example.com/x.png"}])
+def it() -> int:
+    return 1
+
+
+@shown.resource(
+    "a://it",
+    annotations={"priority": 0.5, "audience": ["user"]},
+    icons=[{"src": "data:image/png;base64,AA=="}],
+)
+def read() -> str:
+    return ""
 
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-11-25", "2026-07-28"])
-def test_what_is_declared_is_listed(tmp_path: Path, revision: str) -> None:
-    tools = tmp_path / "listed_tools.py"
-    tools.write_text(TOOLS)
-
-    async def main() -> None:
-        async with serving(tmp_path, tools) as client:
-            await client.open(revision)
-            [tool] = (await client.result("tools/list"))["tools"]
-            hints = {"idempotentHint": True, "openWorldHint": False}
-            effect = {"readOnlyHint": False, "destructiveHint": False}
-            assert tool.get("annotations") == (None if revision == "2024-11-05" else {**effect, **hints})
-            assert ("icons" in tool) == (revision >= "2025-11-25")
-            [resource] = (await client.result("resources/list"))["resources"]
-            assert resource["annotations"] == {"priority": 0.5, "audience": ["user"]}
-
-    run(main())
+def test_what_is_declared_is_listed(revision: str) -> None:
+    with TestClient(shown, revision=revision) as client:
+        tool = client.tools()["it"]
+        effect = {"readOnlyHint": False, "destructiveHint": False}
+        assert tool.get("annotations") == (None if revision == "2024-11-05" else {**effect, **HINTS})
+        assert ("icons" in tool) == (revision >= "2025-11-25")
+        assert client.resources()["a://it"]["annotations"] == {"priority": 0.5, "audience": ["user"]}

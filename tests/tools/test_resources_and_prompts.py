@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,10 +22,9 @@ from portbook import (
     Toolset,
 )
 from portbook.errors import Failed, Reason
+from portbook.testing import TestClient
 from portbook.tools.content import blocks_of
 from portbook.tools.spec import BadTool, ToolSpec
-from support.mcp_http_client import run as run_client
-from support.mcp_http_client import serving
 
 
 def declared(toolset: Toolset, kind: str = "resource") -> ToolSpec:
@@ -240,61 +238,47 @@ def test_in_a_tool_it_is_an_error_like_any() -> None:
     assert issubclass(NotFound, ToolError)
 
 
-NOTES = """
-from portbook import NotFound, ToolError, Toolset
-toolset = Toolset('notes')
-NOTES = {'monday': 'Water the plants.'}
-@toolset.resource('notes://raised/{day}')
+NOTES = {"monday": "Water the plants."}
+notes = Toolset("notes")
+
+
+@notes.resource("notes://raised/{day}")
 def raised(day: str) -> str:
     if day not in NOTES:
         raise NotFound(day)
     return NOTES[day]
-@toolset.resource('notes://none/{day}')
+
+
+@notes.resource("notes://none/{day}")
 async def none(day: str) -> str | None:
     return NOTES.get(day)
-@toolset.tool(effect='read')
+
+
+@notes.tool(effect="read")
 def note(day: str) -> str:
-    raise NotFound('no such note')
-@toolset.tool(effect='read')
+    raise NotFound("no such note")
+
+
+@notes.tool(effect="read")
 def silent() -> str:
     raise ToolError
-"""
 
 
+@pytest.mark.parametrize("kind", ["raised", "none"])
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-def test_the_caller_of_a_resource_that_is_not_there_gets_the_official_error(
-    tmp_path: Path, revision: str
-) -> None:
-    tools = tmp_path / "notes_tools.py"
-    tools.write_text(NOTES)
-
-    async def main() -> None:
-        async with serving(tmp_path, tools) as client:
-            await client.open(revision)
-            for kind in ("raised", "none"):
-                uri = f"notes://{kind}/friday"
-                error = await client.error("resources/read", {"uri": uri})
-                assert error["code"] == (-32002 if revision == "2025-11-25" else -32602)
-                assert error["data"]["uri"] == uri
-                record = client.sink.records[-1]["error"]
-                assert (record["reason"], record["executed"]) == ("UNKNOWN_RESOURCE", True)
-                read = await client.result("resources/read", {"uri": f"notes://{kind}/monday"})
-                assert read["contents"][0]["text"] == "Water the plants."
-
-    run_client(main())
+def test_the_caller_of_a_resource_that_is_not_there_gets_the_official_error(revision: str, kind: str) -> None:
+    with TestClient(notes, revision=revision) as client:
+        uri = f"notes://{kind}/friday"
+        result = client.read(uri)
+        assert result.answer["error"]["code"] == (-32002 if revision == "2025-11-25" else -32602)
+        assert result.details["uri"] == uri
+        assert (result.reason, result.executed) == ("UNKNOWN_RESOURCE", True)
+        assert client.read(f"notes://{kind}/monday").text == "Water the plants."
 
 
-def test_the_model_reads_the_words_of_a_tool_that_failed_and_nothing_else(tmp_path: Path) -> None:
-    tools = tmp_path / "notes_tools.py"
-    tools.write_text(NOTES)
-
-    async def main() -> None:
-        async with serving(tmp_path, tools) as client:
-            await client.open("2025-11-25")
-            result = await client.result("tools/call", {"name": "note", "arguments": {"day": "friday"}})
-            assert (result["isError"], result["content"][0]["text"]) == (True, "no such note")
-            assert result["_meta"]["portbook/refusal"]["reason"] == "TOOL_FAILED"
-            result = await client.result("tools/call", {"name": "silent", "arguments": {}})
-            assert result["content"][0]["text"].startswith("The tool raised an exception.")
-
-    run_client(main())
+def test_the_model_reads_the_words_of_a_tool_that_failed_and_nothing_else() -> None:
+    with TestClient(notes, revision="2025-11-25") as client:
+        result = client.call("note", day="friday")
+        assert (result.answer["result"]["isError"], result.text) == (True, "no such note")
+        assert result.reason == "TOOL_FAILED"
+        assert client.call("silent").text.startswith("The tool raised an exception.")
