@@ -1,4 +1,4 @@
-"""How a call ended, as a test wants to see it: the value or the reason, and all that was left behind."""
+"""The outcome of a call for a test: the value or the reason, with the records and messages of the call."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ class Violation(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a tool said that it had come."""
+    """One progress report of a tool."""
 
     progress: float
-    """So much of the total."""
+    """How much of the total is done."""
     total: float | None = None
-    """How much there is, where the tool said so."""
+    """The total, if the tool reported one."""
     message: str | None = None
-    """What it said about it."""
+    """The text of the report."""
 
 
 class LogMessage(NamedTuple):
-    """What a tool said for its caller's log."""
+    """One log message of a tool."""
 
     level: str
     """`debug`, `info`, `notice`, `warning`, `error`, `critical`, `alert` or `emergency`."""
     data: Any
-    """What it said."""
+    """The message: any JSON value."""
     logger: str | None = None
-    """The name that it said it under."""
+    """The name of the logger, if the tool gave one."""
 
 
 class NoResult(AssertionError):
@@ -60,46 +60,45 @@ class NoResult(AssertionError):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CallResult:
-    """How a call ended: with a value, or with a reason; and all that it left behind."""
+    """The outcome of a call: its value, or the reason why there is none, with its records and messages."""
 
     name: str
     """The tool, the address of the resource, or the prompt."""
     reason: str | None
-    """Why there is no value, as docs/reference/reasons.md lists it: `BAD_ARGUMENTS`. None where it went
-    well."""
+    """Why there is no value: one of docs/reference/reasons.md, such as `BAD_ARGUMENTS`. None if the call
+    succeeded."""
     message: str
-    """The reason in a sentence, or the tool's own words where it raised `ToolError`; empty where it went
-    well."""
+    """The reason in a sentence, or the text of the tool's `ToolError`. Empty if the call succeeded."""
     violations: list[Violation]
-    """What is wrong with the arguments or the result, place by place."""
+    """What is wrong with the arguments or the result, and where."""
     details: dict[str, Any]
-    """What the caller is told beside the reason: `approval_id`, `retry_after_s`, `why`."""
+    """What else the caller is told, such as `approval_id`, `retry_after_s` or `why`."""
     decision: str | None
-    """What policy said: `allow`, `ask` or `deny`; None where the call did not get so far."""
+    """The decision of policy: `allow`, `ask` or `deny`. None if the call was refused before it."""
     rule: str | None
-    """The name of the rule that said it."""
+    """The name of the rule that decided."""
     executed: bool
     """Whether the tool ran, or may have run."""
     is_redacted: bool
-    """Whether a secret was taken out of the value."""
+    """Whether a secret was redacted from the value."""
     approval_id: str | None
     """The approval that the call needs, or ran under."""
     progress: list[Progress]
-    """How far the tool said that it had come, in order."""
+    """The progress reports of the tool, in order."""
     logs: list[LogMessage]
-    """What the tool logged, of every level."""
+    """The log messages of the tool, at every level."""
     asked: list[Inquiry]
-    """What the tool asked, in order."""
+    """The questions of the tool, in order."""
     exception: Exception | None
-    """What the tool raised, where that was no `ToolError`."""
+    """The exception that the tool raised, unless it is a `ToolError`."""
     envelope: dict[str, Any] | None
-    """The result envelope, where the settings or the call's `_meta` want one."""
+    """The result envelope, if the settings or the `_meta` of the call ask for one."""
     records: list[dict[str, Any]]
-    """The records that the call left: one, or one for each round of a tool that asks."""
+    """The records of the call: one, or one for each round of a tool that asks questions."""
     executions: list[dict[str, Any]]
-    """The same as the execution log has them, with the caller, the decision and the rule."""
+    """The same records in the execution view, with the caller, the decision and the rule."""
     answer: dict[str, Any]
-    """The whole answer, as an MCP client gets it."""
+    """The whole MCP answer."""
     _value: Any
 
     @property
@@ -120,7 +119,7 @@ class CallResult:
 
     @property
     def text(self) -> str:
-        """The texts that a model reads, one a line: of a result, of a refusal, a resource or a prompt."""
+        """The text that a model reads: of a result, a refusal, a resource or a prompt."""
         result = self.answer.get("result", {})
         found: list[Any] = result.get("contents") or result.get("content") or []
         found += [message["content"] for message in result.get("messages", ())]
@@ -128,12 +127,12 @@ class CallResult:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The last of the records."""
+        """The last record of the call."""
         return self.records[-1]
 
     @property
     def execution(self) -> dict[str, Any]:
-        """The last of the records of the execution log."""
+        """The last record of the call in the execution view."""
         return self.executions[-1]
 
     def raise_for_refusal(self) -> CallResult:

@@ -25,12 +25,12 @@ class TestClient(Workbench):
     `callers` are names, each with the patterns of the tools that it may call: `{"ada": ["orders.*"]}`, or
     `["ada"]` for one that may call all. `answers` answers what tools ask: a mapping fills in forms by the
     names of their fields, a function gets each `Inquiry`. `upstream` stands for every HTTP API: a function
-    that gets an `ApiRequest` and returns JSON or an `ApiResponse`. `environ` is the environment that the
-    settings see; that of the process is not looked at. `revision` is the revision of MCP that is spoken.
+    that gets an `ApiRequest` and returns JSON or an `ApiResponse`. `environ` is the environment for the
+    settings; that of the process is ignored. `revision` is the revision of MCP that the client speaks.
 
-    No file is written and nothing is dialled. Records, approvals and keys are in memory, the clock stands
-    still, and ids count. The tool `docs.search` is off, and calls do not wait for approval
-    (`approvals.wait_s` is 0), unless `settings` say otherwise. `with` closes the client.
+    No file is written and no network connection is opened. Records, approvals and keys are in memory, the
+    clock stands still, and ids count up. Unless `settings` say otherwise, `docs.search` is off and calls do
+    not wait for approval (`approvals.wait_s` is 0). `with` closes the client.
 
     Raises `BadSettings`, `BadTool` or `BadBundle` for what cannot be served.
     """

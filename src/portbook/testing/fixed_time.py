@@ -14,7 +14,7 @@ _START: Final = "2026-01-01T00:00:00.000Z"
 
 
 class FixedClock:
-    """A clock that stands still until it is moved: approvals expire and rates refill as the test says."""
+    """A clock that moves only with `advance`: then approvals expire and rate limits refill."""
 
     def __init__(self, start: str = _START) -> None:
         self._start = start

@@ -23,7 +23,7 @@ __all__ = ["Approval", "Decided", "Workbench"]
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A call that a person has to approve, and what became of it."""
+    """A call that needs approval, and its state."""
 
     id: str
     """Its `approval_id`."""
@@ -40,7 +40,7 @@ class Approval:
     expires_at: str
     """When it expires, by the client's clock."""
     reason: str | None
-    """Why it was decided so, in the operator's words."""
+    """Why the operator decided so."""
 
 
 # What an approval can be named by; None is the only one that is pending.
@@ -130,12 +130,12 @@ class Workbench:
 
     @property
     def executions(self) -> list[dict[str, Any]]:
-        """The same as the execution log has them, with the caller, the decision and the rule."""
+        """The same records in the execution view, with the caller, the decision and the rule."""
         return [*self._world.log.executions]
 
     @property
     def intents(self) -> list[dict[str, Any]]:
-        """The intents: what was noted before calls with effects ran."""
+        """The intents: the notes written before calls with effects ran."""
         return [*self._world.log.intents]
 
     @property
@@ -150,7 +150,7 @@ class Workbench:
 
     @property
     def warnings(self) -> list[str]:
-        """What the operator is warned of, at the start and since."""
+        """The warnings for the operator, since the start."""
         return [*self._world.warnings]
 
     # -- approvals
@@ -165,7 +165,7 @@ class Workbench:
 
     @property
     def pending(self) -> list[Approval]:
-        """The approvals that wait for a decision, the oldest first."""
+        """The approvals without a decision, the oldest first."""
         return self.approvals("pending")
 
     def _id_of(self, decided: Decided) -> str:
