@@ -9,7 +9,6 @@ import shlex
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -80,13 +79,6 @@ def test_what_a_tool_prints_never_reaches_the_frames(tmp_path: Path) -> None:
     ]
     for noise in ("noise from print", "noise from a descriptor", "noise from a child"):
         assert noise in finished.err
-
-
-def test_what_a_tools_module_prints_when_loaded_never_reaches_the_frames(tmp_path: Path) -> None:
-    tools = tmp_path / "loud.py"
-    tools.write_text(f"print('noise while loading')\n{SAMPLE_TOOLS.read_text()}")
-    finished = run("serve", "--stdio", str(tools), stdin=invoke("echo", {"text": "x"}) + b"\n", cwd=tmp_path)
-    assert finished.answers == [{"jsonrpc": "2.0", "id": 1, "result": "x"}]
 
 
 def test_a_pipe_without_flags_is_served_as_stdio(tmp_path: Path) -> None:
@@ -305,24 +297,6 @@ def test_both_doors_at_once_share_one_boundary_and_end_with_standard_input(tmp_p
     assert [record["transport"] for record in records(tmp_path / "runs")] == ["stdio", "http"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("nothing_here.py",), "nothing_here.py: no such file"),
-        (("--config", "missing.toml"), "missing.toml: cannot be read"),
-        (("--http", "--host", "256.1.1.1"), "check --host"),
-    ],
-)
-def test_a_start_that_cannot_succeed_says_why_in_one_line_and_exits_2(
-    tmp_path: Path, arguments: tuple[str, ...], sentence: str
-) -> None:
-    finished = run("serve", *arguments, cwd=tmp_path)
-    assert finished.code == 2
-    assert finished.out == b""
-    assert sentence in finished.err
-    assert finished.err.count("\n") == 1
-
-
 def test_a_taken_port_is_explained(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -330,24 +304,6 @@ def test_a_taken_port_is_explained(tmp_path: Path) -> None:
         finished = run("serve", "--http", "--port", str(taken.getsockname()[1]), cwd=tmp_path)
     assert finished.code == 2
     assert "choose another with --port" in finished.err
-
-
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        ("serve --stdio <&-", "standard input is closed"),
-        ("serve --stdio >&-", "standard output is closed"),
-        ("tools >&-", "standard output is closed"),
-        ("tools >/dev/full", "No space left on device"),
-        ("--help >/dev/full", "No space left on device"),
-    ],
-)
-def test_streams_that_cannot_be_used_are_said_in_one_line(tmp_path: Path, command: str, said: str) -> None:
-    line = f"{shlex.quote(sys.executable)} -m portbook {command}"
-    done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=tmp_path, timeout=60)
-    assert done.returncode in (1, 2)
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
 
 
 def test_a_full_disk_refuses_calls_before_they_run(tmp_path: Path) -> None:
@@ -425,32 +381,6 @@ def test_an_unwritable_log_folder_stops_the_start(tmp_path: Path) -> None:
     finished = over_stdio(cwd=tmp_path, options=("--log-dir", "taken/inside"))
     assert finished.code == 2
     assert "taken" in finished.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "stdin"),
-    [
-        (["--version"], b""),
-        (["--help"], b""),
-        (["serve", "--stdio"], invoke("docs.search", {"query": "boundary"}) + b"\n"),
-    ],
-)
-def test_heavy_libraries_are_not_imported_where_nothing_needs_them(
-    tmp_path: Path, arguments: list[str], stdin: bytes
-) -> None:
-    script = (
-        "import sys\n"
-        "from portbook.cli.main import cli\n"
-        f"try: cli({arguments!r})\n"
-        "except SystemExit: pass\n"
-        "heavy = {'pydantic', 'rich', 'starlette', 'uvicorn', 'uvloop'} & set(sys.modules)\n"
-        "print('heavy:', sorted(heavy), file=sys.stderr)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], input=stdin, capture_output=True, cwd=tmp_path, env=environment()
-    )
-    assert b"heavy: []" in done.stderr
-    assert not stdin or b'"hits"' in done.stdout
 
 
 def test_a_terminal_without_flags_is_served_over_http(tmp_path: Path) -> None:
