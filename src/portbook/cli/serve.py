@@ -151,7 +151,7 @@ def _reload(app: App, load: Callable[[], Settings]) -> None:
 
 def _http_door(app: App, listener: socket.socket) -> Door:
     # uvicorn takes 100 ms to import: only where there is an HTTP door.
-    from portbook.doors.http.routes import routes_of
+    from portbook.doors.http.route_table import routes_of
     from portbook.doors.http.server import HttpServer
 
     application = routes_of(app, warn=lambda text: say(f"warning: {text}"))
