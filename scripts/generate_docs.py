@@ -19,6 +19,7 @@ from typing import Any, Final
 import click
 
 import portbook
+from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import cli
 from portbook.errors import REASONS, CanonicalError, Reason, Row
 from portbook.settings import CONFIG_NAME, SETTINGS, Setting
@@ -139,6 +140,13 @@ def _cli() -> list[str]:
             record = parameter.get_help_record(context)
             if record is not None and record[1]:  # an argument has its words in the text above
                 lines.append(f"| `{_cell(record[0])}` | {_cell(record[1])} |")
+    lines += ["", "## Exit codes", "", "| code | |", "| --- | --- |"]
+    lines += [f"| `{code.value}` | {_cell(code.meaning)} |" for code in ExitCode]
+    lines += [
+        "",
+        "`portbook wrap` exits with the code of its program, or 128 plus the number of the signal that ended",
+        "it.",
+    ]
     return lines
 
 

@@ -125,8 +125,7 @@ class Pipeline:
         tool = self._catalog.find(name, "resource") if matches(caller.tools, name) else None
         if tool is None:
             return Refused(Reason.UNKNOWN_RESOURCE)
-        size = len(json_bytes(taken))
-        subject = PolicyInput.of(tool.spec, taken, size, caller=caller.name, session=session)
+        subject = PolicyInput.of(tool.spec, taken, caller=caller.name, session=session)
         decision = decide(self._rules.policy, subject)
         return None if decision.reason is None else Refused(decision.reason, details={"rule": decision.rule})
 
@@ -246,7 +245,7 @@ class Pipeline:
 
     async def _execute(self, state: CallState, tool: Tool) -> Any:
         call, rules = state.call, state.rules
-        cap = rules.policy.max_execution_timeout_ms
+        cap = rules.policy.limits.max_execution_timeout_ms
         timeout_ms = tool.spec.timeout_ms or rules.timeout_ms
         run = Run(
             timeout_ms if cap is None else min(timeout_ms, cap),

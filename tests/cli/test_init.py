@@ -35,7 +35,7 @@ def test_the_file_loads_and_every_key_in_it_is_one(tmp_path: Path) -> None:
     assert (finished.code, finished.out) == (0, b"")
     assert "wrote portbook.toml" in finished.err
     settings = load_settings(None, {}, {}, tmp_path)
-    assert (settings.approval, settings.max_attempts) == ("writes", 3)
+    assert (settings.limits.approval, settings.limits.max_attempts) == ("writes", 3)
     assert [rule["action"] for rule in settings.policy_rules] == ["deny"]
     assert run("tools", cwd=tmp_path).code == 0
 

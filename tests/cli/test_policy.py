@@ -145,7 +145,7 @@ def test_a_decision_that_differs_fails_the_test_and_is_named(folder: Path, old: 
         case("no tables", "case = [1]", "cases.toml:1: start each case with [[case]]"),
         case(
             "something else", "\n[[case]]\ntool = 'look'\nexpect = 'allow'\nargz = {}",
-            "cases.toml:2: 'argz' is not part of a case",
+            "cases.toml:2: 'argz' is not part of a case; did you mean args?",
         ),
         case("no expectation", "[[case]]\ntool = 'look'", "cases.toml:1: expect must be one of deny, ask"),
         case("a misspelt one", "[[case]]\ntool = 'look'\nexpect = 'deni'", "expect must be one of deny, ask"),

@@ -146,7 +146,7 @@ def test_a_method_or_definition_is_shown_as_schemas_that_stand_alone(
     ("arguments", "said"),
     [
         (("show", "2025-06-19"), "there is no revision '2025-06-19' of MCP; did you mean 2025-06-18?"),
-        (("show", "x"), "there is no revision 'x' of MCP; there are 2024-11-05, "),
+        (("show", "x"), "there is no revision 'x' of MCP; use 2024-11-05, "),
         (
             ("show", "2025-06-18", "tool/call"),
             "has no method or definition 'tool/call'; did you mean tools/call?",

@@ -24,7 +24,11 @@ def rule(name: str, action: str, **conditions: Any) -> dict[str, Any]:
 
 def policy(*rules: dict[str, Any], **limits: Any) -> Policy:
     return read_policy(
-        Limits(**limits), rules, ["http://127.0.0.1:9000"], lambda path: f"test.toml:{len(path)}"
+        Limits(**limits),
+        rules,
+        ["http://127.0.0.1:9000"],
+        lambda path: f"test.toml:{len(path)}",
+        is_redacting=False,
     )
 
 
@@ -83,7 +87,7 @@ ALLOW_ALL = rule("yes", "allow")
             ("deny", "max_attempts", Reason.POLICY_VIOLATION),
         ),
         case(
-            "redaction missing", (), {"is_redaction_missing": True}, CALL,
+            "redaction missing", (), {"require_redaction": True}, CALL,
             ("deny", "require_redaction", Reason.POLICY_VIOLATION),
         ),
         case("a rule denies", (DENY_ALL,), {}, CALL, ("deny", "no", Reason.POLICY_VIOLATION)),

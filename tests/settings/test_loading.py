@@ -7,12 +7,14 @@ import hashlib
 import re
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from portbook.access.callers import AllowedKey
+from portbook.policy import Limits
 from portbook.settings import CONFIG_NAME, SETTINGS, BadSettings, Setting, Settings, load_settings
 from support.portbook_process import environment
 
@@ -43,7 +45,7 @@ def complaint(
 
 
 def value_of(settings: Settings, key: str) -> Any:
-    return getattr(settings, BY_KEY[key].field)
+    return attrgetter(BY_KEY[key].field)(settings)
 
 
 def line(key: str, value: str) -> str:
@@ -52,7 +54,13 @@ def line(key: str, value: str) -> str:
 
 
 def test_the_table_of_settings_and_the_values_name_each_other() -> None:
-    fields = {field.name for field in dataclasses.fields(Settings)} - {"config", "is_given", "places"}
+    fields = {field.name for field in dataclasses.fields(Settings)} - {
+        "config",
+        "is_given",
+        "places",
+        "limits",
+    }
+    fields |= {f"limits.{field.name}" for field in dataclasses.fields(Limits)}
     assert sorted(setting.field for setting in SETTINGS) == sorted(fields)
     assert len(BY_KEY) == len(SETTINGS)
     variables = [setting.env for setting in SETTINGS if setting.env]

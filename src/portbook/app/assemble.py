@@ -99,16 +99,8 @@ class App:
 
         Raises `BadSettings` for what cannot be meant; the rules are then what they were.
         """
-        known = () if self.executor.http is None else self.executor.http.secrets()
-        rules = rules_of(
-            settings,
-            (tool.spec for tool in self.catalog),
-            os.environ,
-            is_exposed=self.is_exposed,
-            stored=self._keys.configured,
-            secrets=known,
-            hash_key=_hash_key(settings, self._store),
-            signer=_signer(settings),
+        rules = _rules(
+            settings, self.catalog, self.executor, self._keys, self._store, is_exposed=self.is_exposed
         )
         _permit(self.executor, rules)
         self._pipeline.govern(rules)
@@ -186,16 +178,7 @@ def assemble(
     executor, on_secret = _executor(settings, collected)
     if executor.http is not None:
         warnings.extend(executor.http.problems())
-    rules = rules_of(
-        settings,
-        (tool.spec for tool in collected.catalog),
-        os.environ,
-        is_exposed=is_exposed,
-        stored=keys.configured,
-        secrets=() if executor.http is None else executor.http.secrets(),
-        hash_key=_hash_key(settings, store),
-        signer=_signer(settings),
-    )
+    rules = _rules(settings, collected.catalog, executor, keys, store, is_exposed=is_exposed)
     if rules.callers.is_key_required and not settings.allowed_keys and not keys.allowed():
         warnings.append("a key is required and there is none: make one with `portbook keys create`")
     _permit(executor, rules)
@@ -321,10 +304,26 @@ def _executor(settings: Settings, collected: Collected) -> tuple[Dispatch, list[
     return Dispatch(python, http), on_secret
 
 
+def _rules(
+    settings: Settings, catalog: Catalog, executor: Dispatch, keys: Keys, store: Store, *, is_exposed: bool
+) -> Rules:
+    """Return the rules that `settings` describe, with the keys and the secrets known at this moment."""
+    return rules_of(
+        settings,
+        (tool.spec for tool in catalog),
+        os.environ,
+        is_exposed=is_exposed,
+        stored=keys.configured,
+        secrets=() if executor.http is None else executor.http.secrets(),
+        hash_key=_hash_key(settings, store),
+        signer=_signer(settings),
+    )
+
+
 def _permit(executor: Dispatch, rules: Rules) -> None:
     policy = rules.policy
     if executor.http is not None and policy.destinations is not None:
-        executor.http.permit(policy.destinations, policy.max_attempts)
+        executor.http.permit(policy.destinations, policy.limits.max_attempts)
 
 
 def _learn_secrets(pipeline: Pipeline, executor: Dispatch) -> None:

@@ -26,10 +26,12 @@ from portbook.assets.validate import failed, validate_asset, without_reference
 from portbook.audit.journal import Journal
 from portbook.audit.jsonl import NoSink
 from portbook.canonical import json_bytes
+from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import run
-from portbook.cli.options import START_ERRORS, config_option, say, settings_from, stop_with
+from portbook.cli.options import START_ERRORS, config_option, log_dir_option, settings_from
 from portbook.cli.ready_file import ReadyFile
 from portbook.cli.serve import Door, serve_until_done, stop_on_signals
+from portbook.cli.terminal import say, stop_with
 from portbook.clock import SystemClock
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.sockets import ListeningDoor, UnixSocket, listen_tcp
@@ -51,11 +53,7 @@ _PORT: Final = "7000"
 @click.command("mcp", context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="mcp", message="%(prog)s %(version)s")
 @click.option("--validate", "asset", metavar="PATH", help="Check one asset, print the result and exit.")
-@click.option(
-    "--log-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Keep records here.  [default: keep none]",
-)
+@log_dir_option("Folder for records.  [default: no records]")
 @config_option
 def command(*, asset: str | None, log_dir: Path | None, config: Path | None) -> None:
     """Serve the asset tools over STDIO, or check one asset.
@@ -83,7 +81,7 @@ def main() -> None:
 
 def _settings(config: Path | None, log_dir: Path | None) -> Settings:
     flags = {"assets.enabled": True, "docs.enabled": False, "audit.on_failure": "warn"}
-    settings = settings_from(config, log_dir, None, **flags)
+    settings = settings_from(config, log_dir, flags=flags)
     if settings.config is not None:
         return settings
     store = settings.store_path if os.environ.get("PORTBOOK_STORE") else Path(MEMORY)
@@ -93,7 +91,7 @@ def _settings(config: Path | None, log_dir: Path | None) -> Settings:
 # -- one asset
 
 
-def _validate(settings: Settings, path: Path) -> int:
+def _validate(settings: Settings, path: Path) -> ExitCode:
     """Print the result for one file; return the exit status."""
     library = asset_library(settings)
     assert library is not None
@@ -102,15 +100,15 @@ def _validate(settings: Settings, path: Path) -> int:
     try:
         asset = parsed(read_file(path))
     except CannotRead as reason:
-        return _print(failed((Finding("", str(reason), "file", ""),)), 2)
+        return _print(failed((Finding("", str(reason), "file", ""),)), ExitCode.INVALID)
     schema = library.schema_for(asset, path.name)
     result = validate_asset(library, without_reference(asset), schema)
-    return _print(result, 0 if result["ok"] else 1)
+    return _print(result, ExitCode.SUCCESS if result["ok"] else ExitCode.FAILURE)
 
 
-def _print(result: JSONObject, status: int) -> int:
+def _print(result: JSONObject, code: ExitCode) -> ExitCode:
     click.echo(json_bytes(result))
-    return status
+    return code
 
 
 # -- the doors
@@ -231,7 +229,8 @@ async def _serve(app: App, opening: _Opening) -> None:
         opening.close()
         click.echo(f"mcp:shutdown {opening.mode}", err=True)
     if app.executor.has_strays:
-        os._exit(0)  # all is answered and recorded; the loop would wait for what refuses to end
+        # Every call is answered and recorded; the loop would wait for threads that do not end.
+        os._exit(ExitCode.SUCCESS)
 
 
 def _signals() -> tuple[int, ...]:

@@ -16,7 +16,9 @@ import click
 from portbook.access.approval_ticket import State, Ticket, Undecidable, as_json
 from portbook.app.rules_from_settings import OPERATOR_KEY, redactor_of
 from portbook.cli.decision_record import note_decision
-from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
+from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.settings import Settings
@@ -26,7 +28,6 @@ from portbook.stores.sqlite import Store
 
 __all__ = ["command"]
 
-_json_option = click.option("--json", "is_json", is_flag=True, help="JSON, even on a terminal.")
 _reason_option = click.option("--reason", metavar="TEXT", help="Why; kept with the decision.")
 
 
@@ -40,7 +41,7 @@ def command() -> None:
 @click.option(
     "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many, the newest."
 )
-@_json_option
+@json_option()
 @config_option
 def list_them(state: str | None, *, limit: int, is_json: bool, config: Path | None) -> None:
     """List approvals, the newest first."""
@@ -53,7 +54,7 @@ def list_them(state: str | None, *, limit: int, is_json: bool, config: Path | No
 
 @command.command("show")
 @click.argument("approval_id", metavar="ID")
-@_json_option
+@json_option()
 @config_option
 def show(approval_id: str, *, is_json: bool, config: Path | None) -> None:
     """Show one approval: what is asked, by whom, and what became of it."""
@@ -68,7 +69,7 @@ def show(approval_id: str, *, is_json: bool, config: Path | None) -> None:
 @command.command("approve")
 @click.argument("approval_id", metavar="ID")
 @_reason_option
-@_json_option
+@json_option()
 @config_option
 def approve(approval_id: str, *, reason: str | None, is_json: bool, config: Path | None) -> None:
     """Let the call of an approval run, once, and show what was approved."""
@@ -78,7 +79,7 @@ def approve(approval_id: str, *, reason: str | None, is_json: bool, config: Path
 @command.command("deny")
 @click.argument("approval_id", metavar="ID")
 @_reason_option
-@_json_option
+@json_option()
 @config_option
 def deny(approval_id: str, *, reason: str | None, is_json: bool, config: Path | None) -> None:
     """Keep the call of an approval from running, even after it was approved, if it has not run yet."""
@@ -106,7 +107,7 @@ def _decide(
 
 def _settings(config: Path | None) -> Settings:
     try:
-        return settings_from(config, None, None)
+        return settings_from(config)
     except START_ERRORS as error:
         raise stop_with(error) from None
 
@@ -131,7 +132,7 @@ def _approvals(config: Path | None) -> Generator[ApprovalStore]:
 
 def _refused(error: Undecidable) -> click.exceptions.Exit:
     say(f"error: {error}")
-    return click.exceptions.Exit(1)
+    return click.exceptions.Exit(ExitCode.FAILURE)
 
 
 def _user() -> str:
@@ -170,10 +171,6 @@ def _in_words(ticket: Ticket) -> list[str]:
 
 
 def _print(data: dict[str, Any], words: list[str], out: TextIO, *, is_json: bool) -> None:
-    if is_json or not out.isatty():
-        # ASCII alone: what a caller sent must not move the cursor of whoever reads it.
-        click.echo(json.dumps(data, separators=(",", ":")), out)
-    elif words:
-        click.echo("\n".join(words), out)
-    else:
+    print_data(data, words, out, is_json=is_json, is_ascii=True)
+    if not words and out.isatty() and not is_json:
         say("there are none")

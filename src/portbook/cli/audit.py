@@ -24,9 +24,10 @@ from portbook.audit.log_files import (
 )
 from portbook.cli import audit_export, audit_verify
 from portbook.cli.audit_export import status_of
-from portbook.cli.audit_formats import in_a_line, in_lines, print_data
+from portbook.cli.audit_formats import in_a_line, in_lines
 from portbook.cli.audit_options import audit_options, opened_log, records_of
-from portbook.cli.options import claim_stdout, say
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.terminal import claim_stdout, print_data, say
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 
@@ -91,7 +92,7 @@ def show(identifier: str, *, log_dir: Path | None, config: Path | None, is_json:
         outcome = _outcome(root, found)
     if not any(found.values()):
         say(f"error: there is no record of {escaped(identifier)}")
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.FAILURE)
     data: dict[str, Any] = {"request_id": request, "outcome": outcome}
     words = [f"outcome: {outcome}"]
     for stream, records in found.items():

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from portbook.audit.journal import EXECUTION_STREAM
-from portbook.cli.audit_formats import CsvWriter, print_json
+from portbook.cli.audit_formats import CsvWriter
 from portbook.cli.audit_options import audit_options, opened_log, records_of
-from portbook.cli.options import claim_stdout
+from portbook.cli.terminal import claim_stdout, print_json
 from portbook.globs import matches
 from portbook.model import JSONObject
 from portbook.tools.spec import TOOL_PREFIX

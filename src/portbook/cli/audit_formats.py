@@ -5,14 +5,12 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
-from typing import Any, Final, TextIO
-
-import click
+from typing import Final, TextIO
 
 from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 
-__all__ = ["COLUMNS", "CsvWriter", "in_a_line", "in_lines", "print_data", "print_json"]
+__all__ = ["COLUMNS", "CsvWriter", "in_a_line", "in_lines"]
 
 COLUMNS: Final = (
     *("seq", "prev", "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain"),
@@ -56,19 +54,6 @@ class CsvWriter:
     def write(self, record: JSONObject) -> None:
         """Write one record."""
         self._writer.writerow([_cell(record.get(name)) for name in COLUMNS])
-
-
-def print_data(data: dict[str, Any], words: list[str], out: TextIO, *, is_json: bool) -> None:
-    """Print words to a person, and data to a program."""
-    if is_json or not out.isatty():
-        print_json(data, out)
-    else:
-        click.echo("\n".join(words), out)
-
-
-def print_json(data: dict[str, Any], out: TextIO) -> None:
-    """Print `data` on one line."""
-    click.echo(json.dumps(data, separators=(",", ":"), ensure_ascii=False), out)
 
 
 def _cell(value: JSON) -> str | float:

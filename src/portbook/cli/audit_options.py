@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 import click
 
 from portbook.audit.log_files import Located, records_in, stream_folder
-from portbook.cli.options import START_ERRORS, config_option, say, settings_from, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import START_ERRORS, config_option, json_option, log_dir_option, settings_from
+from portbook.cli.terminal import say, stop_with
 from portbook.escaping import escaped
 from portbook.settings import Settings
 
@@ -22,13 +24,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def audit_options(function: _F) -> _F:
     """Add the options of every verb that reads the log."""
     for option in (
-        click.option("--json", "is_json", is_flag=True, help="JSON, even on a terminal."),
+        json_option(),
         config_option,
-        click.option(
-            "--log-dir",
-            type=click.Path(path_type=Path, file_okay=False),
-            help="Where the records are kept.  [default: runs]",
-        ),
+        log_dir_option("Folder of the records.  [default: runs]"),
     ):
         function = option(function)
     return function
@@ -41,12 +39,12 @@ def opened_log(config: Path | None, log_dir: Path | None) -> Generator[Settings]
     Raises `Exit` where the settings cannot be used, or where there is no log, or none that can be read.
     """
     try:
-        settings = settings_from(config, log_dir, None)
+        settings = settings_from(config, log_dir)
         if not settings.log_dir.is_dir():
             say(
                 f"error: {settings.log_dir}: there is no such folder; name that of the records with --log-dir"
             )
-            raise click.exceptions.Exit(2)
+            raise click.exceptions.Exit(ExitCode.INVALID)
         yield settings
     except BrokenPipeError:  # whoever read our output has had enough of it
         raise

@@ -18,9 +18,10 @@ from portbook.audit.log_files import (
     stream_folder,
     without_outcome,
 )
-from portbook.cli.audit_formats import in_a_line, print_data
+from portbook.cli.audit_formats import in_a_line
 from portbook.cli.audit_options import audit_options, opened_log
-from portbook.cli.options import claim_stdout
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.terminal import claim_stdout, print_data
 from portbook.escaping import escaped
 
 __all__ = ["verb"]
@@ -67,7 +68,7 @@ def verb(noted: tuple[str, ...], *, log_dir: Path | None, config: Path | None, i
     words += [f"unknown: {in_a_line(located.record)}" for located in unknown]
     print_data(data, words, out, is_json=is_json)
     if not is_whole:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.FAILURE)
 
 
 def _noted(text: str) -> tuple[str, Head]:

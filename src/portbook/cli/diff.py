@@ -19,26 +19,27 @@ from portbook.assets.json_patch import diff
 from portbook.assets.library import find_folders
 from portbook.assets.schema_files import SchemaFiles, SchemaFolder
 from portbook.canonical import json_bytes
-from portbook.cli.exit_codes import NO_VERDICT, verdict_or_none
-from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.reports import shown, width_of
+from portbook.cli.terminal import claim_stdout, say, stop_with, verdict_or_none
 from portbook.escaping import escaped_json
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator
 
 __all__ = ["command"]
 
-_STATUS: Final = {
-    Compatibility.COMPATIBLE: 0,
-    Compatibility.ADDED: 0,
-    Compatibility.BREAKS: 1,
-    Compatibility.REMOVED: 1,
-    Compatibility.UNKNOWN: 3,
-    Compatibility.UNUSABLE: NO_VERDICT,
+_EXIT_CODES: Final = {
+    Compatibility.COMPATIBLE: ExitCode.SUCCESS,
+    Compatibility.ADDED: ExitCode.SUCCESS,
+    Compatibility.BREAKS: ExitCode.FAILURE,
+    Compatibility.REMOVED: ExitCode.FAILURE,
+    Compatibility.UNKNOWN: ExitCode.REFUSED,
+    Compatibility.UNUSABLE: ExitCode.INVALID,
 }
 
-# Of the statuses of several schemas, the first of these that one of them has.
-_WORST: Final = (NO_VERDICT, 1, 3, 0)
+# Of the exit codes of several schemas, the first of these that one of them has.
+_WORST: Final = (ExitCode.INVALID, ExitCode.FAILURE, ExitCode.REFUSED, ExitCode.SUCCESS)
 
 # A verdict in words: its colour, and what it means.
 _MEANING: Final = {
@@ -58,9 +59,9 @@ _MAX_LINES: Final = 12
 @click.argument("old")
 @click.argument("new")
 @click.option("--schema", "as_schema", is_flag=True, help="Tell whether a change of a schema breaks.")
-@click.option("--json", "as_json", is_flag=True, help="JSON, even on a terminal.")
+@json_option()
 @config_option
-def command(old: str, new: str, *, as_schema: bool, as_json: bool, config: Path | None) -> None:
+def command(old: str, new: str, *, as_schema: bool, is_json: bool, config: Path | None) -> None:
     """Show what is different between two JSON files.
 
     Prints the JSON Patch that leads from OLD to NEW; on a terminal, both sides of each change. One
@@ -76,7 +77,7 @@ def command(old: str, new: str, *, as_schema: bool, as_json: bool, config: Path 
         raise click.UsageError("only one of the two can be standard input")
     out = claim_stdout()
     with verdict_or_none(out):
-        is_plain = as_json or not out.isatty()
+        is_plain = is_json or not out.isatty()
         if as_schema and Path(old).is_dir() and Path(new).is_dir():
             status = _compare_folders(_folder(old), _folder(new), out, is_plain=is_plain)
         elif as_schema:
@@ -88,30 +89,30 @@ def command(old: str, new: str, *, as_schema: bool, as_json: bool, config: Path 
         raise click.exceptions.Exit(status)
 
 
-def _compare_documents(old: str, new: str, out: TextIO, *, is_plain: bool) -> int:
+def _compare_documents(old: str, new: str, out: TextIO, *, is_plain: bool) -> ExitCode:
     before, after = _document(old), _document(new)
     patch = diff(before, after)
     if is_plain:
         click.echo(_json_text(patch), out)
     else:
         _show(before, patch, out)
-    return 1 if patch else 0
+    return ExitCode.FAILURE if patch else ExitCode.SUCCESS
 
 
-def _compare_schemas(old: str, new: str, files: SchemaFiles, out: TextIO, *, is_plain: bool) -> int:
+def _compare_schemas(old: str, new: str, files: SchemaFiles, out: TextIO, *, is_plain: bool) -> ExitCode:
     comparison = compare(_schema(files, old), _schema(files, new))
     click.echo(_json_text(_told(comparison)) if is_plain else "\n".join(_in_words(comparison)), out)
-    return _STATUS[comparison.verdict]
+    return _EXIT_CODES[comparison.verdict]
 
 
-def _compare_folders(old: SchemaFolder, new: SchemaFolder, out: TextIO, *, is_plain: bool) -> int:
+def _compare_folders(old: SchemaFolder, new: SchemaFolder, out: TextIO, *, is_plain: bool) -> ExitCode:
     changes = list(compare_folders(old, new))
     if is_plain:
         click.echo(_json_text({"schemas": [{"name": name, **_told(one)} for name, one in changes]}), out)
     else:
         for name, comparison in changes:
             click.echo("\n".join(_in_words(comparison, f"{shown(name)}: ")), out)
-    statuses = {_STATUS[comparison.verdict] for _, comparison in changes}
+    statuses = {_EXIT_CODES[comparison.verdict] for _, comparison in changes}
     return next(status for status in _WORST if status in statuses)
 
 
@@ -125,7 +126,7 @@ def _folder(path: str) -> SchemaFolder:
 def _library(config: Path | None) -> SchemaFolder | None:
     """Return the folder of schemas that the settings name: its files may refer to each other."""
     try:
-        folder, _ = find_folders(settings_from(config, None, None).asset_schemas, None)
+        folder, _ = find_folders(settings_from(config).asset_schemas, None)
     except START_ERRORS as error:
         raise stop_with(error) from None
     return None if folder is None else SchemaFolder(folder)
@@ -151,7 +152,7 @@ def _schema(files: SchemaFiles, path: str) -> tuple[JSONObject, Validator]:
 
 def _trouble(path: str, reason: str) -> click.exceptions.Exit:
     say(f"error: {shown(path)}: {shown(reason)}")
-    return click.exceptions.Exit(NO_VERDICT)
+    return click.exceptions.Exit(ExitCode.INVALID)
 
 
 def _json_text(value: Any) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import click
 
-from portbook.cli.options import claim_stdout, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import json_option
+from portbook.cli.terminal import claim_stdout, print_data, stop_with
 from portbook.envelope.inspection import Inspection, inspect_envelope
 from portbook.errors import Refused
 from portbook.model import JSON
@@ -44,8 +45,8 @@ def command() -> None:
     metavar="FILE",
     help="A public key that you trust; one of them must have signed. Repeatable.",
 )
-@click.option("--json", "as_json", is_flag=True, help="JSON, even on a terminal.")
-def check(file: str, *, artifacts: tuple[str, ...], keys: tuple[str, ...], as_json: bool) -> None:
+@json_option()
+def check(file: str, *, artifacts: tuple[str, ...], keys: tuple[str, ...], is_json: bool) -> None:
     """Check an envelope: its schema, its digests, its anchors and its signature.
 
     FILE holds one mcp.envelope.v0.1 as JSON; - reads standard input. The exit status is 0 where nothing is
@@ -60,13 +61,9 @@ def check(file: str, *, artifacts: tuple[str, ...], keys: tuple[str, ...], as_js
     except (OSError, BadKey, _BadFile) as error:
         raise stop_with(error) from None
     inspection = inspect_envelope(envelope, artifacts=brought, keys=trusted)
-    if as_json or not out.isatty():
-        shown = json.dumps(_as_data(inspection), separators=(",", ":"), ensure_ascii=False)
-        click.echo(shown, out)
-    else:
-        click.echo("\n".join(_in_words(inspection)), out)
+    print_data(_as_data(inspection), _in_words(inspection), out, is_json=is_json)
     if not inspection.is_sound:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.FAILURE)
 
 
 def _json(file: str) -> JSON:

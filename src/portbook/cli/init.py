@@ -7,7 +7,8 @@ from typing import Final
 
 import click
 
-from portbook.cli.options import say
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.terminal import say
 from portbook.settings import CONFIG_NAME
 
 __all__ = ["STARTER", "command"]
@@ -79,5 +80,5 @@ def command(path: Path, *, force: bool) -> None:
             file.write(STARTER)
     except FileExistsError:
         say(f"{path} is there already; --force writes over it")
-        raise click.exceptions.Exit(1) from None
+        raise click.exceptions.Exit(ExitCode.FAILURE) from None
     say(f"wrote {path}; `portbook tools` lists what it serves, `portbook explain TOOL` what it allows")

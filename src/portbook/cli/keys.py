@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,15 +12,15 @@ from typing import TextIO
 import click
 
 from portbook.cli import signing_keys as signing
-from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
+from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
 from portbook.clock import SystemClock
 from portbook.stores.errors import StoreError
 from portbook.stores.keys import BadKeyRequest, KeptKey, Keys
 from portbook.stores.sqlite import Store
 
 __all__ = ["command"]
-
-_json_option = click.option("--json", "is_json", is_flag=True, help="JSON, even on a terminal.")
 
 
 @click.group("keys")
@@ -43,7 +42,7 @@ command.add_command(signing.command)
     default=("*",),
     help="Tools that it opens, such as orders.*; may be repeated.  [default: *]",
 )
-@click.option("--json", "is_json", is_flag=True, help="JSON, with what is kept of it.")
+@json_option("Print JSON, with what is kept of the key.")
 @config_option
 def create(name: str, *, tools: tuple[str, ...], is_json: bool, config: Path | None) -> None:
     """Make a key for the caller NAME and print it. It is shown this once; only its digest is kept."""
@@ -54,14 +53,14 @@ def create(name: str, *, tools: tuple[str, ...], is_json: bool, config: Path | N
         except BadKeyRequest as error:
             raise click.UsageError(str(error)) from None
     if is_json:
-        click.echo(json.dumps({**asdict(made.kept), "key": made.text}, separators=(",", ":")), out)
+        print_json({**asdict(made.kept), "key": made.text}, out, is_ascii=True)
     else:
         click.echo(made.text, out)
     say(f"key {made.kept.id} of {name} opens {', '.join(tools)}; it is not shown again")
 
 
 @command.command("list")
-@_json_option
+@json_option()
 @config_option
 def list_them(*, is_json: bool, config: Path | None) -> None:
     """List the keys that were made, revoked ones too; not those of [[keys.allow]] in the settings file."""
@@ -72,7 +71,7 @@ def list_them(*, is_json: bool, config: Path | None) -> None:
 
 @command.command("revoke")
 @click.argument("key", metavar="ID|NAME")
-@_json_option
+@json_option()
 @config_option
 def revoke(key: str, *, is_json: bool, config: Path | None) -> None:
     """Revoke the key with this id, or all keys of the caller with this name, for good."""
@@ -81,7 +80,7 @@ def revoke(key: str, *, is_json: bool, config: Path | None) -> None:
         revoked = asyncio.run(keys.revoke(key))
     if not revoked:
         say("error: no key in use has this id or name; `portbook keys list` lists them")
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.FAILURE)
     _print(revoked, out, is_json=is_json)
 
 
@@ -89,7 +88,7 @@ def revoke(key: str, *, is_json: bool, config: Path | None) -> None:
 def _keys(config: Path | None) -> Generator[Keys]:
     """Yield the keys of the store that the settings name; what is wrong with it ends the command."""
     try:
-        store = Store(settings_from(config, None, None).store_path)
+        store = Store(settings_from(config).store_path)
         try:
             yield Keys(store, SystemClock())
         finally:
@@ -100,7 +99,7 @@ def _keys(config: Path | None) -> Generator[Keys]:
 
 def _print(keys: list[KeptKey], out: TextIO, *, is_json: bool) -> None:
     if is_json or not out.isatty():
-        click.echo(json.dumps({"keys": [asdict(key) for key in keys]}, separators=(",", ":")), out)
+        print_json({"keys": [asdict(key) for key in keys]}, out, is_ascii=True)
     elif keys:
         width = max(len(key.name) for key in keys)
         for key in keys:

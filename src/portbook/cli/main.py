@@ -10,6 +10,7 @@ from typing import Final
 
 import click
 
+from portbook.cli.exit_codes import ExitCode
 from portbook.version import __version__
 
 __all__ = ["cli", "main", "run"]
@@ -69,6 +70,6 @@ def run(command: click.Command, name: str) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             click.echo(f"portbook: error: {error.strerror or error}", err=True)
-        os._exit(1)  # the ordinary way out would try to flush what cannot be written
+        os._exit(ExitCode.FAILURE)  # the ordinary way out would try to flush what cannot be written
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(ExitCode.INTERRUPTED)

@@ -10,7 +10,6 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +17,9 @@ from typing import Any, Protocol
 import click
 
 from portbook.app.assemble import App, assemble
-from portbook.cli.options import START_ERRORS, common_options, debug_option, say, settings_from, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
+from portbook.cli.terminal import say, stop_with
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import Reader, StandardStreams, Writer, claim_standard_streams
 from portbook.model import Arrival
@@ -41,7 +42,7 @@ class Door(Protocol):
 
 
 @click.command("serve")
-@click.argument("toolsets", nargs=-1)
+@toolsets_argument
 @click.option("--stdio", is_flag=True, help="Serve standard input and output, a message a line.")
 @click.option(
     "--http", is_flag=True, help="Serve HTTP: MCP at /mcp, /execute and /rpc, pages at / and /docs."
@@ -80,15 +81,10 @@ def command(
     try:
         streams = claim_standard_streams() if stdio else None
         flags = {"server.host": host, "server.port": port, "schema_override_uri": schema_override}
-        load = partial(settings_from, config, log_dir, deterministic_ids, **flags)
-        settings = load()
-        # From now on that file alone: one that is gone when the rules are read again leaves them as they are.
-        load = partial(settings_from, settings.config, log_dir, deterministic_ids, **flags)
-        settings = replace(
-            settings,
-            toolsets=(*settings.toolsets, *toolsets),
-            tracebacks=debug or settings.tracebacks,
-        )
+        given = partial(settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags)
+        settings = given(config, toolsets=toolsets, debug=debug)
+        # A reload reads the same file; if it is gone by then, the rules stay as they are.
+        load = partial(given, settings.config)
         listener = _listen(settings) if http else None
         is_exposed = listener is not None and not _is_loopback(settings.host)
         app = assemble(settings, is_exposed=is_exposed, warn=lambda text: say(f"warning: {text}"))
@@ -122,7 +118,8 @@ async def _serve(
     finally:
         await app.close()
     if app.executor.has_strays:
-        os._exit(0)  # all is answered and recorded; the loop would wait for what refuses to end
+        # Every call is answered and recorded; the loop would wait for threads that do not end.
+        os._exit(ExitCode.SUCCESS)
 
 
 async def serve_until_done(door: Door, doors: list[Door]) -> None:
@@ -209,7 +206,7 @@ def stop_on_signals(
         nonlocal is_stopping
         if is_stopping:  # asked twice: whoever asks does not want to wait
             before_exit()
-            os._exit(130)
+            os._exit(ExitCode.INTERRUPTED)
         is_stopping = True
         say("finishing what is in flight; once more ends it at once")
         before()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import click
 
 from portbook.app.rules_from_settings import load_signing_key
-from portbook.cli.options import claim_stdout, say, stop_with
+from portbook.cli.options import json_option
+from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
 from portbook.provenance.signing import BadKey, SigningKey
 
 __all__ = ["command"]
@@ -17,8 +17,8 @@ __all__ = ["command"]
 
 @click.command("signing")
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False), default="signing.pem")
-@click.option("--json", "as_json", is_flag=True, help="JSON, even on a terminal.")
-def command(path: Path, *, as_json: bool) -> None:
+@json_option()
+def command(path: Path, *, is_json: bool) -> None:
     """Make a key that signs envelopes, or show the public half of one.
 
     Where PATH (signing.pem without one) is not there, a new Ed25519 key is written to it, readable by you
@@ -34,9 +34,8 @@ def command(path: Path, *, as_json: bool) -> None:
     if is_new:
         say(f"wrote {path}, which is secret, and {path}.pub, which is not")
     public = key.public.to_pem()
-    if as_json or not out.isatty():
-        shown = {"key_id": key.key_id, "public_key": public}
-        click.echo(json.dumps(shown, separators=(",", ":")), out)
+    if is_json or not out.isatty():
+        print_json({"key_id": key.key_id, "public_key": public}, out)
     else:
         click.echo(f"{key.key_id}\n{public}", out, nl=False)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gc
 import os
 import signal
@@ -21,9 +20,11 @@ from portbook.assets.files import STDIN, CannotRead, walk
 from portbook.assets.library import Library, LibrarySchema, find_folders, load_library
 from portbook.assets.names import schema_name, version_of
 from portbook.assets.schema_files import SchemaFiles
-from portbook.cli.exit_codes import NO_VERDICT, verdict_or_none
-from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import START_ERRORS, config_option, settings_from
 from portbook.cli.reports import FORMATS, shown, summary
+from portbook.cli.terminal import claim_stdout, say, stop_with, verdict_or_none
+from portbook.did_you_mean import did_you_mean
 from portbook.schema.engine import BadSchema
 
 __all__ = ["command"]
@@ -79,7 +80,7 @@ def command(
     out = claim_stdout()
     with verdict_or_none(out):
         try:
-            settings = settings_from(config, None, None, **{"assets.schemas": schemas})
+            settings = settings_from(config, flags={"assets.schemas": schemas})
             work = _Work(find_folders(settings.asset_schemas, None)[0], schema)
             seen = _stamps(work, paths) if watch else {}  # before the look at them: nothing is missed
             status = _check(work, paths, form, out)
@@ -114,8 +115,7 @@ def _chosen(library: Library, named: str) -> LibrarySchema:
     if left_out is not None and not path.is_file():
         raise click.UsageError(f"--schema: the schema {named!r} cannot be used: {shown(left_out.reason)}")
     if not path.exists() or path.is_dir():
-        near = difflib.get_close_matches(named, library.names, n=1)
-        hint = f"did you mean {near[0]}?" if near else "name a schema of the library, or a file"
+        hint = did_you_mean(named, library.names, "name a schema of the library, or a file")
         raise click.UsageError(f"--schema: there is no schema {named!r}; {shown(hint)}")
     try:
         document, _, validator = SchemaFiles(library.folder).read(named, MAX_BYTES)
@@ -128,7 +128,7 @@ def _chosen(library: Library, named: str) -> LibrarySchema:
     return LibrarySchema(schema_name(path.name), version_of(document), named, document, validator)
 
 
-def _check(work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> int:
+def _check(work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> ExitCode:
     """Check everything once, print it, and return the exit status."""
     files = _files(paths)
     checker = work.checker(is_loud=True)
@@ -151,8 +151,8 @@ def _check(work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> int:
     out.flush()
     say(summary(reports))
     if not all(report.is_checked for report in reports):
-        return NO_VERDICT
-    return 1 if any(report.problems for report in reports) else 0
+        return ExitCode.INVALID
+    return ExitCode.FAILURE if any(report.problems for report in reports) else ExitCode.SUCCESS
 
 
 def _files(paths: tuple[Path, ...]) -> list[File]:

@@ -19,7 +19,8 @@ import click
 
 from portbook.app.rules_from_settings import load_signing_key
 from portbook.canonical import NotJSON, json_bytes
-from portbook.cli.options import claim_stdout, stop_with
+from portbook.cli.exit_codes import ExitCode, exit_code_of_program
+from portbook.cli.terminal import claim_stdout, stop_with
 from portbook.clock import SystemClock
 from portbook.envelope.controls import Controls, Mode
 from portbook.envelope.enclose import enclose
@@ -116,7 +117,7 @@ def command(
         envelope = enclose(outcome, asked, known, signer)
         click.echo(_shown(json_bytes(envelope), out), out)
     out.flush()
-    raise click.exceptions.Exit(ran.status if ran.status >= 0 else 128 - ran.status)
+    raise click.exceptions.Exit(exit_code_of_program(ran.status))
 
 
 def _shown(envelope: bytes, out: TextIO) -> str:
@@ -149,7 +150,8 @@ def _run(program: tuple[str, ...]) -> Ran:
     except OSError as error:
         message = f"The program could not be started: {error.strerror}."
         problem = Problem(EXECUTION_FAILED, message, {"errno": errno.errorcode.get(error.errno or 0)})
-        return Ran(127 if isinstance(error, FileNotFoundError) else 126, problem=problem)
+        is_missing = isinstance(error, FileNotFoundError)
+        return Ran(ExitCode.NOT_FOUND if is_missing else ExitCode.CANNOT_START, problem=problem)
 
     def pass_on(number: int, frame: FrameType | None) -> None:
         process.send_signal(number)

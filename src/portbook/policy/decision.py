@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from portbook.canonical import fingerprint
+from portbook.canonical import fingerprint, json_bytes
 from portbook.errors import Reason
 from portbook.model import JSONObject
 from portbook.net.destinations import Destinations
+from portbook.policy.limits import Limits
 from portbook.policy.rule import Action, Rule
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
@@ -35,20 +36,23 @@ class PolicyInput(NamedTuple):
         cls,
         spec: ToolSpec,
         arguments: JSONObject,
-        payload_bytes: int,
+        payload_bytes: int | None = None,
         *,
         caller: str,
         attempt: int = 1,
         session: str | None = None,
     ) -> PolicyInput:
-        """Return a call of what `spec` declares."""
+        """Return a call of what `spec` declares; without `payload_bytes` the arguments are measured.
+
+        Raises `NotJSON` where they have to be measured and JSON cannot hold them.
+        """
         return cls(
             spec.name,
             spec.effect,
             caller,
             arguments,
             spec.input_schema,
-            payload_bytes,
+            len(json_bytes(arguments)) if payload_bytes is None else payload_bytes,
             attempt,
             session,
             spec.operation,
@@ -76,17 +80,12 @@ class Decision(NamedTuple):
 class Policy:
     """Everything that decisions are made of. `places` says where each of its settings stands."""
 
+    limits: Limits = field(default_factory=Limits)
     rules: tuple[Rule, ...] = ()
     destinations: Destinations | None = None
-    """Where HTTP tools may go; None where none was listed and none is declared."""
-    allowed_methods: frozenset[str] | None = None
-    max_payload_bytes: int | None = None
-    max_attempts: int | None = None
-    max_execution_timeout_ms: int | None = None
-    max_calls_per_minute: int | None = None
-    default: Literal["allow", "deny"] = "allow"
-    approval: Literal["never", "writes", "always"] = "never"
-    approver: Literal["operator", "client"] = "operator"
+    """Where HTTP tools may go: `limits.allowed_domains`, or the base URLs that tools declare."""
+    methods: frozenset[str] | None = None
+    """`limits.allowed_methods` in upper case; None for any."""
     is_redaction_missing: bool = False
     """Whether redaction is required and switched off."""
     places: tuple[tuple[str, str], ...] = ()
@@ -116,7 +115,7 @@ class Policy:
     @property
     def can_ask(self) -> bool:
         """Return whether a call may have to be approved."""
-        return self.approval != "never" or any(rule.action is Action.ASK for rule in self.rules)
+        return self.limits.approval != "never" or any(rule.action is Action.ASK for rule in self.rules)
 
 
 def decide(policy: Policy, subject: PolicyInput) -> Decision:
@@ -149,9 +148,9 @@ def _limited(policy: Policy, subject: PolicyInput) -> Decision | None:
     if operation is not None:
         if not policy.lists(operation):
             return _deny(policy, "allowed_domains", "add the host of its base_url to allowed_domains")
-        if policy.allowed_methods is not None and operation.method not in policy.allowed_methods:
+        if policy.methods is not None and operation.method not in policy.methods:
             return _deny(policy, "allowed_methods", f"add {operation.method} to allowed_methods")
-    cap = policy.max_payload_bytes
+    cap = policy.limits.max_payload_bytes
     if cap is not None and subject.payload_bytes > cap:
         return _deny(
             policy,
@@ -159,8 +158,9 @@ def _limited(policy: Policy, subject: PolicyInput) -> Decision | None:
             f"send at most {cap} bytes of arguments, or raise the cap",
             Reason.PAYLOAD_TOO_LARGE,
         )
-    if policy.max_attempts is not None and subject.attempt > policy.max_attempts:
-        return _deny(policy, "max_attempts", f"give up after attempt {policy.max_attempts}, or raise the cap")
+    cap = policy.limits.max_attempts
+    if cap is not None and subject.attempt > cap:
+        return _deny(policy, "max_attempts", f"stop after attempt {cap}, or raise max_attempts")
     return None
 
 
@@ -180,9 +180,10 @@ def _ruled(policy: Policy, subject: PolicyInput) -> Decision | None:
 
 
 def _by_default(policy: Policy, subject: PolicyInput) -> Decision:
-    if policy.default == "deny":
+    limits = policy.limits
+    if limits.default == "deny":
         return _deny(policy, "default", "add a rule that allows it, or set default to allow")
-    asks = policy.approval == "always" or (policy.approval == "writes" and subject.effect is not Effect.READ)
+    asks = limits.approval == "always" or (limits.approval == "writes" and subject.effect is not Effect.READ)
     if asks:
         return Decision(
             Action.ASK,
@@ -190,7 +191,7 @@ def _by_default(policy: Policy, subject: PolicyInput) -> Decision:
             policy.place_of("approval"),
             "a person approves it; a rule that allows it would let it pass without one",
             Reason.APPROVAL_REQUIRED,
-            policy.approver,
+            limits.approver,
         )
     return Decision(Action.ALLOW, "default", policy.place_of("default"), "a rule that denies it or asks")
 

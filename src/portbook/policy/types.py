@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Final, cast
 
 from portbook.model import JSON, JSONObject
 
-__all__ = ["UntoldTypes", "misspelt_keyword", "spoken_types", "types_of"]
+__all__ = ["KEYWORDS", "UntoldTypes", "spoken_types", "types_of", "unknown_keyword"]
 
 _SPEAKS_OF: Final = {
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "number"),
@@ -33,7 +32,7 @@ _MANY: Final = ("allOf", "anyOf", "oneOf")
 _ELSEWHERE: Final = ("$ref", "$dynamicRef")
 
 
-_KNOWN: Final = frozenset(
+KEYWORDS: Final = frozenset(
     {*_SPEAKS_OF, *_ONE, *_MANY, *_ELSEWHERE, "type", "const", "enum", "$schema", "$defs", "$comment"}
     | {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"}
 )
@@ -41,21 +40,21 @@ _MAPS: Final = ("properties", "patternProperties", "dependentSchemas", "$defs")
 _SINGLE: Final = ("items", "contains", "additionalProperties", "propertyNames")
 
 
-def misspelt_keyword(schema: JSON) -> tuple[str, str | None] | None:
-    """Return a keyword that JSON Schema does not have, and the one that may have been meant.
+def unknown_keyword(schema: JSON) -> str | None:
+    """Return the first keyword that JSON Schema does not have, or None.
 
-    A schema may hold any; in a rule, one that means nothing is a condition that nobody checks.
+    A schema may hold any; in a rule, an unknown keyword is a condition that is never checked.
     """
     if not isinstance(schema, dict):
         return None
     for keyword in schema:
-        if keyword not in _KNOWN:
-            return keyword, next(iter(difflib.get_close_matches(keyword, _KNOWN, n=1)), None)
+        if keyword not in KEYWORDS:
+            return keyword
     below: list[JSON] = [*_parts(schema), *cast("list[JSON]", schema.get("prefixItems", []))]
     below.extend(schema[keyword] for keyword in _SINGLE if keyword in schema)
     for keyword in _MAPS:
         below.extend(cast("JSONObject", schema.get(keyword, {})).values())
-    return next((found for part in below if (found := misspelt_keyword(part))), None)
+    return next((found for part in below if (found := unknown_keyword(part))), None)
 
 
 class UntoldTypes(ValueError):

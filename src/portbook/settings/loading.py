@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey
+from portbook.did_you_mean import did_you_mean
 from portbook.globs import problem_of
+from portbook.policy.limits import LIMIT_NAMES, Limits
 from portbook.settings.table import SETTINGS, Setting
 
 if TYPE_CHECKING:
@@ -73,17 +74,7 @@ class Settings:
     outgoing_validation: Mode
     keys_required: bool | None
     allowed_keys: tuple[AllowedKey, ...]
-    allowed_domains: tuple[str, ...] | None
-    allowed_networks: tuple[str, ...]
-    allowed_methods: tuple[str, ...] | None
-    max_payload_bytes: int | None
-    max_execution_timeout_ms: int | None
-    max_attempts: int | None
-    max_calls_per_minute: int | None
-    policy_default: Literal["allow", "deny"]
-    approval: Literal["never", "writes", "always"]
-    approver: Literal["operator", "client"]
-    require_redaction: bool
+    limits: Limits
     policy_rules: tuple[dict[str, Any], ...]
     approval_expires_s: int
     approval_wait_s: int
@@ -147,8 +138,9 @@ def load_settings(
     for key, value in flags.items():
         if value is not None:
             values[key] = _convert(_BY_KEY[key], value, "command line")
-    named_values = {setting.field: values[setting.key] for setting in SETTINGS}
-    return Settings(**named_values, config=config, is_given=bool(given), places=places)
+    limits = Limits(**{name: values.pop(f"policy.{name}") for name in LIMIT_NAMES})
+    named_values = {_BY_KEY[key].field: value for key, value in values.items()}
+    return Settings(**named_values, limits=limits, config=config, is_given=bool(given), places=places)
 
 
 def _is_unset(variable: str, environ: Mapping[str, str]) -> bool:
@@ -217,12 +209,11 @@ def _unknown(origin: str, key: str) -> BadSettings:
     beside = {known.rpartition(".")[2]: known for known in _BY_KEY if known.rpartition(".")[0] == section}
     if not section:
         beside |= {known: known for known in _SECTIONS}
-    for known in (beside, everywhere):  # the last: its name is right, its section is not
-        if near := difflib.get_close_matches(name, known, n=1, cutoff=0.6):
-            return BadSettings(f"{origin}: unknown setting {key[:80]!r}; did you mean {known[near[0]]}?")
-    return BadSettings(
-        f"{origin}: unknown setting {key[:80]!r}; docs/reference/settings.md lists the settings"
+    # Of the other sections last: the name is right there, and the section is not.
+    hint = did_you_mean(name, beside) or did_you_mean(
+        name, everywhere, "docs/reference/settings.md lists the settings"
     )
+    return BadSettings(f"{origin}: unknown setting {key[:80]!r}; {hint}")
 
 
 def _from_text(setting: Setting, text: str) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args, get_type_hints
 
+from portbook.policy.limits import Limits
 from portbook.schema.pins import PINS
 
 __all__ = ["SETTINGS", "Kind", "Setting"]
@@ -19,7 +20,7 @@ class Setting:
 
     key: str
     field: str
-    """Its name in `Settings`."""
+    """Its name in `Settings`; that of a limit begins with `limits.`."""
     kind: Kind
     default: Any
     env: str | None
@@ -27,6 +28,15 @@ class Setting:
     minimum: int = 0
     maximum: int = 2**31
     choices: tuple[str, ...] = ()
+
+
+def _limit(name: str, kind: Kind, meaning: str, minimum: int = 0, maximum: int = 2**31) -> Setting:
+    """Return the setting of one of the `Limits`, which declare its default and its choices."""
+    choices = get_args(get_type_hints(Limits)[name]) if kind == "choice" else ()
+    default = getattr(Limits(), name)
+    return Setting(
+        f"policy.{name}", f"limits.{name}", kind, default, None, meaning, minimum, maximum, choices
+    )
 
 
 SETTINGS: Final = (
@@ -312,99 +322,63 @@ SETTINGS: Final = (
         None,
         "Keys that are accepted: name, sha256 of the key, and patterns of the tools that it is for.",
     ),
-    Setting(
-        "policy.allowed_domains",
+    _limit(
         "allowed_domains",
         "texts",
-        None,
-        None,
         "Where HTTP tools may go: host, host:port or *.domain; by default the declared base URLs alone.",
     ),
-    Setting(
-        "policy.allowed_networks",
+    _limit(
         "allowed_networks",
         "texts",
-        (),
-        None,
         "Private networks, such as 10.1.0.0/16, that a listed name may lie in.",
     ),
-    Setting(
-        "policy.allowed_methods",
+    _limit(
         "allowed_methods",
         "texts",
-        None,
-        None,
         "HTTP verbs that tools may use; by default any.",
     ),
-    Setting(
-        "policy.max_payload_bytes",
+    _limit(
         "max_payload_bytes",
         "whole",
-        None,
-        None,
         "Largest arguments of a call, as canonical JSON; by default whatever fits into a message.",
     ),
-    Setting(
-        "policy.max_execution_timeout_ms",
+    _limit(
         "max_execution_timeout_ms",
         "whole",
-        None,
-        None,
         "Longest that any tool may take, whatever deadline of its own it has.",
         1,
         86_400_000,
     ),
-    Setting(
-        "policy.max_attempts",
+    _limit(
         "max_attempts",
         "whole",
-        None,
-        None,
         "Highest attempt number that a call may carry, and how often an HTTP tool may be tried in one call.",
         1,
     ),
-    Setting(
-        "policy.max_calls_per_minute",
+    _limit(
         "max_calls_per_minute",
         "whole",
-        None,
-        None,
         "How many calls one caller may make in a minute.",
         1,
     ),
-    Setting(
-        "policy.default",
-        "policy_default",
+    _limit(
+        "default",
         "choice",
-        "allow",
-        None,
         "What happens to a call that no rule decides on.",
-        choices=("allow", "deny"),
     ),
-    Setting(
-        "policy.approval",
+    _limit(
         "approval",
         "choice",
-        "never",
-        None,
         "Which calls a person has to approve where no rule decides.",
-        choices=("never", "writes", "always"),
     ),
-    Setting(
-        "policy.approver",
+    _limit(
         "approver",
         "choice",
-        "operator",
-        None,
         "Who may approve: an operator, or the person behind the client, where it can be asked.",
-        choices=("operator", "client"),
     ),
-    Setting(
-        "policy.require_redaction",
+    _limit(
         "require_redaction",
         "switch",
-        False,
-        None,
         "Whether calls are denied while redaction is switched off.",
     ),
     Setting(
