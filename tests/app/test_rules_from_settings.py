@@ -132,8 +132,8 @@ action = "deny"
         case(
             "a rule that can never decide",
             '[[policy.rules]]\nname = "a"\naction = "deny"\n[[policy.rules]]\nname = "b"\naction = "ask"',
-            ":4: policy.rules[1] can never decide: 'a' at portbook.toml:1 wins wherever it matches; "
-            "remove one of them, or give that one a condition",
+            ":4: policy.rules[1] can never decide: 'a' at portbook.toml:1 always wins over it; "
+            "remove one of the two, or narrow the other with a condition",
         ),
         case(
             "a domain that is none",
@@ -153,7 +153,7 @@ action = "deny"
         case(
             "a condition that is no schema",
             '[[policy.rules]]\nname = "a"\naction = "deny"\nwhere = { "/a" = { type = "money" } }',
-            ":4: policy.rules[0].where./a is not a JSON Schema that can be used: ",
+            ":4: policy.rules[0].where./a is not a usable JSON Schema: ",
         ),
         case("a pointer that is none", '[redaction]\npointers = ["a"]', ':1: redaction pointer "a": '),
         case("a pattern that backtracks", "[redaction]\npatterns = ['(?=a)b']", ":1: redaction pattern "),

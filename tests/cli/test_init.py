@@ -84,7 +84,7 @@ def test_a_file_that_is_there_is_written_over_only_by_force(tmp_path: Path) -> N
     path.write_text("# mine\n")
     refused = run("init", cwd=tmp_path)
     assert (refused.code, path.read_text()) == (1, "# mine\n")
-    assert "portbook.toml is there already; --force writes over it" in refused.err
+    assert "portbook.toml exists; --force overwrites it" in refused.err
     assert run("init", "--force", cwd=tmp_path).code == 0
     assert path.read_text() == STARTER
 

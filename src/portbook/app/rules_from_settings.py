@@ -1,4 +1,4 @@
-"""Settings to the rules in force: the policy, whose keys open the boundary, and what is taken out."""
+"""Settings to the rules in force: policy, keys and redaction."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
     "rules_of",
 ]
 
-# The variable with the key of whoever decides on approvals.
+# The variable with the operator key, which decides approvals over HTTP.
 OPERATOR_KEY = "PORTBOOK_OPERATOR_KEY"
 _MIN_OPERATOR_KEY = 16
 
@@ -44,9 +44,9 @@ def rules_of(
 ) -> Rules:
     """Return the rules that `settings` describe for these tools; `secrets` are values known to be secret.
 
-    Where the settings leave it open, a key is required of those who reach an `is_exposed` boundary.
+    If the settings do not say, a key is required if the boundary `is_exposed`.
 
-    Raises `BadSettings` for what cannot be meant.
+    Raises `BadSettings` for what cannot be used.
     """
     needs_key = is_exposed if settings.keys_required is None else settings.keys_required
     operator_key = environ.get(OPERATOR_KEY) or None
@@ -85,7 +85,7 @@ def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
 
 
 def doubts_of(settings: Settings, specs: Iterable[ToolSpec], environ: Mapping[str, str]) -> list[str]:
-    """Return what an operator may not have meant: rules that match nothing, secrets that are not there."""
+    """Return likely mistakes of the operator: rules that match nothing, secret variables that are not set."""
     served = sorted({(spec.policy_kind, spec.name) for spec in specs})
     doubts: list[str] = []
     for number, table in enumerate(settings.policy_rules):
@@ -98,16 +98,14 @@ def doubts_of(settings: Settings, specs: Iterable[ToolSpec], environ: Mapping[st
     for name in settings.secret_variables:
         if not environ.get(name):
             place = settings.place_of("redaction", "secrets")
-            doubts.append(f"{place}: the environment variable {name} is not set; its value is not taken out")
+            doubts.append(f"{place}: the environment variable {name} is not set; its value is not redacted")
     if 0 < len(environ.get(OPERATOR_KEY, "")) < _MIN_OPERATOR_KEY:
-        doubts.append(
-            f"{OPERATOR_KEY} is short enough to be guessed; use {_MIN_OPERATOR_KEY} characters or more"
-        )
+        doubts.append(f"{OPERATOR_KEY} can be guessed; use {_MIN_OPERATOR_KEY} characters or more")
     return doubts
 
 
 def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> Redactor | None:
-    """Return what takes secrets out, or None where that is switched off.
+    """Return the redactor, or None if redaction is switched off.
 
     Raises `BadSettings` for a pattern or a pointer that cannot be one.
     """

@@ -1,4 +1,4 @@
-"""`portbook approvals`: what waits for a person, and that person's word."""
+"""`portbook approvals`: calls that wait for an operator, and the operator's decision."""
 
 from __future__ import annotations
 
@@ -28,18 +28,24 @@ from portbook.stores.sqlite import Store
 
 __all__ = ["command"]
 
-_reason_option = click.option("--reason", metavar="TEXT", help="Why; kept with the decision.")
+_reason_option = click.option("--reason", metavar="TEXT", help="Reason to store with the decision.")
 
 
 @click.group("approvals")
 def command() -> None:
-    """Decide on calls that policy lets a person decide on."""
+    """List, show and decide approvals: calls that policy lets run only after a person approves them."""
 
 
 @command.command("list")
-@click.option("--state", type=click.Choice([state.value for state in State]), help="Only of this state.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many, the newest."
+    "--state", type=click.Choice([state.value for state in State]), help="List only approvals in this state."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="List at most this many, the newest first.",
 )
 @json_option()
 @config_option
@@ -57,7 +63,7 @@ def list_them(state: str | None, *, limit: int, is_json: bool, config: Path | No
 @json_option()
 @config_option
 def show(approval_id: str, *, is_json: bool, config: Path | None) -> None:
-    """Show one approval: what is asked, by whom, and what became of it."""
+    """Show one approval: its call, its caller, and its state."""
     out = claim_stdout()
     with _approvals(config) as approvals:
         ticket = approvals.ticket(approval_id)
@@ -72,7 +78,7 @@ def show(approval_id: str, *, is_json: bool, config: Path | None) -> None:
 @json_option()
 @config_option
 def approve(approval_id: str, *, reason: str | None, is_json: bool, config: Path | None) -> None:
-    """Let the call of an approval run, once, and show what was approved."""
+    """Approve a call: it may run once. Prints the approval."""
     _decide(approval_id, "approve", reason, config, is_json=is_json)
 
 
@@ -82,7 +88,7 @@ def approve(approval_id: str, *, reason: str | None, is_json: bool, config: Path
 @json_option()
 @config_option
 def deny(approval_id: str, *, reason: str | None, is_json: bool, config: Path | None) -> None:
-    """Keep the call of an approval from running, even after it was approved, if it has not run yet."""
+    """Deny a call. An approved call that has not run yet can still be denied."""
     _decide(approval_id, "deny", reason, config, is_json=is_json)
 
 
@@ -100,8 +106,10 @@ def _decide(
             raise _refused(error) from None
     try:
         note_decision(settings, ticket.id, decision)
-    except OSError as error:  # it is decided, and kept with who decided; only the log does not have it
-        say(f"warning: the decision is not in the log: {error.strerror or error}")
+    except OSError as error:  # the decision is stored; only the log lacks it
+        say(
+            f"warning: the decision is stored, but could not be written to the log: {error.strerror or error}"
+        )
     _print(as_json(ticket), _in_words(ticket), out, is_json=is_json)
 
 
@@ -119,7 +127,7 @@ def _known_secrets() -> list[str]:
 
 @contextmanager
 def _approvals(config: Path | None) -> Generator[ApprovalStore]:
-    """Yield the approvals of the store that the settings name; what is wrong with it ends the command."""
+    """Yield the approvals of the store that the settings name; an unusable store ends the command."""
     try:
         store = Store(_settings(config).store_path)
         try:
@@ -136,7 +144,7 @@ def _refused(error: Undecidable) -> click.exceptions.Exit:
 
 
 def _user() -> str:
-    """Return who runs this, by the system's word and not by a variable that anybody can set."""
+    """Return the user of this process as the system knows it, not from a variable that the user can set."""
     number = os.getuid()
     try:
         return pwd.getpwuid(number).pw_name
@@ -165,7 +173,7 @@ def _in_words(ticket: Ticket) -> list[str]:
         ("ended", ticket.ended_at),
     ]
     lines = [f"{name}:".ljust(10) + escaped(value) for name, value in rows if value]
-    # Nothing is cut off: who approves has to see all of it.
+    # Nothing is cut off: the operator has to see all of it.
     arguments = json.dumps(ticket.shown, indent=2, ensure_ascii=False).split("\n")
     return [*lines, "arguments:", *(f"  {escaped(line, limit=10 * len(line) + 1)}" for line in arguments)]
 
@@ -173,4 +181,4 @@ def _in_words(ticket: Ticket) -> list[str]:
 def _print(data: dict[str, Any], words: list[str], out: TextIO, *, is_json: bool) -> None:
     print_data(data, words, out, is_json=is_json, is_ascii=True)
     if not words and out.isatty() and not is_json:
-        say("there are none")
+        say("there are no approvals")

@@ -1,4 +1,4 @@
-"""Records of the execution log in the forms in which `portbook audit` shows them: a line, a list, CSV."""
+"""Records of the execution log as `portbook audit` prints them: one line, a list of members, CSV."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ COLUMNS: Final = (
     *("arguments", "hash"),
 )
 
-# What makes a spreadsheet take a cell for a formula; the last four are the full-width forms of the first.
+# A spreadsheet runs a cell that begins so as a formula; the last four are full-width forms of the first.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def in_a_line(record: JSONObject) -> str:
-    """Return the most of a record that fits on one line."""
+    """Return the main members of a record on one line."""
     parts = [
         _shown(record.get("timestamp")),
         _shown(record.get("status_code")).rjust(3),
@@ -39,7 +39,7 @@ def in_a_line(record: JSONObject) -> str:
 
 
 def in_lines(record: JSONObject) -> Iterator[str]:
-    """Yield a record member by member; of an object inside of it, each member has a line of its own."""
+    """Yield one line for each member of a record, and for each member of an object in it."""
     for name, value in _flat(record, ""):
         yield f"  {escaped(name, 64)}: {_shown(value)}"
 

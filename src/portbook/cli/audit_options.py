@@ -1,4 +1,4 @@
-"""Options that the verbs of `portbook audit` have in common, and the log that they lead to."""
+"""Options that the verbs of `portbook audit` share, and the log that these name."""
 
 from __future__ import annotations
 
@@ -34,31 +34,29 @@ def audit_options(function: _F) -> _F:
 
 @contextmanager
 def opened_log(config: Path | None, log_dir: Path | None) -> Generator[Settings]:
-    """Give the settings in force; what keeps the log from being read ends the verb with a sentence.
+    """Yield the settings in force; a log that cannot be read ends the verb with a message.
 
-    Raises `Exit` where the settings cannot be used, or where there is no log, or none that can be read.
+    Raises `Exit` where the settings cannot be used, or the log is missing or cannot be read.
     """
     try:
         settings = settings_from(config, log_dir)
         if not settings.log_dir.is_dir():
-            say(
-                f"error: {settings.log_dir}: there is no such folder; name that of the records with --log-dir"
-            )
+            say(f"error: {settings.log_dir}: no such folder; name the folder of the records with --log-dir")
             raise click.exceptions.Exit(ExitCode.INVALID)
         yield settings
-    except BrokenPipeError:  # whoever read our output has had enough of it
+    except BrokenPipeError:  # the reader of our output has closed it
         raise
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
 
 
 def records_of(log_dir: Path, stream: str) -> Iterator[Located]:
-    """Yield a stream's records; of lines that are none, the person at the terminal is told.
+    """Yield a stream's records, with a warning for each line that is not a record.
 
     Raises `OSError` where a file cannot be read.
     """
 
     def warn(file: str, line: int) -> None:
-        say(f"warning: {escaped(file)}:{line}: not a record; left out")
+        say(f"warning: {escaped(file)}:{line}: not a record; skipped")
 
     return records_in(stream_folder(log_dir, stream), warn)

@@ -34,9 +34,12 @@ __all__ = ["command"]
 @click.command("call")
 @arguments_of_a_call
 @toolset_option
-@click.option("--approval", metavar="ID", help="Redeem this approval.")
+@click.option("--approval", metavar="ID", help="Run under this approval.")
 @click.option(
-    "--wait-ms", type=click.IntRange(0, 600_000), default=0, help="Wait so long for a person's decision."
+    "--wait-ms",
+    type=click.IntRange(0, 600_000),
+    default=0,
+    help="Wait up to this many milliseconds for an approval.",
 )
 @debug_option
 @json_option("Print compact JSON, even on a terminal; errors too.")
@@ -57,13 +60,13 @@ def command(
 ) -> None:
     """Run one call through the boundary and print its result.
 
-    A value is text where the tool's schema wants text, and JSON everywhere else: topK=3, tags='["a"]'.
-    The exit status is 0 for a result, 2 for a bad call, 3 for one that is not allowed (no key, policy, no
-    approval), 4 for an unknown tool, 5 for a result that breaks its schema, 1 for anything else.
+    A value is a string where the tool's schema wants one, and JSON otherwise: topK=3, tags='["a"]'.
+    The exit code is 0 for a result, 2 for an invalid call, 3 for a call that is not allowed (no key, policy,
+    no approval), 4 for an unknown tool, 5 for a result that breaks its schema, and 1 for any other failure.
     """
     if not is_slug(slug_of(tool)):
         raise click.UsageError(
-            f"{tool!r} cannot be a tool's name; `portbook tools` lists those that are served"
+            f"{tool!r} is not a valid tool name; `portbook tools` lists the tools that are served"
         )
     out = claim_stdout()
     try:

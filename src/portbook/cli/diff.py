@@ -1,4 +1,4 @@
-"""`portbook diff`: what is different between two files, or whether a schema's change breaks."""
+"""`portbook diff`: how two JSON files differ, or whether a schema change is breaking."""
 
 from __future__ import annotations
 
@@ -41,40 +41,40 @@ _EXIT_CODES: Final = {
 # Of the exit codes of several schemas, the first of these that one of them has.
 _WORST: Final = (ExitCode.INVALID, ExitCode.FAILURE, ExitCode.REFUSED, ExitCode.SUCCESS)
 
-# A verdict in words: its colour, and what it means.
+# The colour and the meaning of each verdict.
 _MEANING: Final = {
     Compatibility.COMPATIBLE: ("green", "everything that was valid still is"),
-    Compatibility.BREAKS: ("red", "this was valid, and no longer is:"),
+    Compatibility.BREAKS: ("red", "this was valid and no longer is:"),
     Compatibility.UNKNOWN: ("yellow", "neither a break nor a proof was found"),
-    Compatibility.ADDED: ("green", "there was no schema of that name"),
-    Compatibility.REMOVED: ("red", "there is no schema of that name any more"),
-    Compatibility.UNUSABLE: ("red", "nothing can be said of it"),
+    Compatibility.ADDED: ("green", "the schema is new"),
+    Compatibility.REMOVED: ("red", "the schema is gone"),
+    Compatibility.UNUSABLE: ("red", "the schema cannot be used"),
 }
 
-# Lines of a value that are shown on either side; a whole document would hide where it is different.
+# Lines of a value that are shown on either side; a whole document would hide the difference.
 _MAX_LINES: Final = 12
 
 
 @click.command("diff")
 @click.argument("old")
 @click.argument("new")
-@click.option("--schema", "as_schema", is_flag=True, help="Tell whether a change of a schema breaks.")
+@click.option("--schema", "as_schema", is_flag=True, help="Tell whether a schema change is breaking.")
 @json_option()
 @config_option
 def command(old: str, new: str, *, as_schema: bool, is_json: bool, config: Path | None) -> None:
-    """Show what is different between two JSON files.
+    """Show how two JSON files differ.
 
-    Prints the JSON Patch that leads from OLD to NEW; on a terminal, both sides of each change. One
-    may be - for standard input. The exit status is 0 where nothing is different, 1 where something is, 2
-    where a file cannot be read.
+    Prints the JSON Patch from OLD to NEW; on a terminal, both sides of each change. One of the two may be -
+    for standard input. The exit code is 0 if the files are equal, 1 if they differ, and 2 if one cannot be
+    read.
 
-    With --schema the files are schemas: it breaks (1) where NEW refuses what OLD allows, and then an
-    instance shows it; it is compatible (0) where that is proved not to be; it is unknown (3) where neither
-    could be shown, and then it says where the proof ended. What a file refers to is looked for in its own
-    folder and below. Of two folders, every schema has a verdict, and the worst is the exit status.
+    With --schema the files are schemas. A change breaks (1) if NEW refuses an instance that OLD allows, which
+    is printed. It is compatible (0) if there is a proof that no such instance exists. Otherwise it is unknown
+    (3), and the place where the proof ended is printed. References are resolved in the folder of each file
+    and below. For two folders every schema has a verdict, and the worst is the exit code.
     """
     if old == new == STDIN:
-        raise click.UsageError("only one of the two can be standard input")
+        raise click.UsageError("only one of OLD and NEW can be standard input")
     out = claim_stdout()
     with verdict_or_none(out):
         is_plain = is_json or not out.isatty()
@@ -119,7 +119,7 @@ def _compare_folders(old: SchemaFolder, new: SchemaFolder, out: TextIO, *, is_pl
 def _folder(path: str) -> SchemaFolder:
     folder = SchemaFolder(Path(path))
     if not folder.documents and not folder.left_out:
-        raise _trouble(path, "there is no file whose name ends in .json")
+        raise _trouble(path, "the folder holds no .json file")
     return folder
 
 
@@ -178,7 +178,7 @@ def _in_words(comparison: Comparison, prefix: str = "") -> Iterator[str]:
     colour, meaning = _MEANING[comparison.verdict]
     yield f"{prefix}{click.style(comparison.verdict.value, fg=colour, bold=True)}: {meaning}"
     if comparison.undecided is not None:
-        yield f"{shown(comparison.undecided) or '(root)'}: not proved to allow all that was valid"
+        yield f"{shown(comparison.undecided) or '(root)'}: not proved to allow everything that was valid"
     if comparison.problem:
         yield shown(comparison.problem)
     if comparison.verdict is Compatibility.BREAKS:

@@ -1,4 +1,4 @@
-"""`portbook envelope`: whether an envelope holds what it says."""
+"""`portbook envelope`: verify an envelope."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["command"]
 
 
 class _BadFile(ValueError):
-    """A file that holds no JSON; the message names it."""
+    """A file that does not hold JSON; the message names it."""
 
 
 @click.group("envelope")
 def command() -> None:
-    """Check whether an envelope holds what it says."""
+    """Verify an envelope: schema, digests, anchors and signature."""
 
 
 @command.command("check")
@@ -36,22 +36,21 @@ def command() -> None:
     "artifacts",
     multiple=True,
     metavar="ID=FILE",
-    help="The content of an artifact, to compare its digest with. Repeatable.",
+    help="Content of an artifact, to verify its digest. Repeatable.",
 )
 @click.option(
     "--key",
     "keys",
     multiple=True,
     metavar="FILE",
-    help="A public key that you trust; one of them must have signed. Repeatable.",
+    help="Trusted public key; one of them must have signed. Repeatable.",
 )
 @json_option()
 def check(file: str, *, artifacts: tuple[str, ...], keys: tuple[str, ...], is_json: bool) -> None:
-    """Check an envelope: its schema, its digests, its anchors and its signature.
+    """Verify an envelope: schema, digests, anchors and signature.
 
-    FILE holds one mcp.envelope.v0.1 as JSON; - reads standard input. The exit status is 0 where nothing is
-    wrong, 1 where something is, 2 where there is nothing to check: a file that cannot be read, or is not
-    JSON.
+    FILE holds one mcp.envelope.v0.1 as JSON; - reads standard input. The exit code is 0 for a sound envelope,
+    1 for one with findings, and 2 for a file that cannot be read or is not JSON.
     """
     out = claim_stdout()
     try:

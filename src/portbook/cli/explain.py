@@ -1,4 +1,4 @@
-"""`portbook explain`: what policy says of a call, without making it."""
+"""`portbook explain`: how policy decides a call, without running it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ __all__ = ["command"]
 
 @click.command("explain")
 @arguments_of_a_call
-@click.option("--caller", default=ANONYMOUS.name, show_default=True, help="Whose call it would be.")
-@click.option("--session", help="The session that it would belong to.")
+@click.option("--caller", default=ANONYMOUS.name, show_default=True, help="Name of the caller.")
+@click.option("--session", help="Session of the call.")
 @click.option(
-    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Which attempt it would be."
+    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Attempt number of the call."
 )
 @toolset_option
 @json_option()
@@ -50,11 +50,11 @@ def command(
     is_json: bool,
     config: Path | None,
 ) -> None:
-    """Show what policy says of a call, which rule says it and what would change it; nothing is run.
+    """Show how policy decides a call, by which rule, and what would change that. Nothing runs.
 
-    TOOL is the name of a tool; mcp.resource:URI and mcp.prompt:NAME stand for a resource and for a prompt.
+    TOOL is the name of a tool, or mcp.resource:URI for a resource, or mcp.prompt:NAME for a prompt.
 
-    The exit status is 0 for a call that is allowed, 3 for one that is not or that a person has to approve.
+    The exit code is 0 for a call that is allowed, and 3 for one that is denied or needs approval.
     """
     out = claim_stdout()
     try:
@@ -75,13 +75,13 @@ def command(
 
 
 def _remedy(catalog: Catalog, name: str) -> str:
-    """Return what to do about a name that no tool has: something else may have it."""
+    """Return what to do about a name that no tool has: a resource or a prompt may have it."""
     if named_by(name)[0] == "tool":
         if catalog.locate(name) is not None or "://" in name:
-            return f"a resource is named {identifier_of('resource', name)}"
+            return f"name a resource as {identifier_of('resource', name)}"
         if catalog.find(name, "prompt") is not None:
-            return f"a prompt is named {identifier_of('prompt', name)}"
-    return "`portbook tools` lists those that are served"
+            return f"name a prompt as {identifier_of('prompt', name)}"
+    return "`portbook tools` lists what is served"
 
 
 def _as_data(tool: Tool, decision: Decision, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -103,9 +103,9 @@ def _in_words(shown: dict[str, Any]) -> list[str]:
     lines = [
         f"{shown['tool']} ({shown['effect']}): {click.style(shown['decision'], fg=colour, bold=True)}",
         f"  decided by: {shown['rule']} ({shown['place']})",
-        f"  would change it: {shown['remedy']}",
+        f"  to change it: {shown['remedy']}",
     ]
     if shown["violations"]:
-        lines.append("  these arguments would be refused whatever policy says:")
+        lines.append("  these arguments are invalid, whatever policy decides:")
         lines += [f"    {each['pointer'] or '(root)'}: {each['message']}" for each in shown["violations"]]
     return lines

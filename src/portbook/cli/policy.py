@@ -1,4 +1,4 @@
-"""`portbook policy`: try a policy out, on cases that are written down and on calls that were recorded."""
+"""`portbook policy`: test a policy on written cases and on recorded calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from portbook.settings import BadSettings
 
 __all__ = ["command"]
 
-# What a case may say, the type of each member, and that type in words.
+# The members of a case, the type of each, and that type in words.
 _MEMBERS: Final[dict[str, tuple[type, str]]] = {
     "args": (dict, "a table"),
     "attempt": (int, "a whole number"),
@@ -36,7 +36,7 @@ _MEMBERS: Final[dict[str, tuple[type, str]]] = {
 
 @click.group("policy")
 def command() -> None:
-    """Try a policy out before it is in force."""
+    """Test a policy before it is in force."""
 
 
 @command.command("test")
@@ -45,10 +45,10 @@ def command() -> None:
 @json_option()
 @config_option
 def test(file: Path, *, toolsets: tuple[str, ...], is_json: bool, config: Path | None) -> None:
-    """Compare decisions with those that FILE expects; exit with 1 where one differs.
+    """Compare decisions with those that FILE expects; exit with 1 if one differs.
 
-    FILE is TOML with a [[case]] for each: tool, expect (allow, ask or deny), and if you like args, caller,
-    session, attempt, the name of the rule that must decide, and a name for the case. A tool can also be
+    FILE is TOML with one [[case]] per decision: tool, expect (allow, ask or deny), and optionally args,
+    caller, session, attempt, rule (the rule that must decide) and name (of the case). A tool can also be
     mcp.resource:URI or mcp.prompt:NAME.
     """
     out = claim_stdout()
@@ -76,7 +76,7 @@ def _cases(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise BadSettings(f"{path}: not TOML: {error}") from None
     cases = document.get("case")
     if not isinstance(cases, list) or document.keys() != {"case"}:
-        raise BadSettings(f"{path}: a list of cases, each started with [[case]], and nothing else")
+        raise BadSettings(f"{path}: must hold a list of cases, each started with [[case]], and nothing else")
     places = Places(text)
     for number, case in enumerate(cast("list[Any]", cases)):
         place = f"{path}:{places.line_of(('case', number))}"
@@ -97,7 +97,7 @@ def _verdict(dry: DryRun, case: dict[str, Any], place: str) -> dict[str, Any]:
         raise BadSettings(f"{place}: expect must be one of {', '.join(Action)}")
     named = dry.catalog.named(str(case.get("tool")))
     if named is None:
-        raise BadSettings(f"{place}: there is no such tool; `portbook tools` lists those that are served")
+        raise BadSettings(f"{place}: no such tool; `portbook tools` lists what is served")
     tool, taken = named
     arguments = {**taken, **case.get("args", {})}
     given = {name: case[name] for name in ("caller", "attempt", "session") if name in case}
@@ -132,14 +132,14 @@ def _line(verdict: dict[str, Any]) -> str:
     "log_dir",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     required=True,
-    help="The folder of records, such as runs.",
+    help="Folder of records, such as runs.",
 )
 @json_option()
 def diff(old: Path, new: Path, *, log_dir: Path, is_json: bool) -> None:
-    """Show which decisions on recorded calls would be others under NEW than under OLD.
+    """Show decisions that differ between OLD and NEW, for recorded calls; exit with 1 if one differs.
 
-    OLD and NEW are settings files. Exit with 1 where a decision changes. Records hold arguments only where
-    [audit] arguments = true; without them, what a rule's `where` would say is unknown.
+    OLD and NEW are settings files. Records hold arguments only with [audit] arguments = true; without them a
+    rule's `where` is unknown.
     """
     out = claim_stdout()
     try:
@@ -173,7 +173,7 @@ def diff(old: Path, new: Path, *, log_dir: Path, is_json: bool) -> None:
     print_data(data, list(map(_change, rows)), out, is_json=is_json, is_ascii=True)
     say(f"{replayed} recorded calls, {sum(changes.values())} decided differently")
     if undecided:
-        say(f"of {undecided} it cannot be told: their records lack the arguments that a rule asks about")
+        say(f"{undecided} undecided: their records lack the arguments that a rule checks")
     if changes:
         raise click.exceptions.Exit(ExitCode.FAILURE)
 
@@ -184,7 +184,7 @@ def _policy(path: Path) -> Policy:
 
 def _records(log_dir: Path) -> Iterator[JSONObject]:
     def on_bad(file: str, line: int) -> None:
-        say(f"warning: {file}:{line}: not a record; left out")
+        say(f"warning: {file}:{line}: not a record; skipped")
 
     for located in records_in(stream_folder(log_dir, EXECUTION_STREAM), on_bad):
         yield located.record

@@ -1,4 +1,4 @@
-"""`portbook schema`: the official MCP schemas in force, and whether another could replace one of them."""
+"""`portbook schema`: the official MCP schemas in force, and whether a schema could replace one of them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ __all__ = ["command"]
 
 @click.group("schema")
 def command() -> None:
-    """Show the official MCP schemas in force, or check one that would replace them."""
+    """Show the official MCP schemas in force, or check a replacement."""
 
 
 @command.command("check")
 @click.argument("uri")
-@click.option("--revision", default=NEWEST, show_default=True, help="Revision that it would stand in for.")
-@click.option("--sha256", metavar="DIGEST", help="What its sha256 must be.")
+@click.option("--revision", default=NEWEST, show_default=True, help="Revision to replace.")
+@click.option("--sha256", metavar="DIGEST", help="Expected sha256 of the schema.")
 @json_option()
 def check(uri: str, *, revision: str, sha256: str | None, is_json: bool) -> None:
-    """Tell whether a schema would be accepted as an override; exit with 1 where it would not.
+    """Tell whether a schema would be accepted as an override; exit with 1 if not.
 
     URI is a file, or a file:, http: or https: address.
     """
@@ -74,10 +74,10 @@ def _verdict_in_words(verdict: dict[str, JSON]) -> list[str]:
 @json_option()
 @config_option
 def show(revision: str, method: str | None, *, is_json: bool, config: Path | None) -> None:
-    """Show what is in force for a revision of MCP, and where it came from.
+    """Show the schema in force for a revision of MCP, and its origin.
 
-    REVISION is a date such as 2025-11-25. METHOD, a method such as tools/call or the name of a definition,
-    shows the schemas of its request and its result.
+    REVISION is a date such as 2025-11-25. METHOD is a method such as tools/call, or the name of a definition;
+    with it the schemas of its request and its result are shown.
     """
     _require_revision(revision)
     out = claim_stdout()
@@ -135,7 +135,7 @@ def _methods(revision: str) -> list[Method]:
 
 
 def _named(store: SchemaStore, revision: str, name: str) -> list[str]:
-    """Return the definitions that a method's or a definition's name stands for."""
+    """Return the definitions that the name of a method or a definition stands for."""
     if method := method_of(name, revision):
         return [method.definition, *([method.result] if method.result else [])]
     definitions = store.definitions(revision)

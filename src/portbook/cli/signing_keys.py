@@ -19,11 +19,10 @@ __all__ = ["command"]
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False), default="signing.pem")
 @json_option()
 def command(path: Path, *, is_json: bool) -> None:
-    """Make a key that signs envelopes, or show the public half of one.
+    """Create a key that signs envelopes, or show its public key.
 
-    Where PATH (signing.pem without one) is not there, a new Ed25519 key is written to it, readable by you
-    alone, and its public half beside it, as PATH.pub: others check your envelopes with that. A key that is
-    there is never replaced.
+    If PATH (default: signing.pem) does not exist, a new Ed25519 key is written to it, readable by you alone,
+    and its public key to PATH.pub, which verifies your envelopes. An existing key is never replaced.
     """
     out = claim_stdout()
     is_new = not path.exists()
@@ -32,7 +31,7 @@ def command(path: Path, *, is_json: bool) -> None:
     except (OSError, BadKey) as error:
         raise stop_with(error) from None
     if is_new:
-        say(f"wrote {path}, which is secret, and {path}.pub, which is not")
+        say(f"wrote {path}, which is secret, and {path}.pub, which is public")
     public = key.public.to_pem()
     if is_json or not out.isatty():
         print_json({"key_id": key.key_id, "public_key": public}, out)

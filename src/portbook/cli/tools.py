@@ -1,4 +1,4 @@
-"""`portbook tools`: what would be served, resources and prompts too."""
+"""`portbook tools`: the tools, resources and prompts that would be served."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SECTIONS: Final[tuple[tuple[str, Kind], ...]] = (
 def command(toolsets: tuple[str, ...], *, is_json: bool, config: Path | None) -> None:
     """List the tools, resources and prompts that would be served.
 
-    TOOLSETS are Python files or modules that hold a Toolset.
+    TOOLSETS are Python files or modules with a Toolset.
     """
     out = claim_stdout()
     try:
@@ -63,7 +63,7 @@ def _print_table(catalog: Catalog, out: TextIO) -> None:
     width = max((len(tool.spec.name) for tools in served.values() for tool in tools), default=0)
     room = max(shutil.get_terminal_size().columns - width - 16, 20)
     for section, tools in served.items():
-        if tools and has_more:  # with tools alone there is nothing to tell apart
+        if tools and has_more:  # with tools alone no headings are needed
             click.echo(f"{section}:", out)
         for tool in tools:
             first_line = tool.spec.description.partition("\n")[0]

@@ -1,4 +1,4 @@
-"""A policy from what an operator wrote: every mistake is found before anything is served. Pure: no I/O."""
+"""A policy from what the operator wrote: every mistake is found before anything is served. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def read_policy(
     *,
     is_redacting: bool = True,
 ) -> Policy:
-    """Return the policy; `place` tells where a key stands, `base_urls` are those that tools declare.
+    """Return the policy; `place` returns the file and line of a key, and tools declare `base_urls`.
 
     Raises `BadPolicy` for the first mistake: an unknown key, a bad pattern, a schema that does not compile, a
     rule that can never decide.
@@ -57,13 +57,15 @@ def read_policy(
     names: set[str] = set()
     for number, rule in enumerate(read):
         if rule.name in names:
-            raise BadPolicy((*_RULES, number, "name"), "is the name of another rule; choose another")
+            raise BadPolicy(
+                (*_RULES, number, "name"), "is the name of an earlier rule; choose a different one"
+            )
         names.add(rule.name)
         if other := hidden_by(rule, read):
             raise BadPolicy(
                 (*_RULES, number),
-                f"can never decide: {other.name!r} at {other.place} wins wherever it matches; "
-                "remove one of them, or give that one a condition",
+                f"can never decide: {other.name!r} at {other.place} always wins over it; "
+                "remove one of the two, or narrow the other with a condition",
             )
     is_redaction_missing = limits.require_redaction and not is_redacting
     return Policy(
@@ -123,7 +125,7 @@ def _rule(number: int, table: Mapping[str, Any], place: Place, approver: Approve
             raise BadPolicy((*here, key), f"is not part of a rule{_near(key, _MEMBERS)}")
     name, action = table.get("name"), table.get("action")
     if not isinstance(name, str) or not 0 < len(name) <= 200 or not name.isprintable():
-        raise BadPolicy((*here, "name"), "must be a name of 1 to 200 characters: decisions are told by it")
+        raise BadPolicy((*here, "name"), "must be a name of 1 to 200 characters; decisions name it")
     if action not in tuple(Action):
         hint = _near(action, tuple(Action)) if isinstance(action, str) else ""
         raise BadPolicy((*here, "action"), f"must be one of {', '.join(Action)}{hint}")
@@ -146,7 +148,7 @@ def _approver(here: Path, table: Mapping[str, Any], action: Any, default: Approv
     if given not in _APPROVERS:
         raise BadPolicy((*here, "approver"), f"must be one of {', '.join(_APPROVERS)}")
     if "approver" in table and action != Action.ASK:
-        raise BadPolicy((*here, "approver"), "is for rules that ask; drop it, or set action to ask")
+        raise BadPolicy((*here, "approver"), "is only for rules that ask; remove it, or set action to ask")
     return given
 
 
@@ -185,7 +187,9 @@ def _condition(here: Path, pointer: str, schema: Any) -> Condition:
     if not isinstance(schema, dict | bool):
         raise BadPolicy(here, "must be a JSON Schema, such as { maximum = 1000 }")
     if "*" in pointer.split("/"):
-        raise BadPolicy(here, "names one place; * is no wildcard here, use contains or items in the schema")
+        raise BadPolicy(
+            here, "must name one place; * is not a wildcard here, use contains or items in the schema"
+        )
     schema = cast("JSONObject | bool", schema)
     if keyword := unknown_keyword(schema):
         hint = did_you_mean(keyword, sorted(KEYWORDS), "remove it")
@@ -193,11 +197,11 @@ def _condition(here: Path, pointer: str, schema: Any) -> Condition:
     try:
         validator = validator_for(schema)
     except (BadSchema, NotJSON) as error:
-        raise BadPolicy(here, f"is not a JSON Schema that can be used: {error}") from None
+        raise BadPolicy(here, f"is not a usable JSON Schema: {error}") from None
     try:
         types = spoken_types(schema)
     except UntoldTypes as error:
-        raise BadPolicy(here, f"may let more pass than it says: {error}") from None
+        raise BadPolicy(here, f"may match more than it says: {error}") from None
     segments = tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
     return Condition(pointer, segments, schema, validator, types)
 

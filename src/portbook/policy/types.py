@@ -1,4 +1,4 @@
-"""Which JSON types a schema speaks of: of all others it is silent, and lets them pass. Pure: no I/O."""
+"""Which JSON types a schema constrains: values of every other type pass. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def unknown_keyword(schema: JSON) -> str | None:
 
 
 class UntoldTypes(ValueError):
-    """A schema of which it cannot be told what it speaks of; an explicit `type` says it."""
+    """A schema whose types cannot be found out; an explicit `type` names them."""
 
 
 def spoken_types(schema: JSONObject | bool) -> frozenset[str] | None:
-    """Return the JSON types that `schema` speaks of, or None where it treats them all alike.
+    """Return the JSON types that `schema` constrains, or None if it treats all types alike.
 
-    Raises `UntoldTypes` where that cannot be told.
+    Raises `UntoldTypes` if they cannot be found out.
     """
     if isinstance(schema, bool):
         return None
@@ -74,7 +74,7 @@ def spoken_types(schema: JSONObject | bool) -> frozenset[str] | None:
     if isinstance(named, list):
         return frozenset(cast("list[str]", named))
     if any(keyword in schema for keyword in _ELSEWHERE):
-        raise UntoldTypes("say which type it is about, with type")
+        raise UntoldTypes("name the type of the value with type")
     spoken = {_SPEAKS_OF[keyword] for keyword in schema if keyword in _SPEAKS_OF}
     if "const" in schema:
         spoken |= types_of(schema["const"])
@@ -93,7 +93,7 @@ def _parts(schema: JSONObject) -> list[JSONObject | bool]:
 
 
 def types_of(value: JSON) -> frozenset[str]:
-    """Return the names that JSON Schema has for the type of `value`."""
+    """Return the JSON Schema names of the type of `value`."""
     if isinstance(value, bool):
         return frozenset({"boolean"})
     if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
