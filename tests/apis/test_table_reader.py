@@ -22,7 +22,7 @@ COMPLAINTS = [
         "http.orders.base_url.evn is not a key here; did you mean env?",
     ),
     (BASE + "retrys = 1", "http.orders.retrys is not a key here; did you mean retries?"),
-    (BASE + "zzz = 1", "http.orders.zzz is not a key here; known are base_url, bearer, "),
+    (BASE + "zzz = 1", "http.orders.zzz is not a key here; use base_url, bearer, "),
     (BASE + "retries = 11", "http.orders.retries must be a whole number from 0 to 10"),
     (BASE + "retries = true", "http.orders.retries must be a whole number"),
     (BASE + "max_response_bytes = 0", "http.orders.max_response_bytes must be a whole number"),

@@ -124,7 +124,7 @@ def test_a_signal_lets_the_call_in_flight_finish_and_exits_0(tmp_path: Path, num
         until(flag.exists)
         process.send_signal(number)
         assert process.stderr is not None
-        assert b"finishing what is in flight" in process.stderr.readline()
+        assert b"finishing calls in flight" in process.stderr.readline()
         flag.unlink()
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
@@ -272,7 +272,7 @@ def test_a_taken_port_is_explained(tmp_path: Path) -> None:
         taken.listen()
         finished = run("serve", "--http", "--port", str(taken.getsockname()[1]), cwd=tmp_path)
     assert finished.code == 2
-    assert "choose another with --port" in finished.err
+    assert "choose a different one with --port" in finished.err
 
 
 def test_a_full_disk_refuses_calls_before_they_run(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_watching_checks_again_when_a_file_changes(folder: Path) -> None:
     assert process.stdout is not None
     try:
         assert process.stderr.readline() == "portbook: 1 file checked, all valid\n"
-        assert process.stderr.readline() == "portbook: watching; Ctrl-C ends it\n"
+        assert process.stderr.readline() == "portbook: watching; Ctrl-C stops\n"
         (folder / "assets/tone.json").write_text('{"pitch": "high"}')
         assert process.stdout.readline() == "assets/tone.json:1:11: error: /pitch: expected number\n"
         assert process.stderr.readline() == "portbook: 1 file checked, 1 not valid: 1 error\n"

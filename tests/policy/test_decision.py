@@ -68,7 +68,7 @@ ALLOW_ALL = rule("yes", "allow")
             ("deny", "max_attempts", Reason.POLICY_VIOLATION),
         ),
         case(
-            "redaction missing", (), {"is_redaction_missing": True}, CALL,
+            "redaction missing", (), {"require_redaction": True}, CALL,
             ("deny", "require_redaction", Reason.POLICY_VIOLATION),
         ),
         case("a rule denies", (DENY_ALL,), {}, CALL, ("deny", "no", Reason.POLICY_VIOLATION)),

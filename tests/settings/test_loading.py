@@ -315,7 +315,7 @@ def test_allowed_keys_are_a_name_a_digest_and_the_tools_that_they_are_for(
     assert load(tmp_path, text).allowed_keys == expected
 
 
-SHAPE = "each [[keys.allow]] has a name, a sha256 and, if you like, tools"
+SHAPE = "each [[keys.allow]] needs name and sha256, and may have tools"
 PATTERNS = "tools must be a list of patterns"
 DIGITS = "sha256 must be 64 hexadecimal digits (sha256 of the key)"
 

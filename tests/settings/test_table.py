@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from portbook.policy import Limits
 from portbook.settings import CONFIG_NAME, SETTINGS, Setting, Settings
 from support.settings_files import BY_KEY, case, complaint, line, load, value_of
 
 
 def test_the_table_of_settings_and_the_values_name_each_other() -> None:
-    fields = {field.name for field in dataclasses.fields(Settings)} - {"config", "is_given", "places"}
+    apart = {"config", "is_given", "places", "limits"}
+    fields = {field.name for field in dataclasses.fields(Settings)} - apart
+    fields |= {f"limits.{field.name}" for field in dataclasses.fields(Limits)}
     assert sorted(setting.field for setting in SETTINGS) == sorted(fields)
     assert len(BY_KEY) == len(SETTINGS)
     variables = [setting.env for setting in SETTINGS if setting.env]

@@ -52,7 +52,7 @@ def test_a_call_whose_intent_cannot_be_written_runs_where_an_operator_would_rath
         assert world.run(a_call(tool="refund")) == Done(b'"hello"')
     once = ["intended", "ran", "recorded", "returned"]
     assert world.diary == [*once, "mended", *once]
-    assert world.warnings == ["records cannot be written, calls go on: [Errno 28] full"]  # said once
+    assert world.warnings == ["records cannot be written, calls continue: [Errno 28] full"]  # said once
 
 
 def test_calls_are_refused_until_records_can_be_written_again() -> None:

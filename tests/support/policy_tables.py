@@ -18,7 +18,11 @@ def rule(name: str, action: str, **conditions: Any) -> dict[str, Any]:
 
 def policy(*rules: dict[str, Any], **limits: Any) -> Policy:
     return read_policy(
-        Limits(**limits), rules, ["http://127.0.0.1:9000"], lambda path: f"test.toml:{len(path)}"
+        Limits(**limits),
+        rules,
+        ["http://127.0.0.1:9000"],
+        lambda path: f"test.toml:{len(path)}",
+        is_redacting=False,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def complaint(
 
 
 def value_of(settings: Settings, key: str) -> Any:
-    return getattr(settings, BY_KEY[key].field)
+    return attrgetter(BY_KEY[key].field)(settings)
 
 
 def line(key: str, value: str) -> str:

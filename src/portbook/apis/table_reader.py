@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, cast
 
 from portbook.canonical import NotJSON, json_bytes
+from portbook.did_you_mean import did_you_mean
 
 __all__ = ["Complain", "Table"]
 
@@ -40,8 +40,7 @@ class Table:
         names = sorted(known)
         for key in self._values:
             if key not in names:
-                near = difflib.get_close_matches(key, names, n=1, cutoff=0.6)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
+                hint = did_you_mean(key, names, f"use {', '.join(names)}")
                 raise self.wrong(key, f"is not a key here; {hint}")
 
     def value(self, key: str) -> Any:
