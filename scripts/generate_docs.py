@@ -19,10 +19,13 @@ from typing import Any, Final
 import click
 
 import portbook
+import portbook.testing
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import cli
 from portbook.errors import REASONS, CanonicalError, Reason, Row
 from portbook.settings import CONFIG_NAME, SETTINGS, Setting
+from portbook.testing.client import TestClient
+from portbook.testing.workbench import Workbench
 from portbook.tools.content import Content
 from portbook.tools.questions import Answered, Question, Sampled
 
@@ -354,32 +357,54 @@ _GROUPS: Final = {
     "Schemas and codes": ("SchemaRegistry", "CanonicalError"),
 }  # fmt: skip
 
+# What `import portbook.testing` offers, in the same way.
+_TESTING_GROUPS: Final = {
+    "Test tools": ("TestClient", "AsyncTestClient", "FixedClock"),
+    "See how a call ended": ("CallResult", "NoResult", "Violation", "Progress", "LogMessage", "Approval"),
+    "Answer for people, models and APIs": ("Inquiry", "ApiRequest", "ApiResponse"),
+}
+
 # What questions return; tools do not make them.
 _ANSWERS: Final = {"Context": (Answered, Sampled)}
 
-# Classes whose methods have sections of their own, and those of them that decorate.
-_SECTIONED: Final = ("Toolset", "Context")
-_DECORATORS: Final = ("tool", "resource", "prompt")
+# What a test is handed, in the same way.
+_HANDED_OUT: Final = tuple(
+    getattr(portbook.testing, name)
+    for names in _TESTING_GROUPS.values()
+    for name in names
+    if name not in ("TestClient", "AsyncTestClient", "ApiResponse")
+)
+
+# Classes whose methods have sections of their own, and methods that decorate.
+_SECTIONED: Final = ("Toolset", "Context", "TestClient")
+_DECORATORS: Final = ("Toolset.tool", "Toolset.resource", "Toolset.prompt")
 
 
 def _python() -> list[str]:
     listed = {name for names in _GROUPS.values() for name in names}
     assert listed == set(portbook.__all__) - {"__version__"}, listed ^ set(portbook.__all__)
+    tested = {name for names in _TESTING_GROUPS.values() for name in names}
+    assert tested == set(portbook.testing.__all__), tested ^ set(portbook.testing.__all__)
     lines = [
         "# Python",
         "",
-        "What `from portbook import …` offers, beside `__version__`, made from the docstrings of the code.",
+        "What `from portbook import …` and `from portbook.testing import …` offer, beside `__version__`,",
+        "made from the docstrings of the code. The public API is `portbook.__all__` and",
+        "`portbook.testing.__all__`. Everything else is internal and may move in any release.",
+        "",
         "The how-tos show it at work: [Python functions](../how-to/expose-python-functions.md),",
         "[resources and prompts](../how-to/offer-resources-and-prompts.md),",
-        "[questions](../how-to/ask-the-caller.md), [progress](../how-to/report-progress.md), and",
-        "[result envelopes](../how-to/give-results-provenance.md).",
+        "[questions](../how-to/ask-the-caller.md), [progress](../how-to/report-progress.md),",
+        "[result envelopes](../how-to/give-results-provenance.md), and",
+        "[tests of tools](../how-to/test-your-tools.md).",
     ]
-    for title, names in _GROUPS.items():
-        lines += ["", f"## {title}"]
-        for name in names:
-            lines += _described(name, getattr(portbook, name))
-            for answer in _ANSWERS.get(name, ()):
-                lines += _described(answer.__name__, answer)
+    for module, groups in ((portbook, _GROUPS), (portbook.testing, _TESTING_GROUPS)):
+        for title, names in groups.items():
+            lines += ["", f"## {title}"]
+            for name in names:
+                lines += _described(name, getattr(module, name))
+                for answer in _ANSWERS.get(name, ()):
+                    lines += _described(answer.__name__, answer)
     return [line for line, after in pairwise([*lines, ""]) if line or after]
 
 
@@ -387,7 +412,7 @@ def _described(name: str, made: Any) -> list[str]:
     if not inspect.isclass(made):
         return ["", f"### {name}", "", *_code(f"{name}{_signature(made)}"), "", *_words(made)]
     lines = ["", f"### {name}", ""]
-    is_made = not issubclass(made, Exception) and made not in (Content, *_ANSWERS["Context"])
+    is_made = not issubclass(made, Exception) and made not in (Content, *_ANSWERS["Context"], *_HANDED_OUT)
     if is_made and inspect.signature(made).parameters:
         lines += [*_code(f"{name}{_signature(made, is_returning=False)}"), ""]
     lines += _words(made)
@@ -402,11 +427,15 @@ def _described(name: str, made: Any) -> list[str]:
 
 def _use(owner: str, member: str, each: Any) -> str:
     if isinstance(each, property):
-        return f"{owner.lower()}.{member}: {each.fget.__annotations__['return']}"
-    if member in _DECORATORS:
-        return f"@{owner.lower()}.{member}{_signature(each, leave='function', is_returning=False)}"
+        return f"{_instance(owner)}.{member}: {each.fget.__annotations__['return']}"
+    if f"{owner}.{member}" in _DECORATORS:
+        return f"@{_instance(owner)}.{member}{_signature(each, leave='function', is_returning=False)}"
     is_awaited = str(inspect.signature(each).return_annotation).startswith("Coroutine[")
-    return f"{'await ' if is_awaited else ''}{owner.lower()}.{member}{_signature(each)}"
+    return f"{'await ' if is_awaited else ''}{_instance(owner)}.{member}{_signature(each)}"
+
+
+def _instance(owner: str) -> str:
+    return owner.removeprefix("Test").lower()
 
 
 def _bullet(member: str, each: Any) -> str:
@@ -415,8 +444,9 @@ def _bullet(member: str, each: Any) -> str:
 
 
 def _members(made: type) -> Iterator[tuple[str, Any]]:
-    """Yield what a class has for its users, in the order of the code."""
-    for name, each in vars(made).items():
+    """Yield what a class has for its users, in the order of the code, what it inherits last."""
+    homes = [made, Workbench] if made is TestClient else [made]
+    for name, each in (item for home in homes for item in vars(home).items()):
         is_function = isinstance(each, property | staticmethod | classmethod) or inspect.isfunction(each)
         if not name.startswith("_") and name not in ("as_json", "to_json") and is_function:
             yield name, each if isinstance(each, property) else getattr(made, name)
@@ -426,6 +456,8 @@ def _signature(made: Any, *, leave: str = "", is_returning: bool = True, is_wide
     signature = inspect.signature(made)
     parts: list[str] = []
     has_star = False
+    by_place = [each.name for each in signature.parameters.values() if each.kind is each.POSITIONAL_ONLY]
+    last_by_place = by_place[-1] if by_place else None
     for parameter in signature.parameters.values():
         if parameter.name in ("self", leave):
             continue
@@ -440,6 +472,8 @@ def _signature(made: Any, *, leave: str = "", is_returning: bool = True, is_wide
             shown = json.dumps(default) if isinstance(default, str) else repr(default)
             written += " = ..." if shown.startswith("<") else f" = {shown}"
         parts.append(written)
+        if parameter.name == last_by_place:
+            parts.append("/")
     returned = signature.return_annotation
     tail = f" -> {_annotation(returned)}" if is_returning and returned is not signature.empty else ""
     line = f"({', '.join(parts)}){tail}"

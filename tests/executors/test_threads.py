@@ -173,6 +173,18 @@ def test_calls_one_after_the_other_share_one_thread() -> None:
     asyncio.run(main())
 
 
+def test_the_threads_of_a_closed_pool_end() -> None:
+    async def main() -> None:
+        pool = Threads(8)
+        threads = {*await asyncio.gather(*(pool.run(current_thread, {}, LONG) for _ in range(3)))}
+        pool.close()
+        for thread in threads:
+            await asyncio.to_thread(thread.join, LONG)
+        assert not any(thread.is_alive() for thread in threads)
+
+    asyncio.run(main())
+
+
 def test_calls_at_the_same_time_run_at_the_same_time_up_to_the_size_of_the_pool() -> None:
     meeting = threading.Barrier(3)  # nobody gets past it unless all three run at once
 

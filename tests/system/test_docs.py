@@ -18,6 +18,7 @@ import click
 import pytest
 
 import portbook
+import portbook.testing
 from portbook.assets.contracts import INPUTS, OUTPUTS
 from portbook.audit.records import envelope_view
 from portbook.cli.main import cli
@@ -125,20 +126,24 @@ def test_the_settings_file_that_is_shown_holds_the_defaults(tmp_path: Path) -> N
 
 
 def _own_functions(made: type) -> Iterator[tuple[str, Any]]:
-    return ((name, each) for name, each in vars(made).items() if name[0] != "_" and inspect.isfunction(each))
+    """Yield the functions that a class has for its users, those it inherits too."""
+    return ((name, each) for name, each in inspect.getmembers(made, inspect.isfunction) if name[0] != "_")
 
 
-def test_every_name_of_the_package_is_documented() -> None:
+@pytest.mark.parametrize("module", [portbook, portbook.testing], ids=lambda module: module.__name__)
+def test_every_name_of_the_package_is_documented(module: ModuleType) -> None:
     page = read("python.md")
-    for name in set(portbook.__all__) - {"__version__"}:
-        made = getattr(portbook, name)
+    for name in set(module.__all__) - {"__version__"}:
+        made = getattr(module, name)
         _, found, section = page.partition(f"\n### {name}\n")
         assert found, name
         section = section.partition("\n### ")[0]
         assert " ".join(inspect.cleandoc(made.__doc__).split("\n\n")[0].split()) in section
 
 
-@pytest.mark.parametrize("made", [portbook.Toolset, portbook.Context], ids=lambda made: made.__name__)
+@pytest.mark.parametrize(
+    "made", [portbook.Toolset, portbook.Context, portbook.testing.TestClient], ids=lambda made: made.__name__
+)
 def test_every_parameter_of_what_authors_call_is_explained(made: type) -> None:
     page = read("python.md")
     for name, function in _own_functions(made):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
 import portbook
+import portbook.testing
 from portbook.envelope.controls import Controls
 from portbook.envelope.enclose import Failure, enclose
 from portbook.envelope.inspection import inspect_envelope
@@ -16,12 +18,14 @@ from portbook.envelope.wrap import NotAnEnvelope, ToolFailed, failure, unwrap, w
 from portbook.errors import CanonicalError
 from portbook.provenance.record import Subject
 from portbook.provenance.signing import PublicKey, SigningKey
+from portbook.testing import async_client, call_result, client, fixed_time, inquiries, upstream, workbench
 from portbook.tools import content, questions
 from portbook.tools.context import Context
 from portbook.tools.registry import SchemaRegistry
 from portbook.tools.spec import NotFound, ToolError
 from portbook.tools.toolset import Toolset
 from portbook.version import __version__
+from support.portbook_process import ROOT
 
 
 def test_the_package_exports_exactly_these_names() -> None:
@@ -54,20 +58,49 @@ def test_the_package_exports_exactly_these_names() -> None:
     }
 
 
-def test_a_star_import_gives_the_same_names() -> None:
+def test_the_package_for_tests_exports_exactly_these_names() -> None:
+    exported = {name: getattr(portbook.testing, name) for name in portbook.testing.__all__}
+    assert exported == {
+        "ApiRequest": upstream.ApiRequest,
+        "ApiResponse": upstream.ApiResponse,
+        "Approval": workbench.Approval,
+        "AsyncTestClient": async_client.AsyncTestClient,
+        "CallResult": call_result.CallResult,
+        "FixedClock": fixed_time.FixedClock,
+        "Inquiry": inquiries.Inquiry,
+        "LogMessage": call_result.LogMessage,
+        "NoResult": call_result.NoResult,
+        "Progress": call_result.Progress,
+        "TestClient": client.TestClient,
+        "Violation": call_result.Violation,
+    }
+
+
+@pytest.mark.parametrize("module", [portbook, portbook.testing], ids=lambda module: module.__name__)
+def test_a_star_import_gives_the_same_names(module: ModuleType) -> None:
     names: dict[str, object] = {}
-    exec("from portbook import *", names)
-    assert names.keys() - {"__builtins__"} == set(portbook.__all__)
+    exec(f"from {module.__name__} import *", names)
+    assert names.keys() - {"__builtins__"} == set(module.__all__)
 
 
-def test_an_unknown_name_is_an_attribute_error_that_says_so() -> None:
-    with pytest.raises(AttributeError, match="module 'portbook' has no attribute 'Tolset'"):
-        _ = portbook.Tolset  # type: ignore[attr-defined]
+@pytest.mark.parametrize("module", [portbook, portbook.testing], ids=lambda module: module.__name__)
+def test_an_unknown_name_is_an_attribute_error_that_says_so(module: ModuleType) -> None:
+    with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'Tolset'"):
+        _ = module.Tolset
+
+
+def test_the_docs_say_what_is_public() -> None:
+    sentence = (
+        "The public API is `portbook.__all__` and `portbook.testing.__all__`. "
+        "Everything else is internal and may move in any release."
+    )
+    for page in ("docs/reference/python.md", "CONTRIBUTING.md"):
+        assert sentence in " ".join((ROOT / page).read_text("utf-8").split())
 
 
 def test_importing_the_package_loads_neither_the_schema_engine_nor_pydantic() -> None:
     code = (
-        "import sys, portbook; portbook.__version__;"
+        "import sys, portbook, portbook.testing; portbook.__version__;"
         "heavy = {'jsonschema_rs', 'pydantic', 'orjson', 'apsw', 'uvicorn', 'nacl'};"
         "print(sorted(heavy & sys.modules.keys()))"
     )

@@ -156,11 +156,13 @@ def test_watchers_hear_of_changes_once() -> None:
     toolset = Toolset("t")
     toolset.tool(name="x")(lambda: 1)
     heard: list[object] = []
-    toolset.watch(heard.append)
+    unwatch = toolset.watch(heard.append)
     toolset.enable("x")
     toolset.disable("x")
     toolset.disable("x")
     toolset.updated("a://b")
+    unwatch()
+    toolset.enable("x")
     assert heard == [("tool", None), ("resource", "a://b")]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from traceback import print_exception
 from typing import TYPE_CHECKING, Final, Protocol
@@ -48,6 +48,7 @@ from portbook.version import __version__
 
 if TYPE_CHECKING:
     from portbook.executors.http import HttpExecutor
+    from portbook.net.http_client import HttpClient
 
 __all__ = ["FETCH_S", "App", "assemble", "official_schemas", "open_journal"]
 
@@ -85,6 +86,8 @@ class App:
     toolsets: tuple[Toolset, ...]
     _tasks: TaskBoard
     _clock: Clock
+    _environ: Mapping[str, str]
+    _unwatch: tuple[Callable[[], None], ...]
     _probes: dict[str, tuple[float, Mapping[str, str] | None]] = field(
         default_factory=dict[str, tuple[float, Mapping[str, str] | None]]
     )
@@ -100,7 +103,13 @@ class App:
         Raises `BadSettings` for settings that cannot be used; the old rules then stay in force.
         """
         rules = _rules(
-            settings, self.catalog, self.executor, self._keys, self._store, is_exposed=self.is_exposed
+            settings,
+            self.catalog,
+            self.executor,
+            self._keys,
+            self._store,
+            self._environ,
+            is_exposed=self.is_exposed,
         )
         _permit(self.executor, rules)
         self._pipeline.govern(rules)
@@ -139,6 +148,8 @@ class App:
 
     async def close(self) -> None:
         """Close what was opened."""
+        for unwatch in self._unwatch:
+            unwatch()
         await self._tasks.close()
         await self.executor.close()
         self.sink.close()
@@ -155,8 +166,16 @@ def assemble(
     clock: Clock | None = None,
     ids: Ids | None = None,
     warn: Callable[[str], None] = lambda _: None,
+    toolsets: Sequence[Toolset] = (),
+    environ: Mapping[str, str] = os.environ,
+    draw: Callable[[int], bytes] = os.urandom,
+    http: Callable[[], HttpClient] | None = None,
+    on_fault: Callable[[Exception], None] | None = None,
 ) -> App:
     """Return the boundary that `settings` describe; `is_exposed` if a different machine can reach it.
+
+    `toolsets` are served beside those that the settings name. `draw` gives random bytes, `http` makes the
+    client that calls HTTP APIs, and `on_fault` is shown what a tool raised.
 
     Raises `BadTool`, `BadBundle`, `BadSettings` or `OSError` for what cannot be served, read or written.
     """
@@ -164,25 +183,26 @@ def assemble(
     ids = ids or (ContentIds() if settings.deterministic_ids else RandomIds())
     registry = SchemaRegistry(settings.schema_root)
     hosts = _hosts(settings, is_exposed=is_exposed)
-    collected = collect_tools(settings, registry)
+    collected = collect_tools(settings, registry, given=toolsets, environ=environ)
     warnings = list(collected.warnings)
-    store = Store(settings.store_path)
+    store = Store(settings.store_path, draw=draw)
     keys = Keys(store, clock)
     approvals = ApprovalStore(
         store,
         clock,
         expires_s=settings.approval_expires_s,
         wait_s=settings.approval_wait_s,
+        draw_id=lambda: draw(16).hex(),
         warn=warn,
     )
-    executor, on_secret = _executor(settings, collected)
+    executor, on_secret = _executor(settings, collected, environ, http)
     if executor.http is not None:
         warnings.extend(executor.http.problems())
-    rules = _rules(settings, collected.catalog, executor, keys, store, is_exposed=is_exposed)
+    rules = _rules(settings, collected.catalog, executor, keys, store, environ, is_exposed=is_exposed)
     if rules.callers.is_key_required and not settings.allowed_keys and not keys.allowed():
         warnings.append("a key is required and none exists; create one with `portbook keys create`")
     _permit(executor, rules)
-    warnings.extend(doubts_of(settings, collected.catalog.specs(), os.environ))
+    warnings.extend(doubts_of(settings, collected.catalog.specs(), environ))
     schemas, override_warnings = official_schemas(settings)
     warnings.extend(override_warnings)
     validator = SchemaValidator(schemas)
@@ -197,16 +217,15 @@ def assemble(
         clock=clock,
         ids=ids,
         warn=warn,
-        on_fault=print_exception if settings.tracebacks else lambda _: None,
+        on_fault=on_fault or (print_exception if settings.tracebacks else lambda _: None),
     )
     on_secret.append(lambda: _learn_secrets(pipeline, executor))
     tasks, notices = TaskBoard(clock), ChangeFeed()
-    for toolset in collected.toolsets:
-        toolset.watch(notices.publish)
+    unwatch = tuple(toolset.watch(notices.publish) for toolset in collected.toolsets)
     official = McpDialect(
         collected.catalog,
         validator,
-        states=SignedStates(_state_key(store), clock),
+        states=SignedStates(_state_key(store, draw), clock),
         desk=tasks,
         about=About(
             settings.server_name,
@@ -240,6 +259,8 @@ def assemble(
         toolsets=collected.toolsets,
         _tasks=tasks,
         _clock=clock,
+        _environ=environ,
+        _unwatch=unwatch,
     )
 
 
@@ -287,7 +308,12 @@ def _hosts(settings: Settings, *, is_exposed: bool) -> Hosts:
         raise settings.complain(("server", error.setting), str(error)) from None
 
 
-def _executor(settings: Settings, collected: Collected) -> tuple[Dispatch, list[Callable[[], None]]]:
+def _executor(
+    settings: Settings,
+    collected: Collected,
+    environ: Mapping[str, str],
+    make_client: Callable[[], HttpClient] | None,
+) -> tuple[Dispatch, list[Callable[[], None]]]:
     """Return the executor of tools, and a list of functions to call when it learns a secret."""
     python = PythonExecutor(workers=settings.workers)
     on_secret: list[Callable[[], None]] = []
@@ -300,18 +326,31 @@ def _executor(settings: Settings, collected: Collected) -> tuple[Dispatch, list[
         for each in on_secret:
             each()
 
-    http = HttpExecutor(collected.gateways, destinations=Destinations(), environ=os.environ, notice=notice)
+    http = HttpExecutor(
+        collected.gateways,
+        destinations=Destinations(),
+        environ=environ,
+        client=None if make_client is None else make_client(),
+        notice=notice,
+    )
     return Dispatch(python, http), on_secret
 
 
 def _rules(
-    settings: Settings, catalog: Catalog, executor: Dispatch, keys: Keys, store: Store, *, is_exposed: bool
+    settings: Settings,
+    catalog: Catalog,
+    executor: Dispatch,
+    keys: Keys,
+    store: Store,
+    environ: Mapping[str, str],
+    *,
+    is_exposed: bool,
 ) -> Rules:
     """Return the rules that `settings` describe, with the keys and the secrets known at this moment."""
     return rules_of(
         settings,
         (tool.spec for tool in catalog),
-        os.environ,
+        environ,
         is_exposed=is_exposed,
         stored=keys.configured,
         secrets=() if executor.http is None else executor.http.secrets(),
@@ -348,12 +387,12 @@ def _hash_key(settings: Settings, store: Store) -> bytes:
     return store.key if settings.redaction_enabled and settings.redaction_mode == "hash" else b""
 
 
-def _state_key(store: Store) -> Callable[[], bytes]:
+def _state_key(store: Store, draw: Callable[[int], bytes]) -> Callable[[], bytes]:
     """Return the key that signs the states of calls: the store's, which every process knows.
 
     If the store cannot be used, a key of this process alone: such states end with the process.
     """
-    own = os.urandom(32)
+    own = draw(32)
 
     def key() -> bytes:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -33,14 +33,19 @@ class Collected:
     toolsets: tuple[Toolset, ...] = ()
 
 
-def collect_tools(settings: Settings, registry: SchemaRegistry | None = None) -> Collected:
-    """Return the tools that `settings` describe, without an executor.
+def collect_tools(
+    settings: Settings,
+    registry: SchemaRegistry | None = None,
+    *,
+    given: Sequence[Toolset] = (),
+    environ: Mapping[str, str] = os.environ,
+) -> Collected:
+    """Return the tools that `settings` describe and those `given`, without an executor.
 
     Raises `BadTool`, `BadBundle` or `BadSettings` for what cannot be served.
     """
     bundles = dict((registry or SchemaRegistry(settings.schema_root)).bundles())
     specs: list[ToolSpec] = []
-    toolsets: list[Toolset] = []
     warnings: list[str] = []
     if settings.docs_enabled:
         specs.append(_docs_search(settings, bundles, warnings))
@@ -53,15 +58,14 @@ def collect_tools(settings: Settings, registry: SchemaRegistry | None = None) ->
         tools = asset_tools(library, _backend(settings), settings.asset_max_batch)
         specs.extend(_under_contract(tools, bundles))
         specs.extend(asset_resources(library))
-    for source in settings.toolsets:
-        for toolset in load_toolsets(source):
-            toolsets.append(toolset)
-            specs.extend(_under_contract(toolset.specs(), bundles))
+    toolsets = [*given, *(toolset for source in settings.toolsets for toolset in load_toolsets(source))]
+    for toolset in toolsets:
+        specs.extend(_under_contract(toolset.specs(), bundles))
     gateways: tuple[Gateway, ...] = ()
     if settings.http_tables:
         from portbook.apis.http_table import read_http
 
-        declared = read_http(settings.http_tables, os.environ, settings.folder, settings.complain)
+        declared = read_http(settings.http_tables, environ, settings.folder, settings.complain)
         gateways = tuple(declared.gateways)
         warnings.extend(declared.warnings)
         specs.extend(_under_contract(declared.specs, bundles))

@@ -46,6 +46,7 @@ class Dispatch:
         )
 
     async def close(self) -> None:
-        """Close connections that are kept between calls."""
+        """Close connections that are kept between calls, and end the worker threads."""
+        self.python.close()
         if self.http is not None:
             await self.http.close()

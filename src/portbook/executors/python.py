@@ -48,6 +48,10 @@ class PythonExecutor:
                 raise ToolExit("exit") from None
         return await self._workers.run(function, arguments, timeout_s)
 
+    def close(self) -> None:
+        """Let the worker threads end."""
+        self._workers.close()
+
 
 def _running(function: Callable[[JSONObject], Any], run: Run) -> Callable[[JSONObject], Any]:
     """Wrap `function` so that its `Context` finds the call it runs for."""

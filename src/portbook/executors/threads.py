@@ -62,7 +62,7 @@ class Threads:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._jobs: queue.SimpleQueue[_ThreadJob] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_ThreadJob | None] = queue.SimpleQueue()
         self._threads = 0
         self._outstanding = 0
         self._abandoned = 0
@@ -88,6 +88,11 @@ class Threads:
             raise
         finally:
             deadline.cancel()
+
+    def close(self) -> None:
+        """End every thread once it is idle; after that, nothing can run."""
+        for _ in range(self._threads):
+            self._jobs.put(None)
 
     def _add_thread(self) -> None:
         """Start a thread if there are more jobs than threads and the limits allow it."""
@@ -129,6 +134,8 @@ class Threads:
     def _work(self) -> None:
         while True:
             job = self._jobs.get()
+            if job is None:
+                return
             if not _take(job.start):
                 continue  # abandoned while it waited
             result: Any = None

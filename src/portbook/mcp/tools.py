@@ -14,7 +14,16 @@ from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, ToolSpec
 
-__all__ = ["PAGE_SIZE", "Listing", "described_tool", "fitted", "page_of", "shown_in", "tool_result"]
+__all__ = [
+    "PAGE_SIZE",
+    "Listing",
+    "described_tool",
+    "fitted",
+    "page_of",
+    "shown_in",
+    "tool_result",
+    "value_of",
+]
 
 PAGE_SIZE: Final = 100
 
@@ -184,3 +193,16 @@ def tool_result(tool: Tool, result: Any, body: bytes, revision: Revision) -> JSO
     if revision.has_result_type:
         answer["resultType"] = "complete"
     return answer
+
+
+def value_of(tool: Tool, answer: JSONObject, revision: Revision) -> JSON:
+    """Return what a tool returned, as far as its call's result tells in this revision."""
+    if "structuredContent" in answer:
+        structured, schema = answer["structuredContent"], tool.spec.output_schema
+        is_wrapped = revision.wants_objects and isinstance(schema, dict) and not _is_object(schema)
+        return structured["result"] if is_wrapped and isinstance(structured, dict) else structured
+    content = answer["content"]
+    if tool.spec.gives_content or not isinstance(content, list):
+        return content
+    texts = [block["text"] for block in content if isinstance(block, dict)]  # one text, or none
+    return texts[0] if texts else None

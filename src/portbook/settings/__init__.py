@@ -12,7 +12,7 @@ An unknown key or a value of the wrong type stops the start, with file, line, ke
 
 from __future__ import annotations
 
-from portbook.settings.loading import CONFIG_NAME, BadSettings, Settings, load_settings
+from portbook.settings.loading import CONFIG_NAME, BadSettings, Settings, by_key, load_settings
 from portbook.settings.table import SETTINGS, Setting
 
-__all__ = ["CONFIG_NAME", "SETTINGS", "BadSettings", "Setting", "Settings", "load_settings"]
+__all__ = ["CONFIG_NAME", "SETTINGS", "BadSettings", "Setting", "Settings", "by_key", "load_settings"]

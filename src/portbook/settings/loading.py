@@ -18,7 +18,7 @@ from portbook.settings.table import SETTINGS, Setting
 if TYPE_CHECKING:
     from portbook.settings.places import Places
 
-__all__ = ["CONFIG_NAME", "BadSettings", "Settings", "load_settings"]
+__all__ = ["CONFIG_NAME", "BadSettings", "Settings", "by_key", "load_settings"]
 
 CONFIG_NAME: Final = "portbook.toml"
 
@@ -113,15 +113,21 @@ class Settings:
 
 
 def load_settings(
-    config: Path | None, environ: Mapping[str, str], flags: Mapping[str, Any], folder: Path
+    config: Path | None,
+    environ: Mapping[str, str],
+    flags: Mapping[str, Any],
+    folder: Path | None,
+    flags_from: str = "command line",
 ) -> Settings:
     """Return the settings in force; `flags` go by key, `folder` is where an unnamed file is looked for.
+
+    `flags_from` is what messages call the place that the flags come from.
 
     Raises `BadSettings` for a file that cannot be read, an unknown key or a value of the wrong type.
     """
     if config is None and (named := environ.get("PORTBOOK_CONFIG")):
         config = Path(named)
-    if config is None and os.path.lexists(folder / CONFIG_NAME):
+    if config is None and folder is not None and os.path.lexists(folder / CONFIG_NAME):
         # Even a broken link: the operator wanted these settings, so that an error is better than none.
         config = folder / CONFIG_NAME
     values = {setting.key: setting.default for setting in SETTINGS}
@@ -137,10 +143,30 @@ def load_settings(
             )
     for key, value in flags.items():
         if value is not None:
-            values[key] = _convert(_BY_KEY[key], value, "command line")
+            values[key] = _convert(_BY_KEY[key], value, flags_from)
     limits = Limits(**{name: values.pop(f"policy.{name}") for name in LIMIT_NAMES})
     named_values = {_BY_KEY[key].field: value for key, value in values.items()}
     return Settings(**named_values, limits=limits, config=config, is_given=bool(given), places=places)
+
+
+def by_key(tables: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """Return settings that are nested as in a file as flags: each value by its key.
+
+    Raises `BadSettings` for an unknown key; `origin` is what the message calls their place.
+    """
+    flags: dict[str, Any] = {}
+    for name, value in tables.items():
+        if name not in _SECTIONS:
+            flags[name] = value
+        elif isinstance(value, Mapping):
+            below = cast("Mapping[str, Any]", value)
+            flags |= {f"{name}.{member}": each for member, each in below.items()}
+        else:
+            raise BadSettings(f"{origin}: {name} must be a table")
+    for key in flags:
+        if key not in _BY_KEY:
+            raise _unknown(origin, key)
+    return flags
 
 
 def _is_unset(variable: str, environ: Mapping[str, str]) -> bool:

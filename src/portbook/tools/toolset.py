@@ -284,9 +284,10 @@ class Toolset:
         """Notify clients that are subscribed to the resource at `uri` that it changed. Thread-safe."""
         self._tell(Changed("resource", uri))
 
-    def watch(self, watcher: Callable[[Changed], None]) -> None:
-        """Call `watcher` with every change, in the thread that makes the change."""
+    def watch(self, watcher: Callable[[Changed], None]) -> Callable[[], None]:
+        """Call `watcher` with every change, in the thread that makes it; return a function to stop that."""
         self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
 
     def _switch(self, kind: Kind, name: str) -> Switch:
         return self._switches.setdefault((kind, name), Switch())
@@ -301,7 +302,7 @@ class Toolset:
             self._tell(Changed(kind))
 
     def _tell(self, changed: Changed) -> None:
-        for watcher in self._watchers:
+        for watcher in tuple(self._watchers):
             watcher(changed)
 
     def specs(self) -> list[ToolSpec]:

@@ -1,0 +1,59 @@
+"""Test your tools through the whole boundary, in one process: no server, no network, no files.
+
+    from portbook.testing import TestClient
+
+    def test_a_large_refund_needs_approval():
+        with TestClient(toolset, policy={"approval": "writes"}) as client:
+            result = client.call("refund", order=5, cents=20_000)
+            assert result.reason == "APPROVAL_REQUIRED"
+            client.approve(result)
+            assert client.call("refund", order=5, cents=20_000).value == {"refunded": 20_000}
+
+Everything is loaded when it is first asked for: the pytest plugin imports this package in every run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from portbook.testing.async_client import AsyncTestClient
+    from portbook.testing.call_result import CallResult, LogMessage, NoResult, Progress, Violation
+    from portbook.testing.client import TestClient
+    from portbook.testing.fixed_time import FixedClock
+    from portbook.testing.inquiries import Inquiry
+    from portbook.testing.upstream import ApiRequest, ApiResponse
+    from portbook.testing.workbench import Approval
+
+__all__ = [
+    "ApiRequest",
+    "ApiResponse",
+    "Approval",
+    "AsyncTestClient",
+    "CallResult",
+    "FixedClock",
+    "Inquiry",
+    "LogMessage",
+    "NoResult",
+    "Progress",
+    "TestClient",
+    "Violation",
+]
+
+_HOMES = {
+    **dict.fromkeys(("ApiRequest", "ApiResponse"), "upstream"),
+    **dict.fromkeys(("CallResult", "LogMessage", "NoResult", "Progress", "Violation"), "call_result"),
+    "Approval": "workbench",
+    "AsyncTestClient": "async_client",
+    "FixedClock": "fixed_time",
+    "Inquiry": "inquiries",
+    "TestClient": "client",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'portbook.testing' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"portbook.testing.{_HOMES[name]}"), name)

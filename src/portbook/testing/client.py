@@ -1,0 +1,136 @@
+"""`TestClient`: tools tested through the whole boundary, for plain tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from portbook.testing.call_result import CallResult
+from portbook.testing.workbench import Approval, Decided, Workbench
+
+__all__ = ["TestClient"]
+
+_T = TypeVar("_T")
+
+
+class TestClient(Workbench):
+    """Calls tools through the whole boundary: schemas, policy, approvals, redaction, records.
+
+    Each of the `toolsets` is a `Toolset`, a Python file or the name of a module. They are served instead of
+    those that the settings name. `config` is a settings file; `settings` are given inline, nested as in that
+    file, and win over it. `policy` is short for `settings={"policy": …}`.
+
+    `callers` are names, each with the patterns of the tools that it may call: `{"ada": ["orders.*"]}`, or
+    `["ada"]` for one that may call all. `answers` answers what tools ask: a mapping fills in forms by the
+    names of their fields, a function gets each `Inquiry`. `upstream` stands for every HTTP API: a function
+    that gets an `ApiRequest` and returns JSON or an `ApiResponse`. `environ` is the environment that the
+    settings see; that of the process is not looked at. `revision` is the revision of MCP that is spoken.
+
+    No file is written and nothing is dialled. Records, approvals and keys are in memory, the clock stands
+    still, and ids count. The tool `docs.search` is off, and calls do not wait for approval
+    (`approvals.wait_s` is 0), unless `settings` say otherwise. `with` closes the client.
+
+    Raises `BadSettings`, `BadTool` or `BadBundle` for what cannot be served.
+    """
+
+    def call(self, tool: str, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> CallResult:
+        """Call a `tool` with `arguments`, or with those `named`.
+
+        Raises `NotJSON` for arguments that JSON cannot hold, and what `answers` or `upstream` raise.
+        """
+        return self._run(self._call(tool, {**(arguments or {}), **named}))
+
+    def read(self, uri: str) -> CallResult:
+        """Read the resource at `uri`."""
+        return self._run(self._read(uri))
+
+    def prompt(self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> CallResult:
+        """Get the prompt called `name`, with `arguments`, or with those `named`."""
+        return self._run(self._prompt(name, {**(arguments or {}), **named}))
+
+    def tools(self) -> dict[str, dict[str, Any]]:
+        """Return the tools that the caller sees, by name, each as MCP lists it.
+
+        Raises `NoResult` where the caller may not list them.
+        """
+        return self._run(self._tools())
+
+    def resources(self) -> dict[str, dict[str, Any]]:
+        """Return the resources that the caller sees, by URI, and the templates, by their template.
+
+        Raises `NoResult` where the caller may not list them.
+        """
+        return self._run(self._resources())
+
+    def prompts(self) -> dict[str, dict[str, Any]]:
+        """Return the prompts that the caller sees, by name.
+
+        Raises `NoResult` where the caller may not list them.
+        """
+        return self._run(self._prompts())
+
+    def approve(self, approval: Decided = None, *, reason: str | None = None) -> Approval:
+        """Approve a call as the operator, who gives a `reason` or none; the same call then runs, once.
+
+        `approval` is the result that needs it, one of `pending`, an id, or the name of a tool with one
+        pending approval; None is the only one that is pending.
+
+        Raises `LookupError` where no approval is meant, or more than one, and `Undecidable` where it was
+        decided already or has expired.
+        """
+        return self._run(self._decide(approval, "approve", reason))
+
+    def deny(self, approval: Decided = None, *, reason: str | None = None) -> Approval:
+        """Deny a call as the operator; `approval` and `reason` are those of `approve`.
+
+        Raises what `approve` raises.
+        """
+        return self._run(self._decide(approval, "deny", reason))
+
+    def request(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Send a request of MCP with this `method` and these `params`; return the whole answer.
+
+        It is sent in the client's revision, as if the handshake had been made where there is one.
+        """
+        return self._run(self._request(method, params))
+
+    def send(self, message: bytes | str | Mapping[str, Any] | list[Any]) -> Any:
+        """Send one `message` of any contract as it is; return the answer, or None where there is none.
+
+        It goes over a connection of its own, on which nothing was agreed before.
+        """
+        return self._run(self._speaker.send(message))
+
+    def close(self) -> None:
+        """Close it, and every client that was made from it; doing it twice does nothing."""
+        if not self._world.is_closed:
+            self._run(self._world.close())
+            self._world.runner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        try:
+            self._world.require_open()
+            _require_no_loop()
+        except RuntimeError:
+            coroutine.close()
+            raise
+        return self._world.runner.run(coroutine)
+
+
+def _require_no_loop() -> None:
+    """Raise `RuntimeError` where an event loop runs already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("an event loop is running here; use AsyncTestClient in tests that are coroutines")

@@ -1,0 +1,68 @@
+"""Time that a test moves, and names and random bytes that count: the same test leaves the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from portbook.clock import later
+from portbook.model import Identity
+
+__all__ = ["CountingBytes", "CountingIds", "FixedClock"]
+
+_START: Final = "2026-01-01T00:00:00.000Z"
+
+
+class FixedClock:
+    """A clock that stands still until it is moved: approvals expire and rates refill as the test says."""
+
+    def __init__(self, start: str = _START) -> None:
+        self._start = start
+        self._passed_s = 0.0
+
+    def now(self) -> str:
+        """Return the wall time as ISO 8601 in UTC, with milliseconds."""
+        return later(self._start, self._passed_s)
+
+    def tick(self) -> float:
+        """Return the seconds that have passed since the start."""
+        return self._passed_s
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock forward by so many `seconds`.
+
+        Raises `ValueError` for less than none: time never goes back.
+        """
+        if seconds < 0:
+            raise ValueError(f"a clock cannot go back by {-seconds} seconds")
+        self._passed_s += seconds
+
+
+class CountingIds:
+    """Names that count, in the form of those that a server gives."""
+
+    __slots__ = ("_count",)
+    deterministic = False
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def name(self, content: bytes) -> Identity:
+        """Return the next names; the content does not matter."""
+        del content
+        self._count = count = self._count + 1
+        return Identity(f"00000000-0000-4000-a000-{count:012x}", f"{count:032x}", f"{count:016x}{0:016x}")
+
+
+class CountingBytes:
+    """Bytes in the place of random ones: no two drawings are alike, and every run draws the same."""
+
+    __slots__ = ("_count",)
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def draw(self, size: int) -> bytes:
+        """Return the next `size` bytes."""
+        self._count += 1
+        return hashlib.shake_128(b"portbook.testing %d" % self._count).digest(size)

@@ -1,0 +1,180 @@
+"""One caller's way to the boundary: requests of MCP, in whichever revision, and answers to what tools ask."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from portbook.canonical import json_bytes
+from portbook.errors import REASONS, Reason
+from portbook.mcp.connection import McpConnection
+from portbook.model import JSONObject
+from portbook.protocol.revisions import REVISIONS, Revision
+from portbook.protocol.session import Session
+from portbook.testing.inquiries import Answers, Inquiry, capabilities_of, given_by, inquiry_of, response_to
+from portbook.testing.memory_log import Noted, noting
+from portbook.testing.world import World
+from portbook.wire.framing import MAX_FRAME_BYTES, OVERSIZE
+
+__all__ = ["Replied", "Speaker", "Voice"]
+
+_META: Final = "io.modelcontextprotocol/"
+
+_NO_ANSWER: Final = REASONS[Reason.INTERNAL].mcp
+
+# More rounds than any form has pages: a tool that asks on does not take what it is told.
+_MAX_ROUNDS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """Who speaks, and how."""
+
+    revision: str
+    key: str | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    answers: Answers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """The answer to a request, and what was noted and asked before it."""
+
+    answer: dict[str, Any]
+    noted: Noted
+    asked: list[Inquiry]
+
+
+class Speaker:
+    """Sends messages, and answers questions with what the test gave."""
+
+    def __init__(self, world: World, voice: Voice) -> None:
+        """Speak with a `voice`.
+
+        Raises `LookupError` for a revision that there is not.
+        """
+        if voice.revision not in REVISIONS:
+            raise LookupError(f"there is no revision {voice.revision!r} of MCP, but {', '.join(REVISIONS)}")
+        self.voice = voice
+        self.revision: Revision = REVISIONS[voice.revision]
+        self.notifications: list[dict[str, Any]] = []
+        self._world = world
+        self._agreed: McpConnection | None = None
+        self._raw: McpConnection | None = None
+        self._count = 0
+        self._settling: set[asyncio.Task[None]] = set()
+
+    async def request(self, method: str, params: Mapping[str, Any]) -> Replied:
+        """Send a request, and again with answers where the tool asks for them; return the last answer.
+
+        Raises what the test's own functions raised.
+        """
+        noted, asked = Noted(), list[Inquiry]()
+        before = noting.set(noted)
+        try:
+            answer = await self._exchange(method, params, asked)
+        finally:
+            noting.reset(before)
+        if noted.mistakes:
+            raise noted.mistakes[0]
+        asked += [inquiry_of(message) for message in noted.messages if "id" in message]
+        return Replied(answer, noted, asked)
+
+    async def send(self, message: bytes | str | Mapping[str, Any] | list[Any]) -> Any:
+        """Send one message of any contract as it is; return the answer, or None where there is none."""
+        self._world.require_open()
+        frame = message if isinstance(message, bytes) else _encoded(message)
+        if self._raw is None:
+            self._raw = self._connect(None)
+        work = self._raw.receive(OVERSIZE if len(frame) > MAX_FRAME_BYTES else frame)
+        answer = await work.answering
+        return None if answer.body is None or answer.is_notification else json.loads(answer.body)
+
+    async def _exchange(self, method: str, params: Mapping[str, Any], asked: list[Inquiry]) -> dict[str, Any]:
+        given: dict[str, Any] = {**params, "_meta": {**self._meta(), **params.get("_meta", {})}}
+        for _ in range(_MAX_ROUNDS):
+            answer = await self._ask(method, given)
+            result: dict[str, Any] = answer.get("result", {})
+            if result.get("resultType") != "input_required":
+                return answer
+            needed = {name: inquiry_of(each) for name, each in result["inputRequests"].items()}
+            asked += needed.values()
+            responses = {name: await self._response(each) for name, each in needed.items()}
+            given = {**given, "inputResponses": responses, "requestState": result["requestState"]}
+        raise RuntimeError(f"{method} asked {_MAX_ROUNDS} times: the tool does not accept its answers")
+
+    async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self._world.require_open()
+        if self._agreed is None:
+            self._agreed = self._connect(self._session(), is_official=True)
+        self._count += 1
+        message = {"jsonrpc": "2.0", "id": self._count, "method": method, "params": params}
+        answer = await self._agreed.receive(_encoded(message)).answering
+        assert answer.body is not None
+        return json.loads(answer.body)
+
+    def _meta(self) -> dict[str, Any]:
+        meta: dict[str, Any] = {"progressToken": self._count + 1, **self.voice.meta}
+        if not self.revision.has_handshake:
+            meta[_META + "protocolVersion"] = self.revision.name
+            meta[_META + "clientCapabilities"] = capabilities_of(self.voice.answers)
+            meta[_META + "logLevel"] = "debug"
+        return meta
+
+    def _session(self) -> Session | None:
+        """Return what `initialize` would have agreed on: as if it had been, and without its record."""
+        if not self.revision.has_handshake:
+            return None
+        session = Session()
+        session.agree(self.revision, capabilities_of(self.voice.answers))
+        session.hear_from("debug")
+        return session
+
+    def _connect(self, session: Session | None, *, is_official: bool = False) -> McpConnection:
+        connection: McpConnection | None = None
+
+        def emit(message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
+            if is_wanted():
+                self._hear(json.loads(message), connection)
+
+        arrival = self._world.arrival(self.voice.key)
+        connection = self._world.app.boundary.connect(arrival, emit, is_official=is_official, session=session)
+        self._world.connections.append(connection)
+        return connection
+
+    def _hear(self, message: dict[str, Any], connection: McpConnection | None) -> None:
+        """Take what the server says by itself. From any thread; questions come on the loop's own."""
+        noted = noting.get()
+        if noted is not None:
+            noted.messages.append(message)
+        if "id" not in message:
+            self.notifications.append(message)
+        elif connection is not None:
+            task = asyncio.get_running_loop().create_task(self._settle(message, connection))
+            self._settling.add(task)
+            task.add_done_callback(self._settling.discard)
+
+    async def _settle(self, message: dict[str, Any], connection: McpConnection) -> None:
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
+        try:
+            answer["result"] = await self._response(inquiry_of(message))
+        except Exception as error:  # noqa: BLE001 - the tool hears of it, and the test's call raises it
+            if (noted := noting.get()) is not None:
+                noted.mistakes.append(error)
+            answer["error"] = {"code": _NO_ANSWER.code, "message": "the test has no answer"}
+        await connection.receive(_encoded(answer)).answering
+
+    async def _response(self, inquiry: Inquiry) -> JSONObject:
+        answers = self.voice.answers
+        if answers is None:
+            raise LookupError(f"the tool asks {inquiry.message!r}; give the client answers=")
+        given = given_by(answers, inquiry)
+        return response_to(inquiry, await given if inspect.isawaitable(given) else given)
+
+
+def _encoded(message: object) -> bytes:
+    return message.encode() if isinstance(message, str) else json_bytes(cast("Any", message))

@@ -1,0 +1,141 @@
+"""HTTP APIs that a function of the test answers for: policy is asked as ever, and nothing is dialled."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from portbook.canonical import json_bytes
+from portbook.net.destinations import Destination, Destinations
+from portbook.net.dial import Unreachable
+from portbook.net.http_client import HttpClient, HttpRequest, Sendings
+from portbook.net.http_connection import Broken, Response, TooLarge
+from portbook.net.resolve import NotPermitted
+from portbook.testing.memory_log import noting
+
+__all__ = ["ApiRequest", "ApiResponse", "FunctionHttpClient", "Upstream"]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRequest:
+    """A request that a tool makes to an HTTP API."""
+
+    method: str
+    """`GET`, `POST` and the like."""
+    url: str
+    """The whole address, with its query."""
+    headers: dict[str, str]
+    """By their names in lower case."""
+    body: bytes
+    """Empty where there is none."""
+
+    def json(self) -> Any:
+        """Return the body as JSON."""
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiResponse:
+    """What the API answers: a `status`, and `json` or a `body`."""
+
+    status: int = 200
+    """The HTTP status."""
+    json: Any = None
+    """Sent as the body, where there is no other."""
+    body: bytes | None = None
+    """The bytes themselves."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What to send beside the content type, which is JSON's unless it stands here."""
+
+
+# Answers requests: with an `ApiResponse`, or with JSON, which is sent with status 200.
+Upstream: TypeAlias = "Callable[[ApiRequest], Any]"
+
+
+class FunctionHttpClient(HttpClient):
+    """Hands requests to a function, where the real client would dial."""
+
+    def __init__(self, upstream: Upstream | None) -> None:
+        super().__init__()
+        self._upstream = upstream
+
+    async def send(
+        self, request: HttpRequest, destinations: Destinations, sendings: Sendings | None = None
+    ) -> Response:
+        """Return what the function answers to `request`.
+
+        Raises `NotPermitted` where policy does not let it out, `Unreachable` and `Broken` where the function
+        raises a `ConnectionError`, and `TooLarge`.
+        """
+        destination = request.destination
+        _require_permitted(destination, destinations)
+        asked = ApiRequest(
+            request.method,
+            f"{destination.scheme}://{destination.authority}{request.target}",
+            _headers(request.headers),
+            request.body or b"",
+        )
+        try:
+            answered = self._answer(asked)
+            if inspect.isawaitable(answered):
+                answered = await answered
+            response = _response(answered)
+        except ConnectionRefusedError:
+            raise Unreachable("the connection was refused") from None
+        except ConnectionError:
+            _begin(sendings)
+            raise Broken("the connection was closed", was_heard=False) from None
+        except TimeoutError:
+            _begin(sendings)
+            raise
+        except Exception as error:
+            _begin(sendings)
+            if (noted := noting.get()) is not None:
+                noted.mistakes.append(error)
+            raise Broken("the function that stands for the API raised an exception") from error
+        _begin(sendings)
+        if len(response.body) > request.max_response_bytes:
+            raise TooLarge(f"the answer is larger than {request.max_response_bytes} bytes")
+        return response
+
+    async def probe(self, destination: Destination, destinations: Destinations, **_: Any) -> None:
+        """Do nothing where policy lets a request out.
+
+        Raises `NotPermitted` where it does not.
+        """
+        _require_permitted(destination, destinations)
+
+    def _answer(self, asked: ApiRequest) -> Any:
+        if self._upstream is None:
+            where = asked.url.partition("?")[0]
+            raise LookupError(f"a tool called {asked.method} {where}; give the client upstream= to answer it")
+        return self._upstream(asked)
+
+
+def _begin(sendings: Sendings | None) -> None:
+    if sendings is not None:
+        sendings.has_begun = True
+
+
+def _require_permitted(destination: Destination, destinations: Destinations) -> None:
+    if not destinations.permits(destination):
+        raise NotPermitted("the destination is not on the allowlist")
+    if destination.is_address and not destinations.permits_address(destination, destination.host):
+        raise NotPermitted("the address is outside of the public internet and allowed_networks")
+
+
+def _headers(lines: bytes) -> dict[str, str]:
+    pairs = (line.partition(": ") for line in lines.decode("ascii").split("\r\n") if line)
+    return {name.lower(): value for name, _, value in pairs}
+
+
+def _response(answered: Any) -> Response:
+    made = answered if isinstance(answered, ApiResponse) else ApiResponse(json=answered)
+    headers = {"content-type": "application/json"} | {
+        name.lower(): value for name, value in made.headers.items()
+    }
+    body = json_bytes(made.json) if made.body is None else made.body
+    return Response(made.status, {name.encode(): value.encode() for name, value in headers.items()}, body)

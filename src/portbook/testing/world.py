@@ -1,0 +1,183 @@
+"""A whole boundary for one test: its settings, its time, its records; nothing of the machine around it.
+
+Rules it keeps: no file is written and none read but those that the test names; the environment is the one
+that the test gives; nothing is dialled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Final, cast
+
+from portbook.access.approval_ticket import Ticket, Undecidable, as_json
+from portbook.access.callers import AllowedKey, digest_of_key
+from portbook.app.assemble import App, assemble
+from portbook.app.rules_from_settings import OPERATOR_KEY
+from portbook.errors import Reason, Refused
+from portbook.mcp.connection import McpConnection
+from portbook.model import JSON, Arrival
+from portbook.settings import Settings, by_key, load_settings
+from portbook.testing.fixed_time import CountingBytes, CountingIds, FixedClock
+from portbook.testing.memory_log import RecordsByCall, noting
+from portbook.testing.upstream import FunctionHttpClient, Upstream
+from portbook.tools.toolset import Toolset
+
+__all__ = ["NamedCallers", "Source", "World", "key_of", "make_world"]
+
+# The name of the transport in records.
+_TRANSPORT: Final = "test"
+
+# Long enough that no warning says that it can be guessed.
+_OPERATORS_KEY: Final = "operator-of-portbook-testing"
+_OPERATOR: Final = "operator (test)"
+
+# A toolset, or where one is: a Python file or a module's name.
+Source = Toolset | str | PathLike[str]
+
+# Names of callers, each with the patterns of the tools that it may call.
+NamedCallers = Mapping[str, Sequence[str]] | Iterable[str]
+
+
+def key_of(caller: str) -> str:
+    """Return the key that a caller has in tests."""
+    return f"key of {caller}"
+
+
+def _runner() -> asyncio.Runner:
+    # With a factory of its own it does not become the thread's loop, which others may have set.
+    return asyncio.Runner(loop_factory=asyncio.new_event_loop)
+
+
+@dataclass(slots=True)
+class World:
+    """A boundary, and what a test sees of it and does to it."""
+
+    app: App
+    clock: FixedClock
+    log: RecordsByCall
+    callers: tuple[str, ...]
+    warnings: list[str]
+    runner: asyncio.Runner = field(default_factory=_runner)
+    """The event loop of a client for plain tests; made when it is first used."""
+    connections: list[McpConnection] = field(default_factory=list[McpConnection])
+    is_closed: bool = False
+
+    def require_open(self) -> None:
+        """Raise `RuntimeError` where it is closed."""
+        if self.is_closed:
+            raise RuntimeError("the test client is closed")
+
+    def arrival(self, key: str | None) -> Arrival:
+        """Return how messages come in of whoever has this key."""
+        return Arrival(_TRANSPORT, _TRANSPORT, key=key)
+
+    async def decide(self, approval_id: str, decision: str, reason: str | None) -> Ticket:
+        """Decide on an approval as the operator; it is recorded as such.
+
+        Raises `Undecidable` where it is too late, or there is no such approval.
+        """
+        decided: list[Ticket | Undecidable] = []
+
+        async def act() -> JSON:
+            try:
+                ticket = await self.app.approvals.decide(approval_id, decision, by=_OPERATOR, reason=reason)
+            except Undecidable as error:
+                decided.append(error)
+                raise Refused(Reason.APPROVAL_SETTLED) from None
+            decided.append(ticket)
+            return as_json(ticket)
+
+        arrival = self.arrival(_OPERATORS_KEY)
+        await self.app.boundary.operate("approvals.decide", arrival, act, approval_id, decision)
+        [ended] = decided
+        if isinstance(ended, Undecidable):
+            raise ended
+        return ended
+
+    async def close(self) -> None:
+        """Close everything; doing it twice does nothing."""
+        if not self.is_closed:
+            self.is_closed = True
+            for connection in self.connections:
+                connection.close()
+            await self.app.close()
+
+
+def make_world(
+    sources: Sequence[Source],
+    *,
+    config: str | PathLike[str] | None,
+    settings: Mapping[str, Any] | None,
+    policy: Mapping[str, Any] | None,
+    callers: NamedCallers,
+    upstream: Upstream | None,
+    environ: Mapping[str, str] | None,
+) -> World:
+    """Return the boundary that a test describes.
+
+    Raises `BadTool`, `BadBundle` or `BadSettings` for what cannot be served.
+    """
+    loaded = _settings(sources, config, settings, policy, callers)
+    clock, log = FixedClock(), RecordsByCall()
+    warnings: list[str] = []
+    app = assemble(
+        loaded,
+        is_exposed=False,
+        sink=log,
+        clock=clock,
+        ids=CountingIds(),
+        warn=warnings.append,
+        toolsets=[source for source in sources if isinstance(source, Toolset)],
+        environ={OPERATOR_KEY: _OPERATORS_KEY, **(environ or {})},
+        draw=CountingBytes().draw,
+        http=lambda: FunctionHttpClient(upstream),
+        on_fault=_note_fault,
+    )
+    warnings[:0] = app.warnings
+    names = dict.fromkeys(key.name for key in loaded.allowed_keys)
+    return World(app, clock, log, tuple(names), warnings)
+
+
+def _settings(
+    sources: Sequence[Source],
+    config: str | PathLike[str] | None,
+    settings: Mapping[str, Any] | None,
+    policy: Mapping[str, Any] | None,
+    callers: NamedCallers,
+) -> Settings:
+    flags: dict[str, Any] = {"docs.enabled": False, "approvals.wait_s": 0}
+    flags |= by_key(settings or {}, "settings=") | by_key({"policy": policy or {}}, "policy=")
+    flags["store.path"] = ":memory:"
+    if sources:
+        named = [fspath(source) for source in sources if not isinstance(source, Toolset)]
+        flags["python.toolsets"] = named
+    loaded = load_settings(None if config is None else Path(config), {}, flags, None, "settings=")
+    if loaded.asset_schemas is None and loaded.asset_examples is None and loaded.assets_enabled is None:
+        loaded = replace(loaded, assets_enabled=False)  # they would be looked for around the test
+    known = [replace(key, sha256=digest_of_key(key_of(key.name))) for key in loaded.allowed_keys]
+    return replace(loaded, allowed_keys=(*known, *_keys(callers)))
+
+
+def _keys(callers: NamedCallers) -> tuple[AllowedKey, ...]:
+    patterns: dict[str, Sequence[str]] = dict.fromkeys(callers, ("*",))
+    if isinstance(callers, Mapping):
+        patterns |= cast("Mapping[str, Sequence[str]]", callers)
+    tables = [
+        {
+            "name": name,
+            "sha256": digest_of_key(key_of(name)),
+            "tools": (tools,) if isinstance(tools, str) else tools,
+        }
+        for name, tools in patterns.items()
+    ]
+    return load_settings(None, {}, {"keys.allow": tables}, None, "callers=").allowed_keys
+
+
+def _note_fault(error: Exception) -> None:
+    noted = noting.get()
+    if noted is not None:
+        noted.faults.append(error)

@@ -1,0 +1,120 @@
+"""Requests in any revision, messages of any contract, and questions on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from portbook.testing import Inquiry, TestClient
+from support.shop_toolset import toolset
+
+INVOKE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "mcp.tool.invoke",
+    "params": {"tool": "mcp.tool:stock", "input": {}},
+}
+
+ERAS = pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+
+
+def reason_of(answer: Any) -> str:
+    return answer["error"]["data"]["reason"]
+
+
+def test_a_request_is_in_the_revision_of_the_client() -> None:
+    with TestClient(toolset, revision="2025-11-25") as client:
+        assert client.request("ping")["result"] == {}
+        listed = client.request("tools/list", {})["result"]["tools"]
+        assert "icons" not in listed[0]
+        newest = client.in_revision("2026-07-28")
+        assert newest.request("tools/list")["result"]["resultType"] == "complete"
+
+
+def test_a_revision_that_there_is_not_is_the_tests_mistake() -> None:
+    with pytest.raises(LookupError, match="no revision '2023-01-01' of MCP, but 2024-11-05, "):
+        TestClient(toolset, revision="2023-01-01")
+
+
+def test_messages_of_any_contract_are_sent_as_they_are() -> None:
+    with TestClient(toolset) as client:
+        assert client.send(INVOKE) == {"jsonrpc": "2.0", "id": 1, "result": 7}
+        assert reason_of(client.send(b'{"a":1,"a":2}')) == "NOT_JSON"
+        assert reason_of(client.send("[]")) == "NOT_JSONRPC"
+        assert "payload_too_large" in str(client.send(b" " * 1_048_577)["result"])
+        assert client.send({"jsonrpc": "2.0", "method": "notifications/initialized"}) is None
+        assert [record["status"] for record in client.records][:2] == ["ok", "error"]
+
+
+def test_a_handshake_can_be_made_by_hand() -> None:
+    with TestClient(toolset) as client:
+        asked = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "me", "version": "1"},
+        }
+        opened = client.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": asked})
+        assert opened["result"]["protocolVersion"] == "2025-06-18"
+        assert client.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})["result"] == {}
+
+
+@ERAS
+def test_a_mapping_fills_in_forms(revision: str) -> None:
+    with TestClient(toolset, answers={"size": "L", "colour": "red"}, revision=revision) as client:
+        result = client.call("fit")
+        assert result.value == "accept L"
+        assert [(each.kind, each.message, [*each.fields]) for each in result.asked] == [
+            ("form", "Which size?", ["size"])
+        ]
+        assert len(result.records) == (1 if revision == "2025-11-25" else 2)
+
+
+@ERAS
+def test_a_function_answers_everything(revision: str) -> None:
+    asked: list[str] = []
+
+    async def answers(inquiry: Inquiry) -> Any:
+        asked.append(f"{inquiry.kind} {inquiry.message}".strip())
+        return {"page": True, "sample": "blue", "form": False, "roots": ["file:///shop"]}[inquiry.kind]
+
+    with TestClient(toolset, answers=answers, revision=revision) as client:
+        result = client.call("survey")
+        assert result.value == ["accept", "blue", "decline", [{"uri": "file:///shop"}]]
+        assert sorted(asked) == ["form Again?", "page Sign in.", "roots", "sample Name a colour."]
+        assert len(result.asked) == 4
+
+
+@ERAS
+def test_a_client_without_answers_declares_nothing(revision: str) -> None:
+    with TestClient(toolset, revision=revision) as client:
+        assert client.call("fit").reason in ("NO_ANSWER", "MISSING_CAPABILITY")
+        assert client.with_answers({"size": "S"}).call("fit").value == "accept S"
+
+
+@ERAS
+def test_an_answer_that_the_test_does_not_have_is_raised_by_the_call(revision: str) -> None:
+    with (
+        TestClient(toolset, answers={"colour": "red"}, revision=revision) as client,
+        pytest.raises(LookupError, match=r"the tool asks 'Which size\?', and answers has no size"),
+    ):
+        client.call("fit")
+
+
+@ERAS
+def test_what_the_function_raises_is_raised_by_the_call(revision: str) -> None:
+    def answers(inquiry: Inquiry) -> Any:
+        raise ZeroDivisionError
+
+    with TestClient(toolset, answers=answers, revision=revision) as client:
+        with pytest.raises(ZeroDivisionError):
+            client.call("fit")
+        assert client.call("stock").value == 7
+
+
+def test_the_person_behind_the_client_can_approve() -> None:
+    policy = {"approval": "writes", "approver": "client"}
+    with TestClient(toolset, policy=policy, answers={"approve": True}) as client:
+        assert client.call("refund", order=5, cents=1).value == {"refunded": 1}
+        denying = client.with_answers({"approve": False})
+        assert denying.call("refund", order=6, cents=1).reason == "APPROVAL_DENIED"

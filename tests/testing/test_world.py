@@ -1,0 +1,152 @@
+"""What a test's boundary is made of: settings inline and from files, and nothing of the machine around it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from portbook.settings import BadSettings
+from portbook.testing import TestClient
+from portbook.tools.spec import BadTool
+from support.shop_toolset import LARGE_REFUNDS, toolset
+
+TOOLS = """
+from portbook import Toolset
+
+toolset = Toolset("shop")
+
+@toolset.tool(effect="write")
+def refund(order: int, cents: int) -> int:
+    return cents
+"""
+
+CONFIG = f"""
+[python]
+toolsets = ["tools.py"]
+
+[policy]
+approval = "writes"
+
+[[keys.allow]]
+name = "clerk"
+sha256 = "{hashlib.sha256(b"a key that no test knows").hexdigest()}"
+tools = ["refund"]
+
+[store]
+path = "approvals.db"
+
+[approvals]
+wait_s = 60
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    (tmp_path / "tools.py").write_text(TOOLS)
+    (tmp_path / "portbook.toml").write_text(CONFIG)
+    return tmp_path / "portbook.toml"
+
+
+def test_a_settings_file_is_in_force_with_the_toolsets_beside_it(config: Path) -> None:
+    with TestClient(config=config) as client:
+        clerk = client.as_caller("clerk")  # by the name in the file: its key is none of the test's business
+        result = clerk.call("refund", order=5, cents=1)
+        assert (result.reason, result.rule) == ("APPROVAL_REQUIRED", "approval")
+        client.approve(result)
+        assert clerk.call("refund", order=5, cents=1).value == 1
+    assert sorted(path.name for path in config.parent.iterdir() if path.is_file()) == [
+        "portbook.toml",
+        "tools.py",
+    ]
+
+
+def test_what_stands_inline_wins_over_the_file(config: Path) -> None:
+    with TestClient(config=str(config), policy={"approval": "never"}) as client:
+        assert client.call("refund", order=5, cents=1).value == 1
+
+
+def test_toolsets_that_are_given_are_served_instead_of_those_of_the_file(config: Path) -> None:
+    with TestClient(toolset, config=config) as client:
+        assert "stock" in client.tools()
+        client.approve(client.call("refund", order=5, cents=1))
+        assert client.call("refund", order=5, cents=1).value == {"refunded": 1}
+
+
+def test_a_toolset_can_be_a_file_or_a_module(config: Path) -> None:
+    for source in (config.with_name("tools.py"), str(config.with_name("tools.py")), "support.shop_toolset"):
+        with TestClient(source) as client:
+            assert "refund" in client.tools()
+
+
+def test_nothing_around_the_test_is_looked_at(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(config.parent)
+    monkeypatch.setenv("PORTBOOK_CONFIG", str(config))
+    monkeypatch.setenv("PORTBOOK_APPROVAL", "always")
+    monkeypatch.setenv("PORTBOOK_OPERATOR_KEY", "short")
+    (config.parent / "schemas").mkdir()
+    with TestClient(toolset) as client:
+        assert client.call("refund", order=5, cents=1).is_ok
+        assert "docs.search" not in client.tools()
+        assert client.warnings == []
+
+
+def test_the_environment_is_the_one_that_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"redaction": {"secrets": ["SHOP_SECRET"]}}
+    monkeypatch.setenv("SHOP_SECRET", "shelf of the process")
+    with TestClient(toolset, settings=settings, environ={"SHOP_SECRET": "shelf 3"}) as client:
+        assert client.read("shop://3").text == "[redacted]"
+        assert client.read("shop://4").text == "shelf 4"
+    with TestClient(toolset, settings=settings) as client:
+        assert client.warnings == [
+            "default: the environment variable SHOP_SECRET is not set; its value is not taken out"
+        ]
+
+
+def test_docs_search_is_there_where_the_test_wants_it() -> None:
+    with TestClient(toolset, settings={"docs": {"enabled": True}}) as client:
+        assert "docs.search" in client.tools()
+
+
+def test_doubts_are_warnings() -> None:
+    rule = {"name": "typo", "tools": ["refnd"], "action": "deny"}
+    with TestClient(toolset, policy={"rules": [rule]}) as client:
+        assert client.warnings == [
+            "default: rule 'typo' matches nothing that is served; did you mean refund?"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"policy": {"aproval": "always"}}, r"policy=: unknown setting .*; did you mean policy.approval"),
+        ({"policy": {"approval": "often"}}, r"settings=: policy.approval must be one of never, writes"),
+        ({"policy": {"rules": [{"name": "x", "action": "alow"}]}}, r"policy.rules\[0\]"),
+        ({"settings": {"polcy": {}}}, r"settings=: unknown setting 'polcy'; did you mean policy"),
+        ({"settings": {"policy": 5}}, r"settings=: policy must be a table"),
+        ({"callers": ["operator"]}, r"callers=: keys.allow 'operator': records call others so"),
+        ({"callers": {"ada": ["["]}}, r"callers=: keys.allow 'ada': bad pattern"),
+        ({"config": "nowhere.toml"}, r"nowhere.toml: cannot be read"),
+    ],
+)  # fmt: skip
+def test_settings_that_cannot_be_meant_are_named(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadSettings, match=words):
+        TestClient(toolset, **given)
+
+
+def test_a_toolset_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
+    with pytest.raises(BadTool, match=r"nowhere\.py: no such file"):
+        TestClient(tmp_path / "nowhere.py")
+    (tmp_path / "broken.py").write_text("import nothing_like_this\n")
+    with pytest.raises(BadTool, match=r"broken.py: cannot be imported: ModuleNotFoundError.*line 1"):
+        TestClient(tmp_path / "broken.py")
+    with pytest.raises(BadTool, match="twice"):
+        TestClient(toolset, "support.shop_toolset")
+
+
+def test_rules_are_in_force_in_their_order() -> None:
+    with TestClient(toolset, policy=LARGE_REFUNDS) as client:
+        assert client.call("refund", order=5, cents=9_999).decision == "allow"
+        assert client.call("refund", order=5, cents=10_000).decision == "ask"
