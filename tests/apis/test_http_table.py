@@ -259,8 +259,8 @@ BASE = '[http.orders]\nbase_url = "https://a.example"\n'
 TOOL = BASE + '[http.orders.tools.it]\nmethod = "GET"\npath = "/"\n'
 COMPLAINTS = [
     ("[http]\norders = 1", "http.orders must be a table"),
-    ('[http."a b"]\nbase_url = "x"', "http.a b has a name"),
-    ('[http."a.b"]\nbase_url = "x"', "http.a.b has a name"),
+    ('[http."a b"]\nbase_url = "x"', "http.a b is not a valid name"),
+    ('[http."a.b"]\nbase_url = "x"', "http.a.b is not a valid name"),
     ("[http.orders]", "http.orders.base_url is not given, and the environment variable APIM_BASE_URL is"),
     (
         '[http.orders]\nbase_url = { env = "X" }',
@@ -270,10 +270,10 @@ COMPLAINTS = [
     ("[http.orders]\nbase_url = { }", "http.orders.base_url must be a URL"),
     (
         '[http.orders]\nbase_url = { evn = "X" }',
-        "http.orders.base_url.evn is not a key here; did you mean env?",
+        "http.orders.base_url.evn is not a valid key; did you mean env?",
     ),
-    (BASE + "retrys = 1", "http.orders.retrys is not a key here; did you mean retries?"),
-    (BASE + "zzz = 1", "http.orders.zzz is not a key here; known are base_url, bearer, "),
+    (BASE + "retrys = 1", "http.orders.retrys is not a valid key; did you mean retries?"),
+    (BASE + "zzz = 1", "http.orders.zzz is not a valid key; valid keys are base_url, bearer, "),
     (BASE + "retries = 11", "http.orders.retries must be a whole number from 0 to 10"),
     (BASE + "retries = true", "http.orders.retries must be a whole number"),
     (BASE + "max_response_bytes = 0", "http.orders.max_response_bytes must be a whole number"),
@@ -281,17 +281,17 @@ COMPLAINTS = [
     (BASE + 'subscription_key = "abc"', "http.orders.subscription_key must be { env = "),
     (BASE + "subscription_key = { }", "http.orders.subscription_key must be { env = "),
     (BASE + 'subscription_key = { env = "A", file = "b" }', "http.orders.subscription_key must be { env = "),
-    (BASE + 'bearer = { vault = "x" }', "http.orders.bearer.vault is not a key here"),
+    (BASE + 'bearer = { vault = "x" }', "http.orders.bearer.vault is not a valid key"),
     (BASE + "bearer = { env = 5 }", "http.orders.bearer.env must be a string"),
     (
         BASE + 'bearer = { env = "A" }\nmanaged_identity = { resource = "r" }',
-        "http.orders.bearer and managed_identity",
+        "http.orders.bearer cannot be combined with managed_identity",
     ),
     (
         BASE + 'bearer = { env = "A" }\nheaders = { authorization = { env = "B" } }',
-        "http.orders.bearer and managed",
+        "http.orders.bearer cannot be combined with managed_identity",
     ),
-    (BASE + "managed_identity = { }", "http.orders.managed_identity needs a resource"),
+    (BASE + "managed_identity = { }", "http.orders.managed_identity needs resource"),
     (BASE + "managed_identity = true", "http.orders.managed_identity must be a table"),
     (BASE + 'headers = { "a b" = "c" }', "http.orders.headers.a b is not the name of a header"),
     (BASE + 'headers = { Host = "c" }', "http.orders.headers.Host is a header that Portbook writes itself"),
@@ -307,21 +307,21 @@ COMPLAINTS = [
     ),
     (BASE + 'proxy = "proxy:3128"', "http.orders.proxy cannot be used: a URL starts with"),
     (BASE + 'proxy = "https://proxy"', "http.orders.proxy must be http://host:port"),
-    (BASE + 'include = ["x"]', "http.orders.include is about imported tools"),
+    (BASE + 'include = ["x"]', "http.orders.include applies to imported tools"),
     (BASE + "tools = 5", "http.orders.tools must be a table"),
     (BASE + "[http.orders.tools]\nit = 5", "http.orders.tools.it must be a table"),
-    (BASE + "[http.orders.tools.It]\n", "http.orders.tools.It has a name that tools cannot have"),
+    (BASE + "[http.orders.tools.It]\n", "http.orders.tools.It is not a valid name for a tool"),
     (BASE + "[http.orders.tools.it]\n", "http.orders.tools.it.method must be one of GET, "),
     (BASE + '[http.orders.tools.it]\nmethod = "TRACE"\n', "http.orders.tools.it.method must be one of GET, "),
     (BASE + '[http.orders.tools.it]\nmethod = "GET"\n', "http.orders.tools.it.path must start with /"),
-    (TOOL + "pth = 1", "http.orders.tools.it.pth is not a key here; did you mean path?"),
+    (TOOL + "pth = 1", "http.orders.tools.it.pth is not a valid key; did you mean path?"),
     (TOOL + 'effect = "none"', "http.orders.tools.it.effect must be one of read, write, destructive"),
     (TOOL + "effect = []", "http.orders.tools.it.effect must be one of read, write, destructive"),
     (TOOL + "timeout_ms = 1.5", "http.orders.tools.it.timeout_ms must be a whole number"),
     (TOOL + "input = true", "http.orders.tools.it.input must be a table"),
     (
         TOOL + "input = { default = 1979-05-27 }",
-        "http.orders.tools.it.input has something in it that JSON cannot",
+        "http.orders.tools.it.input has a value that JSON cannot",
     ),
     (TOOL + "output = 5", "http.orders.tools.it.output must be a JSON Schema"),
     (TOOL + 'query = "x"', "http.orders.tools.it.query must be a list of strings"),
@@ -426,8 +426,8 @@ def test_what_a_document_would_put_into_requests_is_not_served(tmp_path: Path) -
     found = read(IMPORT, folder=tmp_path)
     assert [spec.name for spec in found.specs] == ["orders.good"]
     assert [warning.partition(": ")[::2] for warning in found.warnings] == [
-        ("orders.accept is not served", "it names a content type that no header can name"),
-        ("orders.type is not served", "it names a content type that no header can name"),
+        ("orders.accept is not served", "it names a content type that is not valid in a header"),
+        ("orders.type is not served", "it names a content type that is not valid in a header"),
         (
             "orders.line is not served",
             "its path must start with / and be printable ASCII, with names in braces: /orders/{id}",
@@ -451,7 +451,9 @@ def test_patterns_choose_what_is_imported(folder: Path, given: str, names: list[
 def test_patterns_that_choose_nothing_are_a_warning(folder: Path) -> None:
     found = read(IMPORT + 'include = ["nothing"]', folder=folder)
     assert found.specs == []
-    assert found.warnings == ["http.orders.openapi: nothing in it is served; look at include and exclude"]
+    assert found.warnings == [
+        "http.orders.openapi: none of its operations is served; check include and exclude"
+    ]
 
 
 def test_a_table_changes_what_it_names_of_an_imported_tool(folder: Path) -> None:
@@ -477,7 +479,7 @@ def test_a_table_with_a_path_stands_for_an_imported_tool(folder: Path) -> None:
 
 def test_a_table_cannot_change_the_schema_of_an_imported_tool(folder: Path) -> None:
     text = IMPORT + "[http.orders.tools.search]\ninput = {}"
-    assert complaint(text, folder=folder).startswith("http.orders.tools.search.input is not a key here")
+    assert complaint(text, folder=folder).startswith("http.orders.tools.search.input is not a valid key")
 
 
 @pytest.mark.parametrize(
@@ -488,7 +490,7 @@ def test_a_table_cannot_change_the_schema_of_an_imported_tool(folder: Path) -> N
         ('openapi = "twice.json"', "http.orders.openapi has two operations"),
         (
             'openapi = "old.json"',
-            "http.orders.openapi cannot be imported: old.json#: must say openapi 3.0 or 3.1",
+            "http.orders.openapi cannot be imported: old.json#: must be OpenAPI 3.0 or 3.1",
         ),
     ],
 )
