@@ -115,7 +115,7 @@ def test_verify_names_the_first_broken_record_and_exits_with_1(log: Log) -> None
     assert found["whole"] is False
     broken = found["streams"][0]["broken"]
     assert (broken["file"], broken["line"], broken["seq"], broken["problem"]) == (path.name, 1, 1, "altered")
-    assert f"execution: broken: {path.name}:1: record 1 does not have the content" in log.on_a_terminal(
+    assert f"execution: broken: {path.name}:1: record 1 does not match its hash" in log.on_a_terminal(
         "verify"
     )
 
