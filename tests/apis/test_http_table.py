@@ -234,8 +234,8 @@ def test_what_a_document_would_put_into_requests_is_not_served(tmp_path: Path) -
     found = read(IMPORT, folder=tmp_path)
     assert [spec.name for spec in found.specs] == ["orders.good"]
     assert [warning.partition(": ")[::2] for warning in found.warnings] == [
-        ("orders.accept is not served", "it names a content type that no header can name"),
-        ("orders.type is not served", "it names a content type that no header can name"),
+        ("orders.accept is not served", "it names a content type that is not valid in a header"),
+        ("orders.type is not served", "it names a content type that is not valid in a header"),
         (
             "orders.line is not served",
             "its path must start with / and be printable ASCII, with names in braces: /orders/{id}",
@@ -259,7 +259,9 @@ def test_patterns_choose_what_is_imported(folder: Path, given: str, names: list[
 def test_patterns_that_choose_nothing_are_a_warning(folder: Path) -> None:
     found = read(IMPORT + 'include = ["nothing"]', folder=folder)
     assert found.specs == []
-    assert found.warnings == ["http.orders.openapi: nothing in it is served; look at include and exclude"]
+    assert found.warnings == [
+        "http.orders.openapi: none of its operations is served; check include and exclude"
+    ]
 
 
 def test_a_table_changes_what_it_names_of_an_imported_tool(folder: Path) -> None:
@@ -285,7 +287,7 @@ def test_a_table_with_a_path_stands_for_an_imported_tool(folder: Path) -> None:
 
 def test_a_table_cannot_change_the_schema_of_an_imported_tool(folder: Path) -> None:
     text = IMPORT + "[http.orders.tools.search]\ninput = {}"
-    assert complaint(text, folder=folder).startswith("http.orders.tools.search.input is not a key here")
+    assert complaint(text, folder=folder).startswith("http.orders.tools.search.input is not a valid key")
 
 
 @pytest.mark.parametrize(
@@ -296,7 +298,7 @@ def test_a_table_cannot_change_the_schema_of_an_imported_tool(folder: Path) -> N
         ('openapi = "twice.json"', "http.orders.openapi has two operations"),
         (
             'openapi = "old.json"',
-            "http.orders.openapi cannot be imported: old.json#: must say openapi 3.0 or 3.1",
+            "http.orders.openapi cannot be imported: old.json#: must be OpenAPI 3.0 or 3.1",
         ),
     ],
 )

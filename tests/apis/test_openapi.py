@@ -196,15 +196,15 @@ def test_a_tool_takes_nothing_that_its_operation_does_not_know(write: Any) -> No
     [
         (
             document(parameters=[parameter("s", "cookie", required=True)]),
-            "it needs a cookie, and none are sent",
+            "it needs a cookie, and cookies are not supported",
         ),
         (
             document(path="/{x}", parameters=[parameter("x", "path", style="matrix")]),
-            "a parameter is written in the style matrix, which is not supported",
+            "a parameter has the style matrix, which is not supported",
         ),
         (
             document(parameters=[parameter("x", "query", content={"text/xml": {}})]),
-            "a parameter is text/xml, and only JSON is written",
+            "a parameter is text/xml, and only JSON is supported",
         ),
         (
             document(method="post", requestBody={"required": True, "content": {"multipart/form-data": {}}}),
@@ -217,23 +217,23 @@ def test_a_tool_takes_nothing_that_its_operation_does_not_know(write: Any) -> No
                     "201": {"content": {"text/plain": {}}},
                 }
             ),
-            "its answers have several content types",
+            "its responses have several content types",
         ),
         (
             document(responses={"200": {"content": {"text/*": {}}}}),
-            "it names a content type that no header can name",
+            "it names a content type that is not valid in a header",
         ),
         (
             document(method="post", requestBody={"content": {"a\r\nb/x+json": {}}}),
-            "it names a content type that no header can name",
+            "it names a content type that is not valid in a header",
         ),
         (
             document(parameters=[parameter("x", "query", content={"a\x1b[2J": {}})]),
-            "a parameter is a\\x1b[2J, and only JSON is written",
+            "a parameter is a\\x1b[2J, and only JSON is supported",
         ),
         (
             document(parameters=[parameter("x", "query", style="a\nb")]),
-            "a parameter is written in the style a\\nb, which is not supported",
+            "a parameter has the style a\\nb, which is not supported",
         ),
         (document(path="/a/../b"), "its path must have no dot segments"),
         (

@@ -42,7 +42,7 @@ def test_a_file_that_names_no_schema_that_is_there_says_so(folder: Path) -> None
     done = validate(folder, "assets/other.json")
     assert (done.code, done.out.decode().splitlines()[0]) == (
         1,
-        "assets/other.json:1:1: error: meant for the schema 'other', which is not there",
+        "assets/other.json:1:1: error: meant for the schema 'other', which does not exist",
     )
 
 
@@ -102,9 +102,9 @@ def test_a_file_of_the_schema_folder_is_a_schema_unless_it_names_another(folder:
     (folder / "schemas/Foo_Bar.json").write_text('{"schema": "tone", "pitch": "x"}')
     assert b"/pitch: expected number" in validate(folder, "schemas").out
     (folder / "schemas/Foo_Bar.json").write_text('{"schema": "tome"}')
-    assert b"meant for the schema 'tome', which is not there" in validate(folder, "schemas").out
+    assert b"meant for the schema 'tome', which does not exist" in validate(folder, "schemas").out
     piped = run("validate", "--schemas", ".", "-", cwd=folder / "schemas", stdin=b"{}")
-    assert (piped.code, b"meant for the schema '-', which is not there" in piped.out) == (1, True)
+    assert (piped.code, b"meant for the schema '-', which does not exist" in piped.out) == (1, True)
 
 
 def test_what_is_wrong_with_a_name_is_told_where_that_name_stands(folder: Path) -> None:

@@ -38,7 +38,7 @@ def test_a_folder_of_schemas_can_be_named(folder: Path) -> None:
     (folder / "portbook.toml").unlink()
     done = validate(folder, "assets")
     assert done.out.decode().startswith(
-        "assets/tone.json:1:1: error: no folder of schemas is named; "
+        "assets/tone.json:1:1: error: no folder of schemas is set; "
         "use --schemas, assets.schemas or SYN_SCHEMAS_DIR\n"
     )
     assert done.code == 2, "it was not checked"

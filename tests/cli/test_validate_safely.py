@@ -161,7 +161,7 @@ def test_a_link_in_a_folder_leads_nowhere_outside_of_it(
     done = validate(folder, "assets")
     shown = done.out.decode()
     assert done.code == 2
-    assert "assets/tone.json: error: a link that leads out of its folder\n" in shown
+    assert "assets/tone.json: error: a link that points outside of its folder\n" in shown
     assert "hunter2" not in shown
     assert "assets/zone.json:1:29: error: /pitch: expected number" in shown
     secret.write_text('{"pitch": 1}')
