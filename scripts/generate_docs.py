@@ -20,6 +20,7 @@ import click
 
 import portbook
 import portbook.testing
+from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import cli
 from portbook.errors import REASONS, CanonicalError, Reason, Row
 from portbook.settings import CONFIG_NAME, SETTINGS, Setting
@@ -90,7 +91,7 @@ _TABLES: Final = {
 _OTHER_VARIABLES: Final = {
     "PORTBOOK_CONFIG": f"The settings file, where it is not `{CONFIG_NAME}` in the current folder.",
     "PORTBOOK_KEY": "The key of the caller, for `portbook serve --stdio` and `portbook call`.",
-    "PORTBOOK_OPERATOR_KEY": "The key of whoever decides on approvals over HTTP.",
+    "PORTBOOK_OPERATOR_KEY": "The operator key. It decides approvals over HTTP; it cannot call tools.",
     "APIM_BASE_URL": "The base URL of every HTTP API that does not name its own.",
     "MCP_ENDPOINT": "The door of [`python -m mcp`](assets.md#python--m-mcp): `MCP_SOCKET_PATH`, `MCP_HOST` "
     "and `MCP_PORT` say where it is.",
@@ -142,6 +143,13 @@ def _cli() -> list[str]:
             record = parameter.get_help_record(context)
             if record is not None and record[1]:  # an argument has its words in the text above
                 lines.append(f"| `{_cell(record[0])}` | {_cell(record[1])} |")
+    lines += ["", "## Exit codes", "", "| code | |", "| --- | --- |"]
+    lines += [f"| `{code.value}` | {_cell(code.meaning)} |" for code in ExitCode]
+    lines += [
+        "",
+        "`portbook wrap` exits with the code of its program, or 128 plus the number of the signal that ended",
+        "it.",
+    ]
     return lines
 
 
@@ -171,9 +179,9 @@ def _settings() -> list[str]:
         f"3. `{CONFIG_NAME}`,",
         "4. its default.",
         "",
-        f"`{CONFIG_NAME}` is looked for in the current folder; `--config` or `PORTBOOK_CONFIG` names",
-        "another. A path in the file starts in the file's folder. An unknown setting or a value of the wrong",
-        "type stops the start, and the message says which one and, where it can, what was meant.",
+        f"`{CONFIG_NAME}` is read from the current folder; `--config` or `PORTBOOK_CONFIG` names a different",
+        "file. A relative path in the file starts in the folder of the file. An unknown setting or a value",
+        "of the wrong type stops the start; the message names it and suggests a fix.",
         "",
         "## All of them",
         "",
@@ -356,7 +364,7 @@ _TESTING_GROUPS: Final = {
     "Answer for people, models and APIs": ("Inquiry", "ApiRequest", "ApiResponse"),
 }
 
-# What questions return: nobody makes one.
+# What questions return; tools do not make them.
 _ANSWERS: Final = {"Context": (Answered, Sampled)}
 
 # What a test is handed, in the same way.

@@ -3,12 +3,16 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from support import counts, leftover_processes
 from support.soak import Soak
+
+if TYPE_CHECKING:
+    from support.in_process_connection import Connection
 
 pytest_plugins = ["support.certificates"]
 
@@ -73,3 +77,11 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, bytes], None]:
         assert found == path.read_bytes()
 
     return compare
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> Connection:
+    """A connection to a boundary in this process, over the sample tools."""
+    from support.in_process_connection import Connection
+
+    return Connection()

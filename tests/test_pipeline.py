@@ -127,28 +127,6 @@ def test_a_result_that_breaks_its_schema_is_withheld_and_stands_in_no_record() -
     assert CANARY not in json.dumps(world.record)
 
 
-@pytest.mark.parametrize(
-    ("changes", "behave"),
-    [
-        case("a success", {}, lambda: "hello"),
-        case("a refusal", {"tool": "no"}, lambda: "hello"),
-        case("a failure", {}, raising(ValueError())),
-    ],
-)
-def test_nothing_is_acknowledged_whose_record_cannot_be_kept(
-    changes: dict[str, Any], behave: Callable[[], Any]
-) -> None:
-    world = World(behave, sink_failure=OSError(28, CANARY))
-    outcome = world.run(a_call(**changes))
-    assert not isinstance(outcome, Done)
-    if isinstance(outcome, Failed):
-        assert outcome.reason is Reason.NOT_RECORDED
-        assert outcome.note is not None
-        assert outcome.note.startswith("OSError at fake_world.py:")
-        assert CANARY not in outcome.note
-    assert world.diary[-2:] == ["recorded", "returned"]
-
-
 def test_a_tools_exception_is_recorded_by_type_and_place_and_never_by_its_text() -> None:
     def inner() -> None:
         raise LookupError(CANARY)
@@ -273,13 +251,6 @@ def test_a_trace_that_the_sender_named_is_kept() -> None:
     identity = asyncio.run(world.completed(a_call(trace="the sender's"))).identity
     assert identity == Identity("request-1", "the sender's", "span-1")
     assert world.record["traceId"] == "the sender's"
-
-
-def test_time_comes_from_the_clock_that_was_handed_in() -> None:
-    world = World()
-    world.run(a_call())
-    assert (world.record["ts"], world.record["durationMs"]) == ("2026-01-02T03:04:05.678Z", 500.0)
-    assert (world.execution["timestamp"], world.execution["latency_ms"]) == (world.record["ts"], 500.0)
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,13 @@
                                                                             │
                 record ◀ seal ◀ enclose ◀ redact ◀ check result ◀───────────┘
 
-A stage takes what the one before it made, or raises `Refused` (nothing ran) or `Failed` (it ran, or may
-have). The order is a promise: a caller without a key learns nothing of the tools, and one that may not call
-a tool nothing of its schema; nobody is asked to approve a call that could not run; nothing with effects runs
-before the intent is written down; no secret leaves, and no answer before its record is kept.
+A stage takes the result of the stage before it, or raises `Refused` (nothing ran) or `Failed` (it ran, or may
+have). The order is a promise: a caller without a key learns nothing about the tools, and a caller that may
+not call a tool learns nothing about its schema; no person is asked to approve a call that could not run; no
+call with effects runs before its intent is written; no secret leaves, and no answer leaves before its record
+is written.
 
-The pipeline knows no wire contract, no transport and no clock but the one it is handed.
+The pipeline knows no wire contract, no transport, and no clock but the one it is given.
 """
 
 from __future__ import annotations
@@ -59,12 +60,12 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
     "completion": Reason.UNKNOWN_PROMPT,
 }
 
-# What a tool that fails may say about it, in characters.
+# The longest error message of a tool, in characters.
 _MAX_ERROR: Final = 2000
 
 
 class Completed(NamedTuple):
-    """A call that crossed the boundary: how it ended, its names in the record, and what was done to it."""
+    """A completed call: its outcome, its ids in the record, and whether it was redacted or approved."""
 
     outcome: Outcome
     identity: Identity
@@ -74,7 +75,7 @@ class Completed(NamedTuple):
 
 
 class Pipeline:
-    """Takes a call, returns its outcome, and writes the record of it."""
+    """Takes a call, returns its outcome, and writes its record."""
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class Pipeline:
         warn: Callable[[str], None] = lambda _: None,
         on_fault: Callable[[Exception], None] = lambda _: None,
     ) -> None:
-        """Run calls; `on_fault` is shown what a tool raised, for whoever develops it."""
+        """Run calls; `on_fault` receives exceptions of tools, for the developer."""
         self._catalog = catalog
         self._rules = rules
         self._executor = executor
@@ -108,30 +109,29 @@ class Pipeline:
 
     @property
     def is_recording(self) -> bool:
-        """Return whether the last record could be kept."""
+        """Return whether the last record could be written."""
         return self._recorder.is_recording
 
     def govern(self, rules: Rules) -> None:
-        """Put other rules into force, for calls that begin from now on."""
+        """Put changed rules into force, for calls that begin from now on."""
         self._rules = rules
 
     def visible_to(self, caller: Caller) -> list[Tool]:
-        """Return the tools that the caller may know of, ordered by name."""
+        """Return the tools that the caller may see, ordered by name."""
         return [tool for tool in self._catalog if matches(caller.tools, tool.spec.name)]
 
     def refuse_hearing(self, uri: str, caller: Caller, session: str | None) -> Refused | None:
-        """Return why a caller may not hear of the resource at `uri`: whatever reading it is refused for."""
+        """Return why a caller may not subscribe to the resource at `uri`: the refusal of reading it."""
         name, taken = self._catalog.locate(uri) or ("", {})
         tool = self._catalog.find(name, "resource") if matches(caller.tools, name) else None
         if tool is None:
             return Refused(Reason.UNKNOWN_RESOURCE)
-        size = len(json_bytes(taken))
-        subject = PolicyInput.of(tool.spec, taken, size, caller=caller.name, session=session)
+        subject = PolicyInput.of(tool.spec, taken, caller=caller.name, session=session)
         decision = decide(self._rules.policy, subject)
         return None if decision.reason is None else Refused(decision.reason, details={"rule": decision.rule})
 
     async def run(self, call: Call) -> Completed:
-        """Bring `call` to its end, whatever that is, and record it."""
+        """Run `call` through every stage and record the outcome."""
         started = self._clock.tick()
         identity = self._name(call)
         state = CallState(
@@ -146,7 +146,7 @@ class Pipeline:
                 outcome.envelope = self._enclosed(state, outcome)
         except InputNeeded as needed:
             outcome = _paused(call, needed)
-        except Exception as error:  # noqa: BLE001 - what nobody foresaw is recorded, then answered
+        except Exception as error:  # noqa: BLE001 - an unexpected exception is recorded, then answered
             outcome = _cut_short(Reason.INTERNAL, state, place_of(error))
         finally:  # a cancelled call leaves through here, and is recorded like any other
             duration_ms = self._duration_ms(state)
@@ -177,11 +177,11 @@ class Pipeline:
         try:
             self._require_unchanged(state, tool, ticket)
             done = await self._perform(state, tool)
-        except InputNeeded as needed:  # it will run anew, and then under the same ticket
+        except InputNeeded as needed:  # it will run again, under the same ticket
             needed.approval = ticket
             await self._approvals.restore(ticket)
             raise
-        except Refused:  # it never ran: what was approved may still be done
+        except Refused:  # it never ran: the approval stays valid
             self._approvals.give_back(ticket)
             raise
         except BaseException:
@@ -197,9 +197,9 @@ class Pipeline:
             raise unusable(error, self._warn) from None
 
     def _require_unchanged(self, state: CallState, tool: Tool, ticket: str) -> None:
-        """Let a call run that may have waited long, if its key and the policy are still what they were.
+        """Check that the key and the policy of a call have not changed while it waited for approval.
 
-        Raises `Refused` where they are not.
+        Raises `Refused` if they have.
         """
         rules = self._rules
         caller = self._identify(state.call, rules)
@@ -208,17 +208,17 @@ class Pipeline:
             raise Refused(Reason.APPROVAL_REFUSED, details={"approval_id": ticket, "why": "policy"})
 
     async def _operate(self, state: CallState, act: Callable[[], Awaitable[JSON]]) -> Done:
-        """Do what an operator asks for."""
+        """Perform an action of the operator."""
         call = state.call
         state.caller = state.rules.callers.identify_operator(call.arrival.key)
         state.has_begun = True
         result = await act()
-        state.approval = call.approval  # only now: what is not there is not named in a record
+        state.approval = call.approval  # only now: a record does not name an approval that does not exist
         state.operator_said = call.operator_says
         return _sealed(call, result, _bytes_of(result))
 
     async def _perform(self, state: CallState, tool: Tool) -> Done:
-        """Run a tool that may run, and make its result fit to leave."""
+        """Run the tool, then check, redact and seal its result."""
         if state.call.began is not None:
             state.call.began()
         if tool.spec.effect is not Effect.READ:
@@ -231,12 +231,12 @@ class Pipeline:
     def _resolve(self, call: Call, caller: Caller) -> Tool:
         is_visible = call.tool is not None and matches(caller.tools, call.tool)
         tool = self._catalog.find(call.tool, call.kind) if is_visible and call.tool is not None else None
-        if tool is None:  # one that the caller may not see is as unknown as one that is not there
+        if tool is None:  # a tool that the caller may not see counts as unknown
             raise Refused(_UNKNOWN[call.kind])
         return tool
 
     def _heed(self, decision: Decision, caller: Caller, rules: Rules) -> None:
-        """Let a call pass that policy does not deny, if its caller has not made too many of them."""
+        """Check that policy does not deny the call, and that its caller is within the rate limit."""
         if decision.action is Action.DENY:
             assert decision.reason is not None
             raise Refused(decision.reason, details={"rule": decision.rule})
@@ -246,7 +246,7 @@ class Pipeline:
 
     async def _execute(self, state: CallState, tool: Tool) -> Any:
         call, rules = state.call, state.rules
-        cap = rules.policy.max_execution_timeout_ms
+        cap = rules.policy.limits.max_execution_timeout_ms
         timeout_ms = tool.spec.timeout_ms or rules.timeout_ms
         run = Run(
             timeout_ms if cap is None else min(timeout_ms, cap),
@@ -265,7 +265,7 @@ class Pipeline:
             raise Refused(refused.reason, note=refused.note, details={"rule": denied.rule}) from None
         except Ending:
             raise
-        except ToolError as error:  # the author's own words, for the model
+        except ToolError as error:  # the message of the tool's author, for the model
             text, redactor = str(error)[:_MAX_ERROR], rules.redactor
             told = text if redactor is None else redactor.redact_text(text)
             raise Failed(Reason.TOOL_FAILED, note=place_of(error), details={"error": told}) from None
@@ -274,7 +274,7 @@ class Pipeline:
             raise Failed(Reason.TOOL_FAILED, note=place_of(error)) from None
 
     def _enclosed(self, state: CallState, outcome: JSON | Failed) -> JSONObject | None:
-        """Return the envelope of an outcome, where its caller or the operator wants one."""
+        """Return the envelope of an outcome, if the caller or the operator wants one."""
         call, rules = state.call, state.rules
         controls = rules.enclosing.controls_of(call.wish)
         if controls is None or not controls.is_wanted or state.tool is None or state.decision is None:
@@ -302,9 +302,9 @@ class Pipeline:
         return identity if trace is None or self._is_secret(trace) else identity._replace(trace=trace)
 
     def _is_secret(self, trace: str) -> bool:
-        """Return whether what a sender names its trace is nothing to write down."""
+        """Return whether a trace id that the client sent holds a secret."""
         redactor = self._rules.redactor
-        # A trace as W3C has it is a random number, and now and then looks like something else.
+        # A W3C trace id is a random number, which sometimes looks like a secret.
         return redactor is not None and not is_trace_id(trace) and redactor.redact_text(trace) != trace
 
 
@@ -321,9 +321,9 @@ def _subject(state: CallState, tool: Tool, caller: Caller) -> PolicyInput:
 
 
 def _require_runnable(tool: Tool, call: Call) -> None:
-    """Raise `Refused` where a tool could not run with arguments that its schema allows all the same.
+    """Raise `Refused` if the tool could not run with these arguments, although its schema allows them.
 
-    Asked before a person is; where nobody is, the tool itself finds out.
+    Checked before approval is requested; a call without approval finds out when it runs.
     """
     refusal = None if tool.spec.refuse is None else tool.spec.refuse(call.arguments)
     if refusal is not None:
@@ -331,7 +331,7 @@ def _require_runnable(tool: Tool, call: Call) -> None:
 
 
 def _without_secrets(report: Report | None, state: CallState) -> Report | None:
-    """Return what a tool tells its progress to: what it says on the way is as secret as its result."""
+    """Return `report` with its messages redacted."""
     if report is None:
         return None
 
@@ -352,7 +352,7 @@ def _bytes_of(result: Any) -> bytes:
 
 
 def _checked(result: Any, tool: Tool, state: CallState) -> tuple[JSON, bytes]:
-    """Check a result by its tool's schema and take secrets out of it; return it, and its bytes."""
+    """Validate a result against the output schema and redact it; return it, and its bytes."""
     body, redactor = _bytes_of(result), state.redactor
     if not tool.output.allows(result):
         raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
@@ -360,19 +360,19 @@ def _checked(result: Any, tool: Tool, state: CallState) -> tuple[JSON, bytes]:
         result, state.is_redacted = redactor.redact(result)
         if state.is_redacted:
             body = json_bytes(result)
-            if not tool.output.allows(result):  # better withheld than broken, or leaked
+            if not tool.output.allows(result):  # withheld: the redacted result breaks the schema
                 raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
     return result, body
 
 
 def _sealed(call: Call, result: JSON, body: bytes, envelope: JSONObject | None = None) -> Done:
-    """Let the wire contract put a result into its form."""
+    """Return the result in the form of its wire contract."""
     sealed = None if call.seal is None else call.seal(result, body, envelope)
     return Done(body, sealed, None if envelope is None else json_bytes(envelope))
 
 
 def _paused(call: Call, needed: InputNeeded) -> Outcome:
-    """Return the outcome of a call whose tool cannot go on before its caller has answered."""
+    """Return the outcome of a call whose tool needs answers of the client first."""
     if call.pause is None:
         return Failed(Reason.NO_ANSWER, note="asked where nobody can answer")
     try:
@@ -382,11 +382,12 @@ def _paused(call: Call, needed: InputNeeded) -> Outcome:
 
 
 def _as_outcome(ending: Ending, redactor: Redactor | None) -> Outcome:
-    # An exception kept as a value would keep every frame it passed through alive.
+    # An exception that is kept keeps every frame that it passed through alive.
     ending.__traceback__ = None
     ending.__context__ = None
     assert isinstance(ending, Refused | Failed)
-    if redactor is not None and ending.findings:  # they hold no values, but names of members that were sent
+    # Findings hold no values, but names of members that the client sent.
+    if redactor is not None and ending.findings:
         ending.findings = tuple(
             replace(
                 finding,

@@ -39,9 +39,9 @@ def test_a_name_is_fixed_if_some_server_would_take_it_for_one_that_is(
 
 def test_a_parameters_name_is_its_own_and_nobody_elses() -> None:
     taken = TakenNames("", [("a", "x"), ("a[b]", "y"), ("c", "x"), ("c", "z")])
-    assert not taken.is_anothers("d", "w")
-    assert taken.is_anothers("a", "w")
-    assert taken.is_anothers("a[b]", "x")
-    assert not taken.is_anothers("a[c]", "x")
-    assert taken.is_anothers("c", "x")
+    assert not taken.is_of_other_argument("d", "w")
+    assert taken.is_of_other_argument("a", "w")
+    assert taken.is_of_other_argument("a[b]", "x")
+    assert not taken.is_of_other_argument("a[c]", "x")
+    assert taken.is_of_other_argument("c", "x")
     assert not taken.is_fixed("a")

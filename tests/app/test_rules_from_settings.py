@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from portbook.access.callers import ANONYMOUS, AllowedKey, digest_of_key
-from portbook.app.rules_from_settings import OPERATOR_KEY, base_urls_of, policy_of, rules_of
+from portbook.app.rules_from_settings import OPERATOR_KEY, policy_of, rules_of
 from portbook.errors import Reason, Refused
 from portbook.policy import Action, PolicyInput, decide
 from portbook.settings import BadSettings, Settings, load_settings
@@ -75,9 +75,10 @@ enabled = false
     assert (rules.on_audit_failure, rules.records_arguments, rules.timeout_ms) == ("warn", True, 7)
     assert rules.redactor is None
     policy = rules.policy
-    assert policy.allowed_methods == {"GET"}
-    assert (policy.max_payload_bytes, policy.max_execution_timeout_ms, policy.max_attempts) == (10, 5, 3)
-    assert (policy.default, policy.approval, policy.can_ask) == ("deny", "always", True)
+    limits = policy.limits
+    assert policy.methods == {"GET"}
+    assert (limits.max_payload_bytes, limits.max_execution_timeout_ms, limits.max_attempts) == (10, 5, 3)
+    assert (limits.default, limits.approval, policy.can_ask) == ("deny", "always", True)
     assert [rules.rates.take("ada", 0.0) for _ in range(2)] == [None, 60]
 
 
@@ -131,8 +132,8 @@ action = "deny"
         case(
             "a rule that can never decide",
             '[[policy.rules]]\nname = "a"\naction = "deny"\n[[policy.rules]]\nname = "b"\naction = "ask"',
-            ":4: policy.rules[1] can never decide: 'a' at portbook.toml:1 wins wherever it matches; "
-            "remove one of them, or give that one a condition",
+            ":4: policy.rules[1] can never decide: 'a' at portbook.toml:1 always wins over it; "
+            "remove one of the two, or narrow the other with a condition",
         ),
         case(
             "a domain that is none",
@@ -152,7 +153,7 @@ action = "deny"
         case(
             "a condition that is no schema",
             '[[policy.rules]]\nname = "a"\naction = "deny"\nwhere = { "/a" = { type = "money" } }',
-            ":4: policy.rules[0].where./a is not a JSON Schema that can be used: ",
+            ":4: policy.rules[0].where./a is not a usable JSON Schema: ",
         ),
         case("a pointer that is none", '[redaction]\npointers = ["a"]', ':1: redaction pointer "a": '),
         case("a pattern that backtracks", "[redaction]\npatterns = ['(?=a)b']", ":1: redaction pattern "),
@@ -235,8 +236,7 @@ TOOLS = [a_tool("a", "https://a.example"), a_tool("b", "http://127.0.0.1:9000/x"
 
 @pytest.mark.covers("002.policy.default")
 def test_with_no_policy_http_goes_to_declared_base_urls_alone(tmp_path: Path) -> None:
-    assert base_urls_of(TOOLS) == ["https://a.example", "http://127.0.0.1:9000/x"]
-    policy = policy_of(settings_of(tmp_path, ""), base_urls_of(TOOLS))
+    policy = policy_of(settings_of(tmp_path, ""), TOOLS)
     operations = [tool.operation for tool in TOOLS if tool.operation is not None]
     assert all(policy.lists(operation) for operation in operations)
     assert not policy.lists(HttpOperation("d", "https://b.example", "GET", "/"))
@@ -245,13 +245,13 @@ def test_with_no_policy_http_goes_to_declared_base_urls_alone(tmp_path: Path) ->
 
 def test_with_an_allowlist_what_is_declared_has_to_be_on_it(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, '[policy]\nallowed_domains = ["a.example"]')
-    policy = policy_of(settings, base_urls_of(TOOLS))
+    policy = policy_of(settings, TOOLS)
     assert [policy.lists(tool.operation) for tool in TOOLS if tool.operation is not None] == [True, False]
 
 
 def test_the_digest_of_a_policy_changes_where_a_decision_could_and_not_with_a_comment(tmp_path: Path) -> None:
     def digest(text: str, *base_urls: str) -> str:
-        return policy_of(settings_of(tmp_path, text), base_urls).digest
+        return policy_of(settings_of(tmp_path, text), [a_tool("t", url) for url in base_urls]).digest
 
     written = '[policy]\nmax_attempts = 3\n[[policy.rules]]\nname = "a"\naction = "deny"\n'
     same = "# a comment\n" + written + "[server]\nport = 1\n"
@@ -265,6 +265,52 @@ def test_the_digest_of_a_policy_changes_where_a_decision_could_and_not_with_a_co
         digest(written + 'where = { "/a" = true }\n'),
     ]
     assert len({digest(written), *others}) == 6
+
+
+EVERY_LIMIT = """
+[policy]
+allowed_domains = ["api.example.com", "127.0.0.1:9000"]
+allowed_networks = ["10.1.0.0/16"]
+allowed_methods = ["get", "POST"]
+max_payload_bytes = 65536
+max_execution_timeout_ms = 5000
+max_attempts = 3
+max_calls_per_minute = 600
+default = "deny"
+approval = "writes"
+approver = "client"
+require_redaction = true
+
+[redaction]
+enabled = false
+
+[[policy.rules]]
+name = "large refunds need a person"
+tools = ["refund"]
+action = "ask"
+where = { "/cents" = { minimum = 10000 } }
+
+[[policy.rules]]
+name = "reading"
+effects = ["read"]
+callers = ["ada"]
+action = "allow"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        case("nothing is set", "", "222bb1fde1fcd2dc7d63e516097f6882f205bcbe519327db55c5bb2f9fb097bf"),
+        case("every limit", EVERY_LIMIT, "3d66ddce0810381443c771996dc3f65e242c2e5d15c783251df23f96573c3e44"),
+    ],
+)
+def test_the_digest_of_a_policy_is_the_same_in_every_version(
+    text: str, expected: str, tmp_path: Path
+) -> None:
+    """Approvals that wait and envelopes that were signed hold it."""
+    tools = [a_tool("a", "https://a.example"), a_tool("b", "http://127.0.0.1:9000")]
+    assert policy_of(settings_of(tmp_path, text), tools).digest == expected
 
 
 def test_a_wrong_key_is_refused_by_the_rules_that_a_file_makes(tmp_path: Path) -> None:

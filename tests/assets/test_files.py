@@ -48,7 +48,7 @@ def test_a_link_is_followed_inside_of_the_folder_and_nowhere_else(tmp_path: Path
     assert found.pop("mounted.json") == (b"1", "")
     assert set(found) == {"out.json", "absolute.json", "loop.json", "gone.json", "device.json"}
     assert all(data == b"" for data, _ in found.values())
-    assert found["out.json"][1] == "a link that leads out of its folder"
+    assert found["out.json"][1] == "a link that points outside of its folder"
 
 
 def test_a_link_that_takes_the_place_of_a_folder_leads_nowhere(

@@ -120,7 +120,7 @@ def test_files_that_cannot_be_used_are_named_with_the_reason_and_the_rest_is_ser
         "dialect.schema.json": "/$schema: must be https://json-schema.org/draft/2020-12/schema",
         "dangling.schema.json": "/properties/a/$ref: refers to a different document, https://elsewhere.example/",
         "backtracking.schema.json": "/pattern: not a pattern that can be matched in linear time",
-        "out.schema.json": "a link that leads out of its folder",
+        "out.schema.json": "a link that points outside of its folder",
         "good.json": "good.schema.json has the same name; rename one",
         "missing": "cannot be read: No such file or directory",
     }
@@ -134,7 +134,7 @@ def test_two_schemas_with_one_id_are_both_served_and_said(write: Write, tmp_path
     library = load_library(tmp_path / "schemas", None)
     assert library.names == ["a", "b"]
     assert [warning.rpartition("/")[2] for warning in library.warnings] == [
-        "b.schema.json: another schema has the same $id; references to it lead there"
+        "b.schema.json: an earlier schema has the same $id; references resolve to that one"
     ]
     assert [schema.validator.allows(5) for schema in library.schemas] == [False, True]
 

@@ -360,7 +360,7 @@ def test_a_folder_that_cannot_be_written_refuses_no_call(folder: Path) -> None:
     (folder / "kept").write_text("a file where the folder should be")
     done = run(folder, "--log-dir", "kept/here", stdin=request("list_schemas"))
     assert json.loads(done.stdout)["result"]["ok"] is True
-    assert b"no records are kept" in done.stderr
+    assert b"no records are written" in done.stderr
 
 
 def test_what_cannot_be_recorded_refuses_no_call_whatever_the_settings_say(folder: Path) -> None:
@@ -375,7 +375,7 @@ def test_what_cannot_be_recorded_refuses_no_call_whatever_the_settings_say(folde
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
     )
     assert [json.loads(line)["result"]["ok"] for line in done.stdout.splitlines()] == [True, True]
-    assert done.stderr.count(b"records cannot be written, calls go on") == 1
+    assert done.stderr.count(b"records cannot be written, calls continue") == 1
 
 
 def test_without_settings_there_is_no_store_and_none_is_looked_at(folder: Path) -> None:
@@ -487,7 +487,7 @@ def test_a_signal_in_the_middle_of_a_slow_request_lets_it_answer(number: int, fo
         until(lambda: get(f"{url}/seen"))
         process.send_signal(number)
         assert process.stderr is not None
-        assert b"finishing what is in flight" in process.stderr.readline()
+        assert b"finishing calls in flight" in process.stderr.readline()
         assert (folder / "ready").exists()
         get(f"{url}/go")
         answers = [json.loads(line) for line in process.stdout.read().splitlines()]
@@ -653,7 +653,7 @@ def test_a_socket_left_behind_is_taken_over_and_nothing_else_is(folder: Path) ->
     [
         ({"MCP_ENDPOINT": "carrier-pigeon"}, "MCP_ENDPOINT must be one of stdio, socket, tcp"),
         ({"MCP_ENDPOINT": "tcp", "MCP_PORT": "high"}, "MCP_PORT must be a whole number"),
-        ({"MCP_ENDPOINT": "tcp", "MCP_HOST": "0.0.0.0", "MCP_PORT": "0"}, "has no place for a key"),
+        ({"MCP_ENDPOINT": "tcp", "MCP_HOST": "0.0.0.0", "MCP_PORT": "0"}, "carries no key"),
         ({"MCP_ENDPOINT": "tcp", "MCP_HOST": "no-such-host.invalid"}, "cannot listen on"),
         ({"MCP_ENDPOINT": "socket", "MCP_SOCKET_PATH": "/nowhere/at/all"}, "cannot listen there"),
     ],

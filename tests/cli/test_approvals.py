@@ -201,7 +201,7 @@ def test_nothing_to_list_is_said_to_people_and_is_data_to_programs(
 ) -> None:
     assert data(run("approvals", "list", cwd=tmp_path)) == {"approvals": []}
     assert on_a_terminal("approvals", "list", cwd=tmp_path) == ""
-    assert "portbook: there are none" in capfd.readouterr().err
+    assert "portbook: there are no approvals" in capfd.readouterr().err
     assert [*tmp_path.iterdir()] == []
 
 

@@ -113,17 +113,20 @@ def case(name: str, *values: object) -> Any:
 @pytest.mark.parametrize(
     ("arguments", "code", "decision", "rule", "line", "remedy"),
     [
-        case("allowed", ["look", "text=a"], 0, "allow", "default", None, "a rule that denies it or asks"),
+        case(
+            "allowed", ["look", "text=a"], 0, "allow", "default", None,
+            "add a rule that denies the call or asks for approval",
+        ),
         case(
             "a person is needed", ["refund", "cents=10000"], 3, "ask", "large refunds need a person", 9,
-            "a person approves it; other values at /cents, or another rule",
+            "approve the call, or send different values at /cents, or change the rule",
         ),
         case(
             "a default that needs a person", ["refund"], 3, "ask", "large refunds need a person", 9,
-            "a person approves it; other values at /cents, or another rule",
+            "approve the call, or send different values at /cents, or change the rule",
         ),
         case("below that", ["refund", "cents=9999"], 0, "allow", "default", None, None),
-        case("denied", ["wipe"], 3, "deny", "nothing destructive", 15, "another rule"),
+        case("denied", ["wipe"], 3, "deny", "nothing destructive", 15, "change the rule"),
         case("with its prefix", ["mcp.tool:wipe"], 3, "deny", "nothing destructive", 15, None),
         case("too large", ["look", "text=" + "x" * 100], 3, "deny", "max_payload_bytes", 6, None),
         case("an attempt too many", ["look", "--attempt", "4"], 3, "deny", "max_attempts", 7, None),
@@ -188,15 +191,15 @@ def test_arguments_that_would_be_refused_are_told_beside_the_decision(folder: Pa
 def test_an_unknown_tool_is_told_so(folder: Path) -> None:
     finished, shown = explain(folder, "nothing")
     assert (finished.code, shown) == (4, None)
-    assert "there is no tool 'nothing'; `portbook tools` lists those that are served" in finished.err
+    assert "there is no tool 'nothing'; `portbook tools` lists what is served" in finished.err
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("file:///x", "there is no tool 'file:///x'; a resource is named mcp.resource:file:///x"),
-        ("notes://a", "there is no tool 'notes://a'; a resource is named mcp.resource:notes://a"),
-        ("greet", "there is no tool 'greet'; a prompt is named mcp.prompt:greet"),
+        ("file:///x", "there is no tool 'file:///x'; name a resource as mcp.resource:file:///x"),
+        ("notes://a", "there is no tool 'notes://a'; name a resource as mcp.resource:notes://a"),
+        ("greet", "there is no tool 'greet'; name a prompt as mcp.prompt:greet"),
         ("mcp.resource:file:///x", "there is no resource 'mcp.resource:file:///x'; `portbook tools` lists"),
     ],
 )
@@ -242,7 +245,7 @@ def test_a_terminal_gets_words(folder: Path) -> None:
     assert shown == (
         "mcp.tool:refund (write): ask\n"
         "  decided by: large refunds need a person (portbook.toml:9)\n"
-        "  would change it: a person approves it; other values at /cents, or another rule\n"
-        "  these arguments would be refused whatever policy says:\n"
+        "  to change it: approve the call, or send different values at /cents, or change the rule\n"
+        "  these arguments are invalid, whatever policy decides:\n"
         '    (root): unexpected property "more"\n'
     )

@@ -35,7 +35,7 @@ def test_the_file_loads_and_every_key_in_it_is_one(tmp_path: Path) -> None:
     assert (finished.code, finished.out) == (0, b"")
     assert "wrote portbook.toml" in finished.err
     settings = load_settings(None, {}, {}, tmp_path)
-    assert (settings.approval, settings.max_attempts) == ("writes", 3)
+    assert (settings.limits.approval, settings.limits.max_attempts) == ("writes", 3)
     assert [rule["action"] for rule in settings.policy_rules] == ["deny"]
     assert run("tools", cwd=tmp_path).code == 0
 
@@ -84,7 +84,7 @@ def test_a_file_that_is_there_is_written_over_only_by_force(tmp_path: Path) -> N
     path.write_text("# mine\n")
     refused = run("init", cwd=tmp_path)
     assert (refused.code, path.read_text()) == (1, "# mine\n")
-    assert "portbook.toml is there already; --force writes over it" in refused.err
+    assert "portbook.toml exists; --force overwrites it" in refused.err
     assert run("init", "--force", cwd=tmp_path).code == 0
     assert path.read_text() == STARTER
 

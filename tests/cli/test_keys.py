@@ -44,7 +44,9 @@ def test_a_key_is_shown_once_opens_its_tools_and_can_be_revoked(tmp_path: Path) 
     assert KEY.fullmatch(made.out)
     key = made.out.decode().strip()
     [listed] = data(run("keys", "list", cwd=tmp_path))["keys"]
-    assert made.err == f"portbook: key {listed['id']} of ada opens orders.*, refund; it is not shown again\n"
+    assert (
+        made.err == f"portbook: key {listed['id']} of ada may call orders.*, refund; it is not shown again\n"
+    )
     assert listed == {
         "id": listed["id"],
         "name": "ada",
@@ -89,7 +91,7 @@ def test_what_cannot_be_meant_is_a_mistake_in_usage(arguments: tuple[str, ...], 
 def test_a_key_that_is_not_there_cannot_be_revoked(tmp_path: Path) -> None:
     finished = run("keys", "revoke", "ada", cwd=tmp_path)
     assert (finished.code, finished.out) == (1, b"")
-    assert "no key in use has this id or name" in finished.err
+    assert "no active key has this id or name" in finished.err
     assert [*tmp_path.iterdir()] == []
 
 
@@ -105,7 +107,7 @@ def test_a_terminal_lists_keys_in_words(tmp_path: Path) -> None:
     os.close(controller)
     assert shown.splitlines() == [
         f"{ada['id']}  ada    revoked {ada['revoked_at']}  *",
-        f"{grace['id']}  grace  made {grace['made_at']}  *",
+        f"{grace['id']}  grace  created {grace['made_at']}  *",
     ]
 
 

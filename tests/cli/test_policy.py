@@ -140,17 +140,17 @@ def test_a_decision_that_differs_fails_the_test_and_is_named(folder: Path, old: 
     ("text", "said"),
     [
         case("not TOML", "[[case", "cases.toml: not TOML"),
-        case("no cases", "", "cases.toml: a list of cases, each started with [[case]]"),
-        case("one that is no list", "[case]\ntool = 'look'", "cases.toml: a list of cases"),
+        case("no cases", "", "cases.toml: must hold a list of cases, each started with [[case]]"),
+        case("one that is no list", "[case]\ntool = 'look'", "cases.toml: must hold a list of cases"),
         case("no tables", "case = [1]", "cases.toml:1: start each case with [[case]]"),
         case(
             "something else", "\n[[case]]\ntool = 'look'\nexpect = 'allow'\nargz = {}",
-            "cases.toml:2: 'argz' is not part of a case",
+            "cases.toml:2: 'argz' is not part of a case; did you mean args?",
         ),
         case("no expectation", "[[case]]\ntool = 'look'", "cases.toml:1: expect must be one of deny, ask"),
         case("a misspelt one", "[[case]]\ntool = 'look'\nexpect = 'deni'", "expect must be one of deny, ask"),
-        case("no tool", "[[case]]\nexpect = 'deny'", "cases.toml:1: there is no such tool"),
-        case("an unknown tool", "[[case]]\ntool = 'no'\nexpect = 'deny'", "there is no such tool"),
+        case("no tool", "[[case]]\nexpect = 'deny'", "cases.toml:1: no such tool"),
+        case("an unknown tool", "[[case]]\ntool = 'no'\nexpect = 'deny'", "no such tool"),
         case(
             "arguments that are no table", "[[case]]\ntool = 'look'\nexpect = 'deny'\nargs = [1]",
             "cases.toml:1: args must be a table\n",
@@ -291,7 +291,7 @@ def test_a_line_that_is_no_record_is_left_out_and_told(folder: Path) -> None:
     path.write_text("nonsense\n[]\n" + path.read_text())
     finished, shown = diffed(folder, (folder / "portbook.toml").read_text())
     assert (finished.code, shown["replayed"]) == (0, 4)
-    assert f"{path.name}:1: not a record; left out" in finished.err
+    assert f"{path.name}:1: not a record; skipped" in finished.err
 
 
 def test_a_policy_that_cannot_be_meant_is_refused_by_its_file(folder: Path) -> None:

@@ -146,7 +146,7 @@ def test_a_method_or_definition_is_shown_as_schemas_that_stand_alone(
     ("arguments", "said"),
     [
         (("show", "2025-06-19"), "there is no revision '2025-06-19' of MCP; did you mean 2025-06-18?"),
-        (("show", "x"), "there is no revision 'x' of MCP; there are 2024-11-05, "),
+        (("show", "x"), "there is no revision 'x' of MCP; use 2024-11-05, "),
         (
             ("show", "2025-06-18", "tool/call"),
             "has no method or definition 'tool/call'; did you mean tools/call?",
@@ -227,7 +227,9 @@ def test_an_override_that_fails_is_warned_of_and_the_embedded_schema_used(
     (tmp_path / "bad.json").write_text("{")
     answer, said = serve(tmp_path, "--schema-override", uri)
     assert "result" in answer
-    warning = f"portbook: warning: schema override not used, the embedded schemas are: {reason}\n"
+    warning = (
+        f"portbook: warning: the schema override is ignored and the embedded schemas are used: {reason}\n"
+    )
     assert said.startswith(warning) or f"\n{warning}" in said
     assert "s3cret" not in said
 
@@ -236,7 +238,7 @@ def test_the_digest_of_an_override_is_honoured(override: Path, tmp_path: Path) -
     variables = {"PORTBOOK_SCHEMA_OVERRIDE_URI": str(override), "PORTBOOK_SCHEMA_OVERRIDE_SHA256": "0" * 64}
     answer, said = serve(tmp_path, **variables)
     assert "result" in answer
-    assert f"the embedded schemas are: {override}: its sha256 is " in said
+    assert f"the embedded schemas are used: {override}: its sha256 is " in said
 
 
 def test_calls_of_another_dialect_are_served_with_an_override_too(override: Path, tmp_path: Path) -> None:

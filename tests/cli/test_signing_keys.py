@@ -14,7 +14,7 @@ def test_a_new_key_is_readable_by_its_owner_alone_and_its_public_half_lies_besid
     made = run("keys", "signing", "mine.pem", cwd=tmp_path)
     assert (made.code, made.err) == (
         0,
-        "portbook: wrote mine.pem, which is secret, and mine.pem.pub, which is not\n",
+        "portbook: wrote mine.pem, which is secret, and mine.pem.pub, which is public\n",
     )
     path = tmp_path / "mine.pem"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

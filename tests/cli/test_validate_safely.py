@@ -161,7 +161,7 @@ def test_a_link_in_a_folder_leads_nowhere_outside_of_it(
     done = validate(folder, "assets")
     shown = done.out.decode()
     assert done.code == 2
-    assert "assets/tone.json: error: a link that leads out of its folder\n" in shown
+    assert "assets/tone.json: error: a link that points outside of its folder\n" in shown
     assert "hunter2" not in shown
     assert "assets/zone.json:1:29: error: /pitch: expected number" in shown
     secret.write_text('{"pitch": 1}')
@@ -170,7 +170,7 @@ def test_a_link_in_a_folder_leads_nowhere_outside_of_it(
 
 def test_a_folder_without_files_is_no_success(folder: Path) -> None:
     done = validate(folder, "assets")
-    assert (done.code, done.out) == (2, b"assets: error: there is no file whose name ends in .json\n")
+    assert (done.code, done.out) == (2, b"assets: error: the folder holds no .json file\n")
 
 
 def test_a_folder_that_cannot_be_looked_into_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +300,7 @@ def test_watching_outlives_a_schema_that_is_half_written(folder: Path) -> None:
     assert process.stderr is not None
     try:
         assert process.stderr.readline() == "portbook: 1 file checked, all valid\n"
-        assert process.stderr.readline() == "portbook: watching; Ctrl-C ends it\n"
+        assert process.stderr.readline() == "portbook: watching; Ctrl-C stops\n"
         (folder / "own/s.json").write_text("{")
         assert process.stderr.readline().startswith("portbook: error: --schema: own/s.json: not JSON: ")
         (folder / "own/s.json").write_text('{ "$ref": "t.json" }')

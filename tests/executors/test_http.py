@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -13,98 +12,17 @@ import pytest
 from portbook.apis.gateway import Gateway, Secret
 from portbook.errors import Failed, Reason, Refused
 from portbook.executors.http import HttpExecutor
-from portbook.model import JSON, Identity, JSONObject, Run
+from portbook.model import JSONObject
 from portbook.net.destinations import Destinations
 from portbook.net.dial import Dialler
 from portbook.net.http_client import HttpClient
-from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.operation import HttpOperation
-from portbook.tools.spec import Effect, ToolSpec
+from portbook.tools.catalog import Tool
+from support.http_scene import IDENTITY, Scene, failure, make_run, make_tool, play, result
 from support.scripted_api import HANG, Answer, Certificates, Conversation, Upstream, answer
 
-IDENTITY = Identity("11111111-2222-4333-a444-555555555555", "a" * 32, "b" * 32)
-LONG_MS = 30_000  # never waited for: where a test would, it has failed
 CORPUS: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "corpora" / "ssrf_urls.json").read_text("utf-8")
 )
-
-
-def make_tool(
-    base_url: str,
-    method: str = "GET",
-    path: str = "/orders/{id}",
-    effect: Effect = Effect.READ,
-    **options: Any,
-) -> Tool:
-    options = {"is_idempotent": method == "GET", **options}
-    operation = HttpOperation("orders", base_url, method, path, **options)
-    tool = Catalog([ToolSpec("orders.tool", "", {}, True, effect, operation=operation)]).find("orders.tool")
-    assert tool is not None
-    return tool
-
-
-def make_run(timeout_ms: int = LONG_MS, **options: Any) -> Run:
-    return Run(timeout_ms, IDENTITY, **options)
-
-
-class Scene:
-    """An API, an executor that may call it, and a tool of it."""
-
-    def __init__(self, upstream: Upstream, executor: HttpExecutor, tool: Tool) -> None:
-        self.upstream = upstream
-        self.executor = executor
-        self.tool = tool
-
-    async def call(self, arguments: JSONObject | None = None, **options: Any) -> JSON:
-        return await self.executor.execute(self.tool, arguments or {"id": "A-1"}, make_run(**options))
-
-
-def play(
-    main: Callable[[Scene], Coroutine[Any, Any, None]],
-    *answers: Answer,
-    gateway: dict[str, Any] | None = None,
-    environ: dict[str, str] | None = None,
-    destinations: Destinations | None = None,
-    max_attempts: int | None = 3,
-    **options: Any,
-) -> Upstream:
-    async def scene() -> Upstream:
-        async with Upstream(*answers) as upstream:
-            executor = HttpExecutor(
-                [Gateway("orders", upstream.url, **(gateway or {}))],
-                destinations=destinations or Destinations.of_base_urls([upstream.url]),
-                max_attempts=max_attempts,
-                environ=environ or {},
-            )
-            try:
-                await main(Scene(upstream, executor, make_tool(upstream.url, **options)))
-            finally:
-                await executor.close()
-            return upstream
-
-    return asyncio.run(scene())
-
-
-def result(*answers: Answer, arguments: JSONObject | None = None, **options: Any) -> tuple[JSON, Upstream]:
-    found: list[JSON] = []
-
-    async def main(scene: Scene) -> None:
-        found.append(await scene.call(arguments))
-
-    upstream = play(main, *answers, **options)
-    return found[0], upstream
-
-
-def failure(*answers: Answer, timeout_ms: int = LONG_MS, **options: Any) -> tuple[Failed, Upstream]:
-    found: list[Failed] = []
-
-    async def main(scene: Scene) -> None:
-        with pytest.raises(Failed) as caught:
-            await scene.call(timeout_ms=timeout_ms)
-        found.append(caught.value)
-
-    upstream = play(main, *answers, **options)
-    return found[0], upstream
 
 
 # --- what goes out
@@ -214,79 +132,6 @@ def test_the_executor_knows_every_secret_and_what_is_missing() -> None:
 
 
 # --- what comes back
-
-BODIES: list[tuple[str, bytes, str, JSON]] = [
-    ("an object", answer(b'{"id":"A-1"}'), "application/json", {"id": "A-1"}),
-    ("a charset", answer(b"[1]", content_type="application/json; charset=utf-8"), "application/json", [1]),
-    ("capitals", answer(b"[1]", content_type="Application/JSON"), "application/json", [1]),
-    ("another JSON", answer(b"[1]", content_type="application/hal+json"), "application/json", [1]),
-    ("plain JSON for another", answer(b"[1]"), "application/hal+json", [1]),
-    ("nothing", answer(b"", 204, ""), "application/json", None),
-    ("an empty body", answer(b"", 201, ""), "application/json", None),
-    ("text", answer("é\n".encode(), content_type="text/plain;charset=utf-8"), "text/plain", "é\n"),
-    ("created", answer(b'{"id":1}', 201), "application/json", {"id": 1}),
-    (
-        "big integers",
-        answer(b"[123456789012345678901234567890]"),
-        "application/json",
-        [123456789012345678901234567890],
-    ),
-]
-
-
-@pytest.mark.parametrize(("what", "said", "content_type", "expected"), BODIES, ids=[row[0] for row in BODIES])
-def test_a_result_is_what_the_api_sent(what: str, said: bytes, content_type: str, expected: JSON) -> None:
-    assert result(said, response=content_type)[0] == expected
-
-
-def test_a_response_to_head_is_null() -> None:
-    said = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n"
-    assert result(said, method="HEAD")[0] is None
-
-
-STATUSES = [
-    # status, whether it may pass
-    (300, False), (304, False), (400, False), (401, False), (403, False), (404, False), (408, False),
-    (409, False), (422, False), (429, True), (499, False), (500, True), (501, True), (502, True),
-    (503, True), (504, True), (599, True),
-]  # fmt: skip
-
-
-@pytest.mark.covers("002.execution.upstream-statuses")
-@pytest.mark.parametrize(("status", "may_pass"), STATUSES)
-def test_a_status_that_is_no_success_is_told_and_nothing_else(status: int, may_pass: bool) -> None:
-    said = answer(b'{"password":"hunter2"}', status, X_Secret="hunter2")
-    ending, upstream = failure(said, method="POST")
-    assert (ending.reason, ending.is_retryable) == (Reason.UPSTREAM_ERROR, may_pass)
-    assert ending.details == {"upstream_status": status}
-    assert "hunter2" not in f"{ending.note}{ending.details}{ending.findings}"
-    assert len(upstream.asked) == 1
-
-
-USELESS = [
-    ("another type", answer(b"<html>hunter2</html>", content_type="text/html")),
-    ("no type", answer(b'{"a":1}', content_type="")),
-    ("two types", answer(b'{"a":1}', Content_Type="text/html")),
-    ("not JSON", answer(b"{hunter2")),
-    ("two equal keys", answer(b'{"a":1,"a":2}')),
-    ("not a number", answer(b"[NaN]")),
-    ("not UTF-8", answer(b'"\xff"')),
-    ("compressed", answer(b"\x1f\x8b hunter2", Content_Encoding="gzip")),
-]
-
-
-@pytest.mark.parametrize(("what", "said"), USELESS, ids=[row[0] for row in USELESS])
-def test_an_answer_that_is_not_what_was_promised_is_no_result(what: str, said: bytes) -> None:
-    ending, upstream = failure(said)
-    assert (ending.reason, ending.is_retryable) == (Reason.UPSTREAM_ERROR, False), what
-    assert ending.details == {"upstream_status": 200}
-    assert "hunter2" not in f"{ending.note}{ending.findings}"
-    assert len(upstream.asked) == 1
-
-
-def test_text_that_is_not_utf_8_is_no_result() -> None:
-    ending, _ = failure(answer(b"\xff", content_type="text/plain"), response="text/plain")
-    assert ending.reason is Reason.UPSTREAM_ERROR
 
 
 @pytest.mark.covers("002.execution.response-cap")
@@ -497,13 +342,6 @@ def test_a_kept_connection_that_is_gone_uses_up_an_attempt(options: dict[str, An
 def test_each_attempt_carries_the_same_ids() -> None:
     _, upstream = result(answer(b"", 500), answer())
     assert upstream.asked[0].headers == upstream.asked[1].headers
-
-
-@pytest.mark.parametrize("after", ["3", "3600", "Wed, 21 Oct 2099 07:28:00 GMT", "soon", "99999999999999"])
-def test_a_server_that_asks_for_a_long_wait_is_told_to_the_caller(after: str) -> None:
-    ending, upstream = failure(answer(b"", 429, Retry_After=after))
-    assert (ending.details, ending.is_retryable) == ({"upstream_status": 429}, True)
-    assert len(upstream.asked) == 1
 
 
 def test_nothing_is_tried_again_that_would_miss_the_deadline() -> None:

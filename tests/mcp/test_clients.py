@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,22 +11,8 @@ import pytest
 
 from portbook.settings import load_settings
 from support.in_process_connection import META
+from support.mcp_answers import ALL, ANSWERS
 from support.mcp_http_client import EVERYTHING, Client, capable, run, serving
-
-ALL = {"elicitation": {}, "sampling": {}, "roots": {}}
-SAMPLED = {
-    "role": "assistant",
-    "content": {"type": "text", "text": "Paris"},
-    "model": "m",
-    "stopReason": "endTurn",
-}
-
-# What is asked for, by method, and what a client answers.
-ANSWERS: dict[str, Any] = {
-    "elicitation/create": {"action": "accept", "content": {"name": "Alice", "ok": True, "color": "blue"}},
-    "sampling/createMessage": SAMPLED,
-    "roots/list": {"roots": [{"uri": "file:///work", "name": "work"}]},
-}
 
 # Tools that ask, and what they say in the end.
 ASKING = {
@@ -96,45 +81,6 @@ def test_a_prompt_can_ask_too(tmp_path: Path) -> None:
     run(main())
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"result": {"action": "maybe"}},
-        {"result": {"action": "accept", "content": {"name": 5}}},
-        {"result": {"roots": []}},
-        {"error": {"code": -1, "message": "I will not"}},
-    ],
-    ids=json.dumps,
-)
-def test_a_client_that_answers_otherwise_than_it_should_fails_the_call_and_nothing_else(
-    tmp_path: Path, answer: dict[str, Any]
-) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open("2025-11-25", **ALL)
-            exchange = client.ask("tools/call", {"name": "test_input_required_result_elicitation"})
-            await exchange.until(lambda: bool(exchange.messages))
-            request = exchange.messages[0]
-            assert (await client.send({"jsonrpc": "2.0", "id": request["id"], **answer})).status == 202
-            result = (await exchange.ended()).messages[-1]["result"]
-            assert result["isError"] is True
-            assert result["_meta"]["portbook/refusal"]["reason"] == "NO_ANSWER"
-            assert (await client.ask("ping").ended()).status == 200
-
-    run(main())
-
-
-def test_an_answer_to_what_was_never_asked_is_recorded_and_does_nothing(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open("2025-11-25", **ALL)
-            before = len(client.sink.records)
-            assert (await client.send({"jsonrpc": "2.0", "id": "nobody", "result": {}})).status == 202
-            assert len(client.sink.records) == before + 1
-
-    run(main())
-
-
 @pytest.mark.covers("design.ask.capabilities")
 @pytest.mark.parametrize("tool", ["elicitation", "sampling", "list_roots"])
 def test_a_client_is_asked_nothing_that_it_did_not_say_it_can(tmp_path: Path, tool: str) -> None:
@@ -151,98 +97,6 @@ def test_a_client_is_asked_nothing_that_it_did_not_say_it_can(tmp_path: Path, to
             assert (exchange.status, exchange.json["error"]["code"]) == (400, -32021)
             needed = {"elicitation": "elicitation", "sampling": "sampling", "list_roots": "roots"}[tool]
             assert exchange.json["error"]["data"]["requiredCapabilities"] == {needed: {}}
-
-    run(main())
-
-
-# -- the state that is carried from round to round
-
-
-async def first_round(client: Client, tool: str = "test_input_required_result_request_state") -> Any:
-    return await client.result("tools/call", {"name": tool, "arguments": {}, **capable(**ALL)})
-
-
-OK = {"confirm": {"action": "accept", "content": {"ok": True}}}
-
-
-@pytest.mark.covers("design.ask.state")
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda state: state + "x",
-        lambda state: "x" + state,
-        lambda state: state[:-4] + "AAAA",
-        lambda state: state.partition(".")[0] + ".",
-        lambda state: "",
-        lambda state: "é.é",
-        lambda state: "." * 300_000,
-    ],
-)
-def test_a_state_that_was_changed_is_refused_before_anything_runs(tmp_path: Path, change: Any) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open("2026-07-28")
-            state = (await first_round(client))["requestState"]
-            params = {"name": "test_input_required_result_request_state", "arguments": {}, **capable(**ALL)}
-            error = await client.error(
-                "tools/call", {**params, "inputResponses": OK, "requestState": change(state)}
-            )
-            assert error["code"] == -32602
-            assert client.sink.records[-1]["error"]["executed"] is False
-
-    run(main())
-
-
-def test_a_state_is_good_for_its_own_call_and_caller_alone(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open("2026-07-28")
-            state = (await first_round(client))["requestState"]
-            other = {"name": "test_input_required_result_tampered_state", "arguments": {}, **capable(**ALL)}
-            given = {"inputResponses": OK, "requestState": state}
-            assert (await client.error("tools/call", {**other, **given}))["code"] == -32602
-            own = {**other, "name": "test_input_required_result_request_state"}
-            client.key = "somebody else's"
-            assert (await client.error("tools/call", {**own, **given}))["code"] == -32602
-            client.key = None
-            assert (await client.result("tools/call", {**own, **given}))["resultType"] == "complete"
-
-    run(main())
-
-
-def test_a_round_can_be_answered_by_another_process(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open("2026-07-28")
-            state = (await first_round(client))["requestState"]
-        async with serving(tmp_path, EVERYTHING) as other:
-            await other.open("2026-07-28")
-            params = {"name": "test_input_required_result_request_state", "arguments": {}, **capable(**ALL)}
-            given = {"inputResponses": OK, "requestState": state}
-            assert (await other.result("tools/call", {**params, **given}))["resultType"] == "complete"
-
-    run(main())
-
-
-@pytest.mark.parametrize(
-    ("answers", "expected"),
-    [
-        ({"wrong": ANSWERS["elicitation/create"]}, "input_required"),
-        ({"user_name": ANSWERS["roots/list"]}, "input_required"),
-        ({"user_name": {"action": "accept", "content": {}}}, "input_required"),
-        ({"user_name": ANSWERS["elicitation/create"], "more": SAMPLED}, "complete"),
-        ({"user_name": {"action": "decline"}}, "complete"),
-    ],
-)
-def test_what_is_not_answered_is_asked_again_and_what_was_not_asked_is_ignored(
-    tmp_path: Path, answers: Any, expected: str
-) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open("2026-07-28")
-            params = {"name": "test_input_required_result_elicitation", **capable(**ALL)}
-            result = await client.result("tools/call", {**params, "inputResponses": answers})
-            assert result["resultType"] == expected
 
     run(main())
 
@@ -265,21 +119,7 @@ def test_a_log_goes_to_whoever_asked_for_it_with_the_request(
     run(main())
 
 
-@pytest.mark.parametrize(("level", "count"), [("debug", 3), ("info", 3), ("error", 0), (None, 3)])
-def test_a_log_goes_to_a_session_that_wants_its_level(tmp_path: Path, level: str | None, count: int) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open("2025-11-25")
-            if level is not None:
-                assert await client.result("logging/setLevel", {"level": level}) == {}
-            exchange = await client.ask("tools/call", {"name": "test_tool_with_logging"}).ended()
-            assert len(exchange.messages) == count + 1
-
-    run(main())
-
-
 # -- approval where the client is
-
 
 POLICY = """
 [[policy.rules]]
@@ -407,38 +247,6 @@ def test_a_policy_that_changes_while_the_person_thinks_is_heeded(tmp_path: Path,
     run(main())
 
 
-def test_an_answer_counts_for_the_question_that_it_was_given_to_and_for_no_other(tmp_path: Path) -> None:
-    tools = tmp_path / "rising.py"
-    tools.write_text(
-        "from portbook import Context, Toolset\n"
-        "toolset = Toolset('rising')\n"
-        "prices = [10, 10, 10000]\n"
-        "@toolset.tool(effect='write')\n"
-        "async def pay(context: Context) -> str:\n"
-        "    price = prices.pop(0) if len(prices) > 1 else prices[0]\n"
-        "    first = await context.elicit('Pay?')\n"
-        "    await context.elicit(f'Pay {price}?')\n"
-        "    return f'paid {price}'\n"
-    )
-    accept = {"action": "accept", "content": {}}
-
-    async def main() -> None:
-        async with serving(tmp_path, tools) as client:
-            await client.open("2026-07-28")
-            params: dict[str, Any] = {"name": "pay", **capable(elicitation={})}
-            questions: list[str] = []
-            result = await client.result("tools/call", params)
-            while result["resultType"] == "input_required":
-                [(name, question)] = result["inputRequests"].items()
-                questions.append(question["params"]["message"])
-                given = {"inputResponses": {name: accept}, "requestState": result["requestState"]}
-                result = await client.result("tools/call", {**params, **given})
-            assert questions == ["Pay?", "Pay 10?", "Pay 10000?"]
-            assert result["structuredContent"] == "paid 10000"
-
-    run(main())
-
-
 @pytest.mark.parametrize(
     ("declared", "is_asked"),
     [({}, True), ({"form": {}}, True), ({"form": {}, "url": {}}, True), ({"url": {}}, False)],
@@ -484,120 +292,5 @@ def test_a_client_that_cannot_ask_is_told_of_the_operators_approval(tmp_path: Pa
             ticket = client.served.approvals.ticket(refusal["approval_id"])
             assert ticket is not None
             assert ticket.tool == "test_trigger_tool_change"
-
-    run(main())
-
-
-# -- pages and types
-
-
-PAGES = """
-from dataclasses import dataclass
-from portbook import Context, Toolset
-toolset = Toolset('pages')
-@dataclass
-class City:
-    city: str
-    nights: int = 2
-@toolset.tool(effect='write')
-async def log_in(context: Context) -> str:
-    answer = await context.open_page('Log in', 'https://example.com/login?as=ada')
-    return answer.action
-@toolset.tool(effect='write')
-async def book(ctx: Context) -> str:
-    answer = await ctx.elicit('Where to?', response_type=City)
-    return f'{answer.data.city} for {answer.content.nights}' if answer.is_accepted else 'nothing'
-"""
-
-
-async def asked(client: Client, revision: str, tool: str, answer: Any, **declared: Any) -> tuple[Any, Any]:
-    """Call a tool that asks one thing; return what it asked, and its result."""
-    call: dict[str, Any] = {"name": tool, "arguments": {}}
-    await client.open(revision, **declared)
-    if revision == "2026-07-28":
-        call |= capable(**declared)
-        first = await client.result("tools/call", call)
-        [(name, question)] = first["inputRequests"].items()
-        given = {"inputResponses": {name: answer}, "requestState": first["requestState"]}
-        return question["params"], await client.result("tools/call", {**call, **given})
-    exchange = client.ask("tools/call", call)
-    await exchange.until(lambda: bool(exchange.messages))
-    await client.reply(exchange.messages[0], answer)
-    return exchange.messages[0]["params"], (await exchange.ended()).messages[-1]["result"]
-
-
-@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-def test_a_page_has_an_id_that_stays_the_same(tmp_path: Path, revision: str) -> None:
-    tools = tmp_path / "pages_tools.py"
-    tools.write_text(PAGES)
-
-    async def main() -> None:
-        async with serving(tmp_path, tools) as client:
-            names = set()
-            for _ in range(2):
-                question, result = await asked(
-                    client, revision, "log_in", {"action": "accept"}, elicitation={"url": {}}
-                )
-                assert (question["mode"], question["url"]) == ("url", "https://example.com/login?as=ada")
-                assert result["content"][0]["text"] == "accept"
-                names.add(question["elicitationId"])
-            assert len(names) == 1
-            assert all(len(name) == 32 for name in names)  # and not taken for a secret
-
-    run(main())
-
-
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        ({"action": "accept", "content": {"city": "Oslo"}}, "Oslo for 2"),
-        ({"action": "accept", "content": {"city": "Oslo", "nights": 3}}, "Oslo for 3"),
-        ({"action": "decline"}, "nothing"),
-    ],
-)
-@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
-def test_an_answer_is_one_of_the_type_that_was_asked_for_in_both_eras(
-    tmp_path: Path, revision: str, answer: Any, said: str
-) -> None:
-    tools = tmp_path / "pages_tools.py"
-    tools.write_text(PAGES)
-
-    async def main() -> None:
-        async with serving(tmp_path, tools) as client:
-            question, result = await asked(client, revision, "book", answer, elicitation={})
-            assert question["requestedSchema"]["required"] == ["city"]
-            assert result["content"][0]["text"] == said
-
-    run(main())
-
-
-@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
-def test_a_form_can_be_filled_in_with_a_fraction(tmp_path: Path, revision: str) -> None:
-    tools = tmp_path / "weighing.py"
-    tools.write_text(
-        "from portbook import Context, Toolset\n"
-        "toolset = Toolset('weighing')\n"
-        "@toolset.tool(effect='read')\n"
-        "async def weigh(context: Context) -> float:\n"
-        "    schema = {'properties': {'kg': {'type': 'number'}}, 'required': ['kg']}\n"
-        "    return (await context.elicit('How heavy?', schema)).content['kg']\n"
-    )
-    answer = {"action": "accept", "content": {"kg": 1.5}}
-
-    async def main() -> None:
-        async with serving(tmp_path, tools) as client:
-            await client.open(revision, elicitation={})
-            params: dict[str, Any] = {"name": "weigh", "arguments": {}}
-            if revision == "2026-07-28":
-                params |= capable(elicitation={})
-                asked = await client.result("tools/call", params)
-                given = {"inputResponses": {"question_1": answer}, "requestState": asked["requestState"]}
-                result = await client.result("tools/call", {**params, **given})
-            else:
-                exchange = client.ask("tools/call", params)
-                await exchange.until(lambda: bool(exchange.messages))
-                await client.reply(exchange.messages[0], answer)
-                result = (await exchange.ended()).messages[-1]["result"]
-            assert result["content"][0]["text"] == "1.5"
 
     run(main())

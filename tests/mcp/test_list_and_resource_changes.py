@@ -16,12 +16,10 @@ from portbook.app.assemble import App, assemble
 from portbook.audit.jsonl import MemorySink
 from portbook.errors import Reason, Refused
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification
-from portbook.mcp.notifications import META_SUBSCRIPTION, Notifications
 from portbook.model import Arrival
-from portbook.protocol.revisions import REVISIONS
 from portbook.settings import load_settings
 from portbook.tools.toolset import Changed
-from support.in_process_connection import EVERY_REVISION, handshake, params
+from support.in_process_connection import handshake, params
 from support.mcp_http_client import run
 
 TOOLSET = """
@@ -334,49 +332,6 @@ def test_a_stream_counts_among_what_is_under_way(
 
 
 # --- messages
-
-
-class Counting:
-    """A validator that lets everything pass, and remembers what it was shown."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, str]] = []
-
-    def findings(self, message_type: str, message: object, revision: str) -> tuple[()]:
-        self.seen.append((message_type, revision))
-        return ()
-
-
-def notifications() -> tuple[Notifications, Counting]:
-    validator = Counting()
-    return Notifications(validator, "enforce", lambda _: None), validator  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("changed", [Changed("tool"), Changed("resource", "a://b")])
-def test_a_notice_is_checked_once_in_each_revision_however_many_hear_of_it(changed: Changed) -> None:
-    out, validator = notifications()
-    change = ChangeNotification(changed)
-    newest = REVISIONS["2026-07-28"]
-    for _ in range(100):
-        for revision in EVERY_REVISION:
-            change.message(out, REVISIONS[revision])
-    plain = json.loads(change.message(out, newest))
-    tags = [1, "1", 1.0, 2, "sub"]
-    tagged = [change.message(out, newest, tag) for tag in tags * 2]
-    assert [revision for _, revision in validator.seen] == list(EVERY_REVISION)
-    assert [json.loads(each)["params"]["_meta"][META_SUBSCRIPTION] for each in tagged] == tags * 2
-    assert tagged[2] != tagged[0]
-    without = json.loads(tagged[0])
-    del without["params"]["_meta"]
-    assert without == {**plain, "params": plain.get("params", {})}
-
-
-def test_a_notice_that_goes_to_subscriptions_alone_is_checked_too() -> None:
-    out, validator = notifications()
-    change = ChangeNotification(Changed("tool"))
-    for tag in range(10):
-        change.message(out, REVISIONS["2026-07-28"], tag)
-    assert validator.seen == [("notifications/tools/list_changed", "2026-07-28")]
 
 
 def test_whoever_listens_twice_is_told_twice_and_stops_once() -> None:

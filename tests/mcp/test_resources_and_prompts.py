@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 from pathlib import Path
@@ -11,56 +10,7 @@ from typing import Any
 import pytest
 
 from portbook.access.callers import digest_of_key
-from support.in_process_connection import EVERY_REVISION, HANDSHAKES
 from support.mcp_http_client import EVERYTHING, run, serving
-
-
-@pytest.mark.covers("design.offers.every-revision")
-@pytest.mark.parametrize("revision", EVERY_REVISION)
-def test_everything_is_offered_in_every_revision(tmp_path: Path, revision: str) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open(revision)
-            listed = await client.result("resources/list")
-            assert {"test://static-text", "test://static-binary"} <= {r["uri"] for r in listed["resources"]}
-            templates = (await client.result("resources/templates/list"))["resourceTemplates"]
-            assert [template["uriTemplate"] for template in templates] == ["test://template/{id}/data"]
-            prompts = {p["name"]: p for p in (await client.result("prompts/list"))["prompts"]}
-            assert prompts["test_prompt_with_arguments"]["arguments"] == [
-                {"name": "arg1", "required": True},
-                {"name": "arg2", "required": True},
-            ]
-            text = await client.result("resources/read", {"uri": "test://static-text"})
-            assert text["contents"][0]["text"].startswith("This is the content")
-            assert text["contents"][0]["mimeType"] == "text/plain"
-            picture = await client.result("resources/read", {"uri": "test://static-binary"})
-            assert base64.b64decode(picture["contents"][0]["blob"]).startswith(b"\x89PNG")
-            filled = await client.result("resources/read", {"uri": "test://template/a%20b/data"})
-            assert filled["contents"][0]["uri"] == "test://template/a%20b/data"
-            assert json.loads(filled["contents"][0]["text"])["id"] == "a b"
-            given = {"arg1": "x", "arg2": "y"}
-            got = await client.result(
-                "prompts/get", {"name": "test_prompt_with_arguments", "arguments": given}
-            )
-            assert got["messages"][0]["content"]["text"] == "Prompt with arguments: arg1='x', arg2='y'"
-            # What a list holds may be kept for a while; what a resource holds, as long as its author says.
-            times = [result.get("ttlMs") for result in (listed, text)]
-            assert times == ([None, None] if revision in HANDSHAKES else [60_000, 0])
-
-    run(main())
-
-
-@pytest.mark.parametrize("revision", EVERY_REVISION)
-def test_content_that_a_revision_does_not_have_becomes_words(tmp_path: Path, revision: str) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open(revision)
-            [block] = (await client.result("tools/call", {"name": "test_audio_content"}))["content"]
-            assert block["type"] == ("text" if revision == "2024-11-05" else "audio")
-            [block] = (await client.result("tools/call", {"name": "test_image_content"}))["content"]
-            assert block["mimeType"] == "image/png"
-
-    run(main())
 
 
 @pytest.mark.covers("design.offers.unknown")

@@ -8,32 +8,17 @@ from typing import Any
 import pytest
 
 from portbook.errors import Reason
-from portbook.model import JSONObject
-from portbook.policy import Action, Decision, Limits, Policy, PolicyInput, decide, read_policy
+from portbook.policy import Decision, Limits, PolicyInput, decide, read_policy
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect
+from support.policy_tables import CALL, case, policy, rule
 
 OPERATION = HttpOperation("orders", "http://127.0.0.1:9000", "GET", "/orders/{id}")
 ELSEWHERE = replace(OPERATION, base_url="https://evil.example")
-CALL = PolicyInput("refund", Effect.WRITE, "ada", {"cents": 500}, {}, 13)
-
-
-def rule(name: str, action: str, **conditions: Any) -> dict[str, Any]:
-    return {"name": name, "action": action, **conditions}
-
-
-def policy(*rules: dict[str, Any], **limits: Any) -> Policy:
-    return read_policy(
-        Limits(**limits), rules, ["http://127.0.0.1:9000"], lambda path: f"test.toml:{len(path)}"
-    )
 
 
 def said(decision: Decision) -> tuple[str, str, Reason | None]:
     return decision.action.value, decision.rule, decision.reason
-
-
-def case(name: str, *values: object) -> Any:
-    return pytest.param(*values, id=name)
 
 
 ALLOWED = ("allow", "default", None)
@@ -83,7 +68,7 @@ ALLOW_ALL = rule("yes", "allow")
             ("deny", "max_attempts", Reason.POLICY_VIOLATION),
         ),
         case(
-            "redaction missing", (), {"is_redaction_missing": True}, CALL,
+            "redaction missing", (), {"require_redaction": True}, CALL,
             ("deny", "require_redaction", Reason.POLICY_VIOLATION),
         ),
         case("a rule denies", (DENY_ALL,), {}, CALL, ("deny", "no", Reason.POLICY_VIOLATION)),
@@ -140,101 +125,6 @@ def test_no_rule_lifts_a_limit() -> None:
     assert decide(allowing, CALL).rule == "max_payload_bytes"
     assert decide(allowing, CALL._replace(payload_bytes=0, attempt=2)).rule == "max_attempts"
     assert decide(allowing, CALL._replace(payload_bytes=0, operation=OPERATION)).rule == "allowed_domains"
-
-
-@pytest.mark.parametrize(
-    ("conditions", "subject", "expected"),
-    [
-        case("its tool", {"tools": ["refund"]}, CALL, True),
-        case("a pattern of it", {"tools": ["re*"]}, CALL, True),
-        case("another tool", {"tools": ["order"]}, CALL, False),
-        case("its effect", {"effects": ["write"]}, CALL, True),
-        case("another effect", {"effects": ["read", "destructive"]}, CALL, False),
-        case("its caller", {"callers": ["a?a"]}, CALL, True),
-        case("another caller", {"callers": ["bob"]}, CALL, False),
-        case("its session", {"sessions": ["night-*"]}, CALL._replace(session="night-1"), True),
-        case("another session", {"sessions": ["night-*"]}, CALL._replace(session="day"), False),
-        case("no session", {"sessions": ["night-*"]}, CALL, False),
-        case("its kind", {"kinds": ["tool"]}, CALL, True),
-        case("another kind", {"kinds": ["resource", "prompt"]}, CALL, False),
-        case("all of several", {"tools": ["refund"], "callers": ["ada"]}, CALL, True),
-        case("one of several is not enough", {"tools": ["refund"], "callers": ["bob"]}, CALL, False),
-    ],
-)
-def test_a_rule_is_about_the_calls_that_all_of_its_lists_match(
-    conditions: dict[str, Any], subject: PolicyInput, *, expected: bool
-) -> None:
-    decision = decide(policy(rule("no", "deny", **conditions)), subject)
-    assert (decision.action is Action.DENY) is expected
-
-
-AMOUNT: JSONObject = {"type": "object", "properties": {"cents": {"type": "integer", "default": 20_000}}}
-
-
-REQUIRED: JSONObject = {"properties": {"cents": {"type": "integer"}}, "required": ["cents"]}
-UNTOLD: JSONObject = {"properties": {"cents": {"type": "integer"}}}
-MODEL: JSONObject = {
-    "$defs": {"Order": {"type": "object", "properties": {"cents": {"type": "integer", "default": 50_000}}}},
-    "properties": {"order": {"$ref": "#/$defs/Order", "default": {}}},
-}
-
-
-@pytest.mark.covers("002.policy.where")
-@pytest.mark.parametrize(
-    ("where", "arguments", "schema", "stops", "lets"),
-    [
-        case("met", {"/cents": {"minimum": 100}}, {"cents": 500}, {}, True, True),
-        case("not met", {"/cents": {"minimum": 1000}}, {"cents": 500}, {}, False, False),
-        case(
-            "another type than it speaks of", {"/cents": {"minimum": 1000}}, {"cents": "5"}, {}, True, False
-        ),
-        case("null", {"/cents": {"minimum": 1000}}, {"cents": None}, {}, True, False),
-        case("a boolean is no number", {"/cents": {"maximum": 1000}}, {"cents": True}, {}, True, False),
-        case("half a number is no integer", {"/cents": {"type": "integer"}}, {"cents": 0.5}, {}, True, False),
-        case(
-            "a whole number in any spelling", {"/cents": {"type": "integer"}}, {"cents": 5.0}, {}, True, True
-        ),
-        case("a constant", {"/to": {"const": "ada"}}, {"to": "ada"}, {}, True, True),
-        case("another constant", {"/to": {"const": "ada"}}, {"to": "bob"}, {}, False, False),
-        case("a constant of another type", {"/to": {"const": "ada"}}, {"to": ["ada"]}, {}, True, False),
-        case("one of several", {"/to": {"enum": ["ada", "bob"]}}, {"to": "bob"}, {}, True, True),
-        case("missing", {"/cents": {"minimum": 100}}, {}, {}, False, False),
-        case("missing and required", {"/cents": {"minimum": 100}}, {}, REQUIRED, False, False),
-        case(
-            "missing, with a default that nobody tells", {"/cents": {"minimum": 1}}, {}, UNTOLD, True, False
-        ),
-        case("missing in what is there", {"/order/cents": {"minimum": 1}}, {"order": {}}, MODEL, True, True),
-        case("missing with what holds it", {"/order/cents": {"minimum": 1}}, {}, MODEL, True, True),
-        case("a part of a text", {"/order/cents": {"minimum": 1}}, {"order": "x"}, MODEL, True, False),
-        case("a negation, of text", {"/cents": {"not": {"minimum": 0}}}, {"cents": "-5"}, {}, True, False),
-        case("a negation", {"/cents": {"not": {"minimum": 0}}}, {"cents": -5}, {}, True, True),
-        case(
-            "a composition, of text", {"/cents": {"allOf": [{"maximum": 9}]}}, {"cents": "5"}, {}, True, False
-        ),
-        case("a composition", {"/cents": {"allOf": [{"maximum": 9}]}}, {"cents": 5}, {}, True, True),
-        case("whatever it is", {"/cents": {}}, {"cents": "5"}, {}, True, True),
-        case("missing, with a default that meets it", {"/cents": {"minimum": 100}}, {}, AMOUNT, True, True),
-        case("missing, with a default that does not", {"/cents": {"maximum": 100}}, {}, AMOUNT, False, False),
-        case("a place further down", {"/a/0/b": {"const": 1}}, {"a": [{"b": 1}]}, {}, True, True),
-        case("an escaped name", {"/a~1b": {"const": 1}}, {"a/b": 1}, {}, True, True),
-        case("beyond the end of a list", {"/a/1": {"const": 1}}, {"a": [1]}, {}, False, False),
-        case("the whole of them", {"": {"required": ["cents"]}}, {"cents": 1}, {}, True, True),
-        case("both of two", {"/a": {"const": 1}, "/b": {"const": 2}}, {"a": 1, "b": 2}, {}, True, True),
-        case("one of two", {"/a": {"const": 1}, "/b": {"const": 2}}, {"a": 1, "b": 3}, {}, False, False),
-    ],
-)
-def test_a_condition_stops_in_doubt_and_never_lets_pass_in_doubt(
-    where: dict[str, Any],
-    arguments: JSONObject,
-    schema: JSONObject,
-    *,
-    stops: bool,
-    lets: bool,
-) -> None:
-    subject = CALL._replace(arguments=arguments, input_schema=schema)
-    for action in ("deny", "ask"):
-        assert (decide(policy(rule("r", action, where=where)), subject).rule == "r") is stops
-    assert (decide(policy(rule("r", "allow", where=where)), subject).rule == "r") is lets
 
 
 def test_a_decision_says_who_made_it_where_and_what_would_change_it() -> None:

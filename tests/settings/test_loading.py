@@ -2,130 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from portbook.access.callers import AllowedKey
-from portbook.settings import CONFIG_NAME, SETTINGS, BadSettings, Setting, Settings, load_settings
+from portbook.settings import CONFIG_NAME, SETTINGS, BadSettings, load_settings
 from support.portbook_process import environment
+from support.settings_files import BY_KEY, case, complaint, line, load, value_of
 
 DIGEST = hashlib.sha256(b"a key").hexdigest()
-BY_KEY = {setting.key: setting for setting in SETTINGS}
-
-
-def case(name: str, *values: object) -> Any:
-    return pytest.param(*values, id=name)
-
-
-def load(
-    folder: Path, text: str | None = None, environ: dict[str, str] | None = None, **flags: Any
-) -> Settings:
-    """The settings of a folder whose portbook.toml has this text; flags are named section__key."""
-    if text is not None:
-        (folder / CONFIG_NAME).write_text(text, "utf-8")
-    given = {name.replace("__", "."): value for name, value in flags.items()}
-    return load_settings(None, environ or {}, given, folder)
-
-
-def complaint(
-    folder: Path, text: str | None = None, environ: dict[str, str] | None = None, **flags: Any
-) -> str:
-    with pytest.raises(BadSettings) as raised:
-        load(folder, text, environ, **flags)
-    return str(raised.value)
-
-
-def value_of(settings: Settings, key: str) -> Any:
-    return getattr(settings, BY_KEY[key].field)
-
-
-def line(key: str, value: str) -> str:
-    section, _, name = key.rpartition(".")
-    return f"[{section}]\n{name} = {value}\n" if section else f"{name} = {value}\n"
-
-
-def test_the_table_of_settings_and_the_values_name_each_other() -> None:
-    fields = {field.name for field in dataclasses.fields(Settings)} - {"config", "is_given", "places"}
-    assert sorted(setting.field for setting in SETTINGS) == sorted(fields)
-    assert len(BY_KEY) == len(SETTINGS)
-    variables = [setting.env for setting in SETTINGS if setting.env]
-    assert len(set(variables)) == len(variables)
-    # Beside our own, those that the asset specification and its later revisions name.
-    assert all(re.fullmatch(r"(PORTBOOK|SYN|MCP)_[A-Z0-9_]+", variable) for variable in variables)
-    assert all(setting.meaning.endswith(".") for setting in SETTINGS)
-
-
-def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_path: Path) -> None:
-    settings = load(tmp_path)
-    assert {setting.key: value_of(settings, setting.key) for setting in SETTINGS} == {
-        "schema_override_uri": None,
-        "schema_override_revision": "2026-07-28",
-        "schema_override_sha256": None,
-        "server.host": "127.0.0.1",
-        "server.port": 8765,
-        "server.allowed_hosts": (),
-        "server.allowed_origins": (),
-        "server.name": "portbook",
-        "server.title": None,
-        "server.version": None,
-        "server.instructions": None,
-        "audit.log_dir": Path("runs"),
-        "audit.keep": 1000,
-        "audit.on_failure": "refuse",
-        "audit.stderr": False,
-        "audit.arguments": False,
-        "store.path": Path("portbook.db"),
-        "python.toolsets": (),
-        "python.tracebacks": False,
-        "execution.timeout_ms": 30_000,
-        "execution.workers": 16,
-        "docs.enabled": True,
-        "docs.folder": None,
-        "schemas.root": None,
-        "assets.enabled": None,
-        "assets.schemas": None,
-        "assets.examples": None,
-        "assets.max_batch": 100,
-        "assets.backend_url": None,
-        "assets.backend_path": "/synesthetic-assets/",
-        "ids.deterministic": False,
-        "validation.incoming": "enforce",
-        "validation.outgoing": "enforce",
-        "keys.required": None,
-        "keys.allow": (),
-        "policy.allowed_domains": None,
-        "policy.allowed_networks": (),
-        "policy.allowed_methods": None,
-        "policy.max_payload_bytes": None,
-        "policy.max_execution_timeout_ms": None,
-        "policy.max_attempts": None,
-        "policy.max_calls_per_minute": None,
-        "policy.default": "allow",
-        "policy.approval": "never",
-        "policy.approver": "operator",
-        "policy.require_redaction": False,
-        "policy.rules": (),
-        "approvals.expires_s": 3600,
-        "approvals.wait_s": 0,
-        "redaction.enabled": True,
-        "redaction.keys": (),
-        "redaction.pointers": (),
-        "redaction.patterns": (),
-        "redaction.secrets": (),
-        "redaction.detectors": True,
-        "redaction.mode": "replace",
-        "envelope.default": "off",
-        "envelope.signing_key": None,
-        "http": {},
-    }
-    assert settings.config is None
 
 
 @pytest.mark.parametrize(
@@ -295,49 +185,6 @@ def test_a_section_that_is_no_table_is_told_how_to_be_one(text: str, at: int, tm
     )
 
 
-WRONG = {
-    "text": ["5", "true", '""', '["x"]', "{ a = 1 }", "1979-05-27"],
-    "address": ["5", "true", '""', '["x"]'],
-    "path": ["5", "true", '""', '["x"]'],
-    "whole": ["true", "1.5", "1.0", '"1"', "[1]", "-1", "nan", "99999999999"],
-    "switch": ["1", "0", '"true"', "[]"],
-    "texts": ['"x"', "[1]", '["x", 1]', "1", '[["x"]]'],
-    "choice": ["1", "true", '""', '"never ever"', '["enforce"]'],
-    "tables": ['"x"', "1", "[1]", '["x"]', "{ name = 'x' }"],
-    "table": ['"x"', "1", "[]", "[1]"],
-}
-
-
-def test_every_kind_of_setting_has_values_of_the_wrong_type() -> None:
-    assert {setting.kind for setting in SETTINGS} == {*WRONG, "keys"}
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        case(f"{setting.key} = {value}", setting, value)
-        for setting in SETTINGS
-        for value in WRONG.get(setting.kind, [])
-    ],
-)
-def test_a_value_of_the_wrong_type_is_refused_with_file_key_and_what_it_must_be(
-    setting: Setting, value: str, tmp_path: Path
-) -> None:
-    text = line(setting.key, value)
-    where = f"{tmp_path / CONFIG_NAME}:{text.count(chr(10))}"
-    said = complaint(tmp_path, text)
-    assert re.fullmatch(rf"{re.escape(where)}: {re.escape(setting.key)} must be [a-z].+", said)
-
-
-@pytest.mark.parametrize("setting", [row for row in SETTINGS if row.kind == "whole"], ids=lambda row: row.key)
-def test_a_whole_number_has_bounds_that_are_allowed_themselves(setting: Setting, tmp_path: Path) -> None:
-    for value in (setting.minimum, setting.maximum):
-        assert value_of(load(tmp_path, line(setting.key, str(value))), setting.key) == value
-    for value in (setting.minimum - 1, setting.maximum + 1):
-        said = complaint(tmp_path, line(setting.key, str(value)))
-        assert f"a whole number from {setting.minimum} to {setting.maximum}" in said
-
-
 @pytest.mark.parametrize(
     "text", ["", " ", "x", "1.5", "-1", "+1", " 1", "1 ", "0x10", "1_0", "65536", "٣", "1e3", "9" * 5000]
 )
@@ -468,7 +315,7 @@ def test_allowed_keys_are_a_name_a_digest_and_the_tools_that_they_are_for(
     assert load(tmp_path, text).allowed_keys == expected
 
 
-SHAPE = "each [[keys.allow]] has a name, a sha256 and, if you like, tools"
+SHAPE = "each [[keys.allow]] needs name and sha256, and may have tools"
 PATTERNS = "tools must be a list of patterns"
 DIGITS = "sha256 must be 64 hexadecimal digits (sha256 of the key)"
 

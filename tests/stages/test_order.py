@@ -1,16 +1,12 @@
-"""The stages that govern a call, among fakes: policy, approval, intent, redaction, and under which rules."""
+"""The stages that govern a call, among fakes: policy, redaction, and under which rules."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from portbook.access.approval_ticket import Ask
 from portbook.access.callers import Callers
 from portbook.access.rates import Rates
 from portbook.errors import Failed, Reason, Refused
@@ -22,7 +18,6 @@ from support.fake_world import (
     CALLERS,
     CANARY,
     CATALOG,
-    FLAW,
     GUEST,
     KEY,
     NO_KEY,
@@ -33,12 +28,10 @@ from support.fake_world import (
     a_policy,
     a_rule,
     case,
-    raising,
     refusal,
 )
 
 # --- policy decides
-
 
 DENIED = ["recorded", "returned"]
 
@@ -227,184 +220,7 @@ def test_the_operators_key_makes_no_calls() -> None:
     assert world.executor.calls == []
 
 
-# --- a person approves
-
-
-ASKING = a_policy(a_rule("ask", tools=["refund", "echo"]))
-REQUIRED = Refused(Reason.APPROVAL_REQUIRED, details={"approval_id": "ticket-1", "expires_at": "then"})
-
-
-@pytest.mark.covers("002.approval.required")
-def test_a_call_that_nobody_approved_is_recorded_and_never_executed() -> None:
-    world = World(policy=ASKING)
-    world.approvals.refusal = REQUIRED
-    completed = world.cross(a_call(tool="refund"))
-    assert isinstance(completed.outcome, Refused)
-    assert (completed.outcome.reason, completed.outcome.details) == (REQUIRED.reason, REQUIRED.details)
-    assert completed.approval == REQUIRED.details["approval_id"]
-    assert world.diary == ["asked", "recorded", "returned"]
-    assert world.execution["decision"] == "ask"
-    assert world.execution["approval_id"] == REQUIRED.details["approval_id"]
-    assert world.execution["error_class"] == "APPROVAL_REQUIRED"
-
-
-def test_a_person_is_asked_with_all_that_the_decision_rests_on_and_shown_no_secret() -> None:
-    world = World(policy=ASKING, redactor=Redactor(secrets=[CANARY]))
-    world.run(a_call(tool="refund", context=CallerContext(session="s-1"), approval="ticket-1", wait_ms=500))
-    ((ask, approval_id, wait_ms),) = world.approvals.asked
-    tool = CATALOG.find("refund")
-    assert tool is not None
-    assert ask == Ask(
-        tool="refund",
-        arguments={"text": CANARY},
-        shown={"text": "[redacted]"},
-        tool_digest=tool.digest,
-        policy_digest=ASKING.digest,
-        caller="ada",
-        session="s-1",
-        rule="ask it",
-        place="test.toml:0",
-    )
-    assert (approval_id, wait_ms) == ("ticket-1", 500)
-
-
-def test_an_approved_call_runs_under_its_ticket() -> None:
-    world = World(policy=ASKING)
-    completed = world.cross(a_call(tool="refund"))
-    assert completed.outcome == Done(b'"hello"')
-    assert completed.approval == "ticket-1"
-    assert world.diary == ["asked", "intended", "ran", "ticket-1 done", "recorded", "returned"]
-    assert world.execution["approval_id"] == "ticket-1"
-    assert world.sink.intents[0]["approval_id"] == "ticket-1"
-
-
-@pytest.mark.covers("002.approval.given-back")
-@pytest.mark.parametrize(
-    ("behave", "ticket"),
-    [
-        case("it raised", raising(ValueError()), "ticket-1 failed"),
-        case("its deadline passed", raising(Failed(Reason.TIMEOUT)), "ticket-1 failed"),
-        case("its result was withheld", lambda: 5, "ticket-1 failed"),
-        case("it was cancelled", raising(asyncio.CancelledError()), "ticket-1 failed"),
-        case("every worker was busy", raising(Refused(Reason.BUSY)), "ticket-1 given back"),
-        case("its address was denied", raising(Refused(Reason.POLICY_VIOLATION)), "ticket-1 given back"),
-    ],
-)
-def test_a_ticket_is_given_back_where_its_call_never_ran_and_spent_where_it_may_have(
-    behave: Callable[[], Any], ticket: str
-) -> None:
-    world = World(behave, policy=ASKING)
-    with contextlib.suppress(asyncio.CancelledError):
-        world.run(a_call())
-    assert world.diary[:4] == ["asked", "ran", ticket, "recorded"]
-
-
-def test_a_ticket_is_given_back_where_the_intent_cannot_be_written() -> None:
-    world = World(policy=ASKING)
-    world.sink.intent_failure = OSError(28, "full")
-    assert world.run(a_call(tool="refund")).reason is Reason.NOT_RECORDED
-    assert world.diary == ["asked", "intended", "ticket-1 given back", "recorded", "returned"]
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        case("its sender left", asyncio.CancelledError(), "CANCELLED"),
-        case("the store broke", OSError(CANARY), "STORE_UNUSABLE"),
-    ],
-)
-def test_a_call_that_ends_while_it_waits_for_a_person_is_recorded_as_one_that_never_ran(
-    error: BaseException, reason: str
-) -> None:
-    world = World(policy=ASKING)
-    world.approvals.refusal = error
-    with contextlib.suppress(asyncio.CancelledError):
-        world.run(a_call())
-    assert world.diary[:2] == ["asked", "recorded"]
-    assert (world.record["error"]["reason"], world.record["error"]["executed"]) == (reason, False)
-    assert CANARY not in json.dumps(world.record)
-
-
-# --- what is about to run is written down
-
-
-@pytest.mark.covers("002.log.intent-first")
-@pytest.mark.parametrize(
-    ("tool", "intended"), [("echo", []), ("refund", ["intended"]), ("wipe", ["intended"])]
-)
-def test_the_intent_of_a_call_with_effects_is_written_before_it_runs_and_of_a_read_never(
-    tool: str, intended: list[str]
-) -> None:
-    world = World()
-    world.run(a_call(tool=tool))
-    assert world.diary == [*intended, "ran", "recorded", "returned"]
-    names = ("request_id", "trace_id", "tool_id", "decision", "rule", "caller", "effect")
-    for intent in world.sink.intents:
-        assert [intent[name] for name in names] == [world.execution[name] for name in names]
-
-
-@pytest.mark.covers("002.log.no-intent-no-run")
-def test_a_call_whose_intent_cannot_be_written_is_refused_before_it_runs() -> None:
-    world = World()
-    world.sink.intent_failure = OSError(28, CANARY)
-    outcome = world.run(a_call(tool="refund"))
-    assert isinstance(outcome, Refused)
-    assert outcome.reason is Reason.NOT_RECORDED
-    assert world.diary == ["intended", "recorded", "returned"]
-    assert world.record["error"]["executed"] is False
-    assert CANARY not in json.dumps([world.record, world.execution])
-    assert [warning.partition(":")[0] for warning in world.warnings] == [
-        "records cannot be written, calls are refused until they can"
-    ]
-
-
-@pytest.mark.covers("002.log.on-failure")
-def test_a_call_whose_intent_cannot_be_written_runs_where_an_operator_would_rather_go_on() -> None:
-    world = World(on_audit_failure="warn")
-    world.sink.intent_failure = world.sink.failure = OSError(28, "full")
-    for _ in range(2):
-        assert world.run(a_call(tool="refund")) == Done(b'"hello"')
-    once = ["intended", "ran", "recorded", "returned"]
-    assert world.diary == [*once, "mended", *once]
-    assert world.warnings == ["records cannot be written, calls go on: [Errno 28] full"]  # said once
-
-
-def test_calls_are_refused_until_records_can_be_written_again() -> None:
-    world = World(sink_failure=OSError(28, "full"))
-    assert world.run(a_call()).reason is Reason.NOT_RECORDED
-    assert not world.pipeline.is_recording
-    world.sink.mend_failure = OSError(28, "full")
-    world.diary.clear()
-    refused = world.run(a_call())
-    assert isinstance(refused, Refused)
-    assert refused.reason is Reason.NOT_RECORDED
-    assert world.diary == ["mended", "recorded", "returned"]
-    world.sink.mend_failure = world.sink.failure = None
-    assert isinstance(world.run(a_call()), Done)
-    assert world.pipeline.is_recording
-    world.diary.clear()
-    world.run(a_call())
-    assert world.diary == ["ran", "recorded", "returned"]
-
-
-def test_a_call_is_refused_before_it_runs_where_it_can_be_told_that_no_record_would_be_kept() -> None:
-    world = World()
-    world.sink.look_failure = world.sink.mend_failure = OSError(2, "gone")
-    assert world.run(a_call()).reason is Reason.NOT_RECORDED
-    assert world.diary == ["mended", "recorded", "returned"]
-    assert [warning.rpartition(": ")[2] for warning in world.warnings] == ["[Errno 2] gone"]
-    world.sink.mend_failure = None  # mending is all that it takes
-    assert isinstance(world.run(a_call()), Done)
-
-
-def test_a_flawed_message_is_told_its_flaw_even_while_records_cannot_be_written() -> None:
-    world = World(sink_failure=OSError(28, "full"))
-    world.run(a_call())
-    assert world.run(a_call(flaw=FLAW)).reason is FLAW.reason
-
-
 # --- secrets are taken out
-
 
 REDACTOR = Redactor(["token"])
 
@@ -472,28 +288,6 @@ def test_findings_name_no_secret_that_was_sent_as_the_name_of_a_member() -> None
     assert CANARY not in json.dumps([world.record, world.execution])
 
 
-def test_neither_record_nor_intent_nor_ticket_holds_a_secret_that_its_sender_says_of_itself() -> None:
-    world = World(policy=ASKING, redactor=Redactor(secrets=[CANARY]))
-    context = CallerContext(CANARY, CANARY, CANARY, 1, CANARY, CANARY, CANARY)
-    world.run(a_call(tool="refund", context=context, arguments={"text": "x"}))
-    assert CANARY not in json.dumps([world.record, world.execution, world.sink.intents])
-    assert world.approvals.asked[0][0].session == "[redacted]"
-
-
-def test_arguments_are_recorded_without_secrets_where_an_operator_asked_for_them() -> None:
-    rules: dict[str, Any] = {"records_arguments": True, "redactor": Redactor(secrets=[CANARY])}
-    for arguments, recorded in (({"text": CANARY}, {"text": "[redacted]"}), ({"text": 5}, {"text": 5})):
-        world = World(**rules)
-        world.run(a_call(arguments=arguments))
-        assert world.execution["arguments"] == recorded
-        assert "arguments" not in world.record
-    unknown, unasked = World(**rules), World()
-    unknown.run(a_call(tool="no"))
-    unasked.run(a_call())
-    assert "arguments" not in unknown.execution
-    assert "arguments" not in unasked.execution
-
-
 # --- what an executor is told, and under which rules
 
 
@@ -554,22 +348,3 @@ def test_a_call_keeps_the_rules_that_it_began_with_and_the_next_one_has_the_new(
     assert world.run(a_call(tool="secretive", arrival=NO_KEY)) == Done(b'{"token":"[redacted]"}')
     assert [run.timeout_ms for run in world.executor.runs] == [1, 2]
     assert ["arguments" in execution for execution in world.sink.executions] == [False, True]
-
-
-def test_a_call_that_waits_for_a_person_is_not_approved_under_other_rules() -> None:
-    world = World(policy=ASKING)
-    admit = world.approvals.admit
-
-    async def slowly(ask: Ask, approval_id: str | None, wait_ms: int) -> str:
-        world.pipeline.govern(Rules(callers=CALLERS, policy=a_policy(a_rule("deny"))))
-        return await admit(ask, approval_id, wait_ms)
-
-    world.approvals.admit = slowly  # type: ignore[method-assign]
-    refused = world.run(a_call(tool="refund"))
-    assert isinstance(refused, Refused)
-    assert (refused.reason, refused.details["why"]) == (Reason.APPROVAL_REFUSED, "policy")
-    assert "ticket-1 given back" in world.diary
-    assert world.executor.runs == []
-    assert world.approvals.asked[0][0].policy_digest == ASKING.digest
-    assert world.execution["rule"] == "ask it (test.toml:0)"
-    assert world.run(a_call(tool="refund")).reason is Reason.POLICY_VIOLATION

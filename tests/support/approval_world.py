@@ -1,15 +1,17 @@
-"""A clock to set, and calls to ask for."""
+"""A clock to set, calls to ask for, and a store that keeps their approvals."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from portbook.access.approval_ticket import Ask
+from portbook.access.approval_ticket import Ask, State
 from portbook.clock import later
 from portbook.errors import Refused
 from portbook.stores.approvals import ApprovalStore
+from portbook.stores.sqlite import Store
 
 START = "2026-01-02T03:04:05.678Z"
 
@@ -72,3 +74,33 @@ async def approved(approvals: ApprovalStore, ask: Ask = ASK) -> str:
 async def settled(approvals: ApprovalStore) -> None:
     """Return once everything that was submitted is written: jobs are written in their order."""
     await asyncio.wrap_future(approvals._store.submit(lambda _: None))
+
+
+class World:
+    """A clock, a store, and any number of processes that share it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.clock = FixedClock()
+        self.warnings: list[str] = []
+        self._opened: list[tuple[ApprovalStore, Store]] = []
+
+    def approvals(self, **options: Any) -> ApprovalStore:
+        store = Store(self.path)
+        made = ApprovalStore(store, self.clock, warn=self.warnings.append, poll_s=0.001, **options)
+        self._opened.append((made, store))
+        return made
+
+    def close(self) -> None:
+        for approvals, store in self._opened:
+            store.close()
+            approvals.close()
+
+
+def state_of(approvals: ApprovalStore, approval_id: str) -> State | None:
+    ticket = approvals.ticket(approval_id)
+    return ticket and ticket.state
+
+
+def why(refusal: Refused) -> object:
+    return refusal.details.get("why")

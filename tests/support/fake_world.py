@@ -271,3 +271,5 @@ def refusal(name: str, reason: Reason, **changes: Any) -> Any:
 
 
 FLAW = Refused(Reason.BAD_ENVELOPE)
+
+ASKING = a_policy(a_rule("ask", tools=["refund", "echo"]))

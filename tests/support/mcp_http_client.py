@@ -12,7 +12,7 @@ from typing import Any
 
 from portbook.app.assemble import App, assemble
 from portbook.audit.jsonl import MemorySink
-from portbook.doors.http.routes import routes_of
+from portbook.doors.http.route_table import routes_of
 from portbook.settings import load_settings
 from support.in_process_connection import META, STATELESS_META, handshake
 from support.portbook_process import SAMPLE_TOOLS, TESTS

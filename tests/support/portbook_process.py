@@ -20,6 +20,7 @@ from typing import IO, Any
 TESTS = Path(__file__).resolve().parent.parent
 ROOT = TESTS.parent
 SAMPLE_TOOLS = TESTS / "fixtures" / "sample_tools.py"
+TOOLSET = ("--toolset", str(SAMPLE_TOOLS))
 PORTBOOK = (sys.executable, "-m", "portbook")
 
 

@@ -9,6 +9,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -117,7 +118,7 @@ def test_the_settings_file_that_is_shown_holds_the_defaults(tmp_path: Path) -> N
     config.write_text(shown, "utf-8")
     loaded = load_settings(config, {}, {}, tmp_path)
     for setting in SETTINGS:
-        name, value = setting.key.rpartition(".")[2], getattr(loaded, setting.field)
+        name, value = setting.key.rpartition(".")[2], attrgetter(setting.field)(loaded)
         is_relative = setting.kind == "path" and setting.default is not None
         assert value == (tmp_path / setting.default if is_relative else setting.default)
         written = rf"^(# )?({name} = |\[\[{re.escape(setting.key)}\]\]|\[{re.escape(setting.key)}\.)"

@@ -74,10 +74,8 @@ def served(tmp_path: Path) -> Iterator[Served]:
         yield Served(server, tmp_path)
 
 
-GOOD = (
-    "portbook: policy, keys and redaction are those of the settings file now; tools change with a restart\n"
-)
-KEPT = "portbook: the rules stay what they were\n"
+GOOD = "portbook: reloaded policy, keys and redaction; restart to change tools\n"
+KEPT = "portbook: reload failed; the old rules stay in force\n"
 
 
 @pytest.mark.covers("002.reload.good")

@@ -99,7 +99,7 @@ def test_an_approval_that_was_used_or_has_expired_cannot_be_decided(client: Test
     used = client.call("refund", order=1, cents=20_000)
     client.approve(used)
     client.call("refund", order=1, cents=20_000)
-    with pytest.raises(Undecidable, match="its call has run already"):
+    with pytest.raises(Undecidable, match="its call has already run"):
         client.deny(used.approval_id)
     late = client.call("refund", order=2, cents=20_000)
     client.clock.advance(3600)

@@ -101,7 +101,7 @@ def test_the_environment_is_the_one_that_is_given(monkeypatch: pytest.MonkeyPatc
         assert client.read("shop://4").text == "shelf 4"
     with TestClient(toolset, settings=settings) as client:
         assert client.warnings == [
-            "default: the environment variable SHOP_SECRET is not set; its value is not taken out"
+            "default: the environment variable SHOP_SECRET is not set; its value is not redacted"
         ]
 
 
@@ -126,7 +126,7 @@ def test_doubts_are_warnings() -> None:
         ({"policy": {"rules": [{"name": "x", "action": "alow"}]}}, r"policy.rules\[0\]"),
         ({"settings": {"polcy": {}}}, r"settings=: unknown setting 'polcy'; did you mean policy"),
         ({"settings": {"policy": 5}}, r"settings=: policy must be a table"),
-        ({"callers": ["operator"]}, r"callers=: keys.allow 'operator': records call others so"),
+        ({"callers": ["operator"]}, r"callers=: keys.allow 'operator': this name is reserved"),
         ({"callers": {"ada": ["["]}}, r"callers=: keys.allow 'ada': bad pattern"),
         ({"config": "nowhere.toml"}, r"nowhere.toml: cannot be read"),
     ],

@@ -14,33 +14,7 @@ from portbook.errors import Failed, Reason
 from portbook.executors.python import PythonExecutor
 from portbook.model import Identity, Run
 from portbook.tools.catalog import Catalog, Tool
-
-
-class Listener:
-    """A client that keeps what it is told, and answers yes."""
-
-    def __init__(self) -> None:
-        self.heard: list[tuple[object, ...]] = []
-        self.capabilities: dict[str, Any] = {"elicitation": {}}
-        self.is_waiting = False
-
-    def lacks(self, request: Any) -> None:
-        return None
-
-    def log(self, level: str, data: Any, logger: str | None) -> None:
-        self.heard.append((level, data, logger))
-
-    def report(self, progress: float, total: float | None, message: str | None) -> None:
-        self.heard.append((progress, total, message))
-
-    async def ask(self, requests: Any, is_usable: Any) -> dict[str, Any]:
-        self.heard.extend((name, each["params"]["message"]) for name, each in requests.items())
-        return {name: {"action": "accept", "content": {}} for name in requests}
-
-    def detach(self, message: str | None = None) -> bool:
-        return False
-
-    def let_go(self) -> None: ...
+from support.listening_client import Listener
 
 
 def serve(function: Callable[..., Any], **options: Any) -> Tool:

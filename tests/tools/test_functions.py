@@ -19,22 +19,15 @@ import pytest
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 from typing_extensions import TypedDict
 
-from portbook import Image, Toolset
+from portbook import Image
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.schema.references import DIALECT
-from portbook.tools.catalog import Catalog, Tool
+from portbook.tools.catalog import Tool
 from portbook.tools.spec import BadTool
+from support.served_functions import case, serve
 
 CANARY = "canary-4711"
-
-
-def serve(function: Callable[..., Any], **options: Any) -> Tool:
-    """The tool that a function becomes, with its contract compiled."""
-    toolset = Toolset("test")
-    toolset.tool(**{"name": "tool", **options})(function)
-    (tool,) = Catalog(toolset.specs())
-    return tool
 
 
 def call(function: Callable[..., Any], arguments: Any) -> Any:
@@ -44,10 +37,6 @@ def call(function: Callable[..., Any], arguments: Any) -> Any:
     result = tool.spec.function(arguments)
     assert tool.output.findings(result) == ()
     return json.loads(json_bytes(result))
-
-
-def case(name: str, *values: object) -> Any:
-    return pytest.param(*values, id=name)
 
 
 class Colour(enum.Enum):
@@ -253,7 +242,11 @@ def test_all_those_names_at_once() -> None:
 
 
 def function_args(*values: int) -> None: ...
+
+
 def function_kwargs(**values: int) -> None: ...
+
+
 def function_positional(value: int, /) -> None: ...
 
 
@@ -303,28 +296,6 @@ def test_a_default_that_a_call_changes_is_fresh_for_the_next() -> None:
     assert [tool.spec.function({}), tool.spec.function({})] == [[1], [1]]
 
 
-@pytest.mark.parametrize(
-    "default",
-    [
-        case("an object", object()),
-        case("NaN", float("nan")),
-        case("infinity", float("inf")),
-        case("a lone surrogate", "\ud800"),
-        case("a function", len),
-    ],
-)
-def test_a_default_that_json_cannot_hold_stays_out_of_the_schema_and_still_applies(default: Any) -> None:
-    got: list[Any] = []
-
-    def function(value: Any = default) -> None:
-        got.append(value)
-
-    tool = serve(function)
-    assert tool.spec.input_schema["properties"] == {"value": {}}
-    tool.spec.function({})
-    assert repr(got) == repr([default])
-
-
 def test_a_field_as_a_default_is_refused_with_how_to_write_it() -> None:
     def function(value: int = Field(5, ge=1)) -> int:
         return value
@@ -359,40 +330,6 @@ def test_an_alias_of_a_model_is_the_name_that_callers_use() -> None:
 
 
 # ------------------------------------------------------------------------------------------- bad signatures
-
-
-def unknown_hint(value: Unwritten) -> None: ...  # type: ignore[name-defined] # noqa: F821 - on purpose
-def callable_hint(value: Callable[[int], int]) -> None: ...
-def class_hint(value: Opaque) -> None: ...
-def result_hint() -> Opaque: ...
-def lookahead(value: Annotated[str, Field(pattern="(?=a)a")]) -> None: ...
-
-
-class Opaque:
-    pass
-
-
-@pytest.mark.parametrize(
-    ("function", "said"),
-    [
-        case("a name that is not there", unknown_hint, "name 'Unwritten' is not defined"),
-        case("a function", callable_hint, "CallableSchema"),
-        case("some class", class_hint, "Opaque"),
-        case("some class as a result", result_hint, "Opaque"),
-        case("a pattern with lookahead", lookahead, "look-around"),
-    ],
-)
-def test_a_type_hint_that_makes_no_schema_is_refused_with_place_and_reason(
-    function: Callable[..., Any], said: str
-) -> None:
-    with pytest.raises(BadTool) as raised:
-        serve(function)
-    place = f"tool function {function.__name__} ({__file__}:{function.__code__.co_firstlineno})"  # type: ignore[attr-defined]
-    first, _, rest = str(raised.value).partition(": no schema can be generated from its type hints: ")
-    assert first == place
-    assert said in rest
-    assert rest
-    assert "\n" not in rest
 
 
 @pytest.mark.parametrize(

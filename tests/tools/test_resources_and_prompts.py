@@ -8,22 +8,9 @@ from typing import Any
 
 import pytest
 
-from portbook import (
-    Audio,
-    Blob,
-    Content,
-    Embedded,
-    Image,
-    Message,
-    NotFound,
-    ResourceLink,
-    Text,
-    ToolError,
-    Toolset,
-)
+from portbook import Blob, Message, NotFound, Text, ToolError, Toolset
 from portbook.errors import Failed, Reason
 from portbook.testing import TestClient
-from portbook.tools.content import blocks_of
 from portbook.tools.spec import BadTool, ToolSpec
 
 
@@ -163,24 +150,6 @@ def test_what_cannot_be_meant_is_refused_when_it_is_declared(declare: Callable[[
         declare(Toolset("t"))
 
 
-def test_every_form_of_content_is_written_as_mcp_has_it() -> None:
-    content: list[Content | str] = [
-        "a",
-        Image(b"\x00", "image/x"),
-        Audio(b"\x00"),
-        Embedded("a://b", b"\x00", "x/y"),
-        ResourceLink("a://b", "b", "x/y", "words"),
-    ]
-    assert blocks_of(content) == [
-        {"type": "text", "text": "a"},
-        {"type": "image", "data": "AA==", "mimeType": "image/x"},
-        {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},
-        {"type": "resource", "resource": {"uri": "a://b", "mimeType": "x/y", "blob": "AA=="}},
-        {"type": "resource_link", "uri": "a://b", "name": "b", "mimeType": "x/y", "description": "words"},
-    ]
-    assert blocks_of(None) == []
-
-
 def test_watchers_hear_of_changes_once() -> None:
     toolset = Toolset("t")
     toolset.tool(name="x")(lambda: 1)
@@ -203,16 +172,6 @@ def test_an_author_says_how_long_a_resource_may_be_kept() -> None:
     assert kept == {"a://live": 0, "a://still": 5000}
 
 
-@pytest.mark.parametrize(
-    ("form", "mime_type"),
-    [("png", "image/png"), ("JPG", "image/jpeg"), (".webp", "image/webp"), ("svg", "image/svg+xml")],
-)
-def test_a_format_is_another_way_to_say_the_type(form: str, mime_type: str) -> None:
-    assert Image(data=b"", format=form) == Image(b"", mime_type)
-    assert Image(b"", format=form).as_json()["mimeType"] == mime_type
-    assert Audio(b"", format="mp3") == Audio(b"", "audio/mpeg")
-
-
 # -- where nothing is
 
 
@@ -232,10 +191,6 @@ def test_a_resource_says_that_nothing_is_there(function: Callable[..., Any]) -> 
         run(declared(toolset))
     assert raised.value.reason is Reason.UNKNOWN_RESOURCE
     assert "no such note" not in (raised.value.note or "")
-
-
-def test_in_a_tool_it_is_an_error_like_any() -> None:
-    assert issubclass(NotFound, ToolError)
 
 
 NOTES = {"monday": "Water the plants."}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from portbook import Toolset
-from portbook.tools.spec import BadTool, Effect, ToolSpec, is_slug, require_slug, slug_of
+from portbook.tools.spec import BadTool, Effect, ToolSpec, is_slug, require_slug
 
 
 def one(text: str) -> str:
@@ -143,12 +143,6 @@ def test_a_function_whose_own_name_cannot_be_a_tools_is_refused_when_it_is_decla
         Toolset("label").tool(functools.partial(one))  # type: ignore[arg-type]
 
 
-def test_a_long_name_is_not_repeated_in_full() -> None:
-    with pytest.raises(BadTool) as raised:
-        require_slug("A" * 5000)
-    assert len(str(raised.value)) < 200
-
-
 def test_a_name_is_taken_only_once_in_a_toolset() -> None:
     toolset = Toolset("label")
     toolset.tool(one)
@@ -193,20 +187,6 @@ def test_declaring_looks_at_no_type_hints() -> None:
     toolset.tool(tool)
     with pytest.raises(BadTool, match="name 'Unwritten' is not defined"):
         toolset.specs()
-
-
-@pytest.mark.parametrize(
-    ("identifier", "slug"),
-    [
-        ("docs.search", "docs.search"),
-        ("mcp.tool:docs.search", "docs.search"),
-        ("mcp.tool:", ""),
-        ("mcp.tool:mcp.tool:a", "mcp.tool:a"),
-        ("MCP.TOOL:a", "MCP.TOOL:a"),
-    ],
-)
-def test_a_slug_is_an_identifier_without_its_prefix(identifier: str, slug: str) -> None:
-    assert slug_of(identifier) == slug
 
 
 def test_a_name_without_its_keyword_is_refused_with_how_to_write_it() -> None:

@@ -1,13 +1,12 @@
-"""A person's yes to one call: what is asked, what became of it, and whether it covers the call at hand.
+"""Approval tickets: one call that needs approval, its state, and whether the approval covers a call.
 
-A ticket holds one call still until somebody decides. It is bound to all that the decision rests on (the
-tool and its definition, the arguments, the policy, the caller), expires, and is good for one execution.
-What it keeps of the arguments is a keyed digest to compare with, and a redacted copy for people to read.
+A ticket is bound to everything the decision depends on (the tool and its definition, the arguments, the
+policy, the caller), expires, and is valid for one execution. It holds a keyed digest of the arguments to
+compare with, and a redacted copy for people to read.
 
-Times are ISO 8601 in UTC with milliseconds, as `clock.Clock.now` tells them: they compare as text.
+Times are ISO 8601 in UTC with milliseconds, as `clock.Clock.now` returns them: they compare as text.
 
-Pure: no I/O; the clock, the key and the ids are arguments. Where tickets are kept is no concern of this
-module; see `stores.tickets`.
+Pure: no I/O; the clock, the key and the ids are arguments. `stores.approvals` stores tickets.
 """
 
 from __future__ import annotations
@@ -41,27 +40,27 @@ __all__ = [
 
 
 class State(StrEnum):
-    """What became of a ticket."""
+    """The state of a ticket."""
 
     PENDING = "pending"
-    """Nobody has decided."""
+    """Not decided yet."""
     APPROVED = "approved"
     DENIED = "denied"
     RUNNING = "running"
-    """Redeemed: its call is under way."""
+    """Redeemed: its call is running."""
     DONE = "done"
     FAILED = "failed"
-    """Its call ran, or may have run, and did not end well."""
+    """Its call ran, or may have run, and failed."""
     UNKNOWN = "unknown"
-    """Its call was under way when its process died; nobody can tell how far it came."""
+    """Its call was running when its process died; how far it got is unknown."""
     EXPIRED = "expired"
 
 
-# What can follow on what. Nobody writes `expired` or `unknown`: time makes the one, a dead process the other.
+# Which state can follow which. `expired` and `unknown` are never written: time and a dead process make them.
 TRANSITIONS: Final[Mapping[State, frozenset[State]]] = {
     State.PENDING: frozenset({State.APPROVED, State.DENIED, State.EXPIRED}),
     State.APPROVED: frozenset({State.RUNNING, State.DENIED, State.EXPIRED}),
-    # Back to approved: the call was redeemed and then turned away before it ran.
+    # Back to approved: the call was redeemed, and then refused before it ran.
     State.RUNNING: frozenset({State.DONE, State.FAILED, State.UNKNOWN, State.APPROVED}),
     State.DENIED: frozenset(),
     State.DONE: frozenset(),
@@ -70,10 +69,10 @@ TRANSITIONS: Final[Mapping[State, frozenset[State]]] = {
     State.EXPIRED: frozenset(),
 }
 
-# The words of operators, and what they make of a ticket.
+# The decisions of an operator, and the state that each leads to.
 DECISIONS: Final[Mapping[str, State]] = {"approve": State.APPROVED, "deny": State.DENIED}
 
-# Says which form of binding a digest is of, so that another form can never be taken for this one.
+# Names the form of the binding, so that a digest of a different form never matches.
 _BINDING_FORM: Final = "portbook.approval.1"
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
@@ -81,13 +80,13 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A call that a person has to approve, with all that the approval rests on."""
+    """A call that needs approval, with everything the approval depends on."""
 
     tool: str
     arguments: JSONObject
-    """As they would run. They are digested, and never kept."""
+    """The arguments of the call. They are digested, and never stored."""
     shown: JSON
-    """The arguments without secrets, for people to read."""
+    """The redacted arguments, for people to read."""
     tool_digest: str
     policy_digest: str
     caller: str
@@ -95,12 +94,12 @@ class Ask:
     rule: str = ""
     """The rule that asks for approval."""
     place: str = ""
-    """Where that rule stands: file and line."""
+    """The file and line of that rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """One call that was asked for, and what became of it."""
+    """One call that needs approval, and its state."""
 
     id: str
     state: State
@@ -118,7 +117,7 @@ class Ticket:
     decided_at: str | None = None
     decided_by: str | None = None
     reason: str | None = None
-    """Why it was decided so, in the operator's words."""
+    """The reason that the operator gave."""
     owner: str | None = None
     """The process that redeemed it."""
     started_at: str | None = None
@@ -126,7 +125,7 @@ class Ticket:
 
 
 class Undecidable(Exception):
-    """A ticket that cannot be decided so; `state` is what it is, or None where there is no such ticket."""
+    """A ticket that cannot be decided; `state` is its state, or None if there is no such ticket."""
 
     def __init__(self, state: State | None) -> None:
         super().__init__("there is no such approval" if state is None else _TOO_LATE[state])
@@ -135,46 +134,46 @@ class Undecidable(Exception):
 
 _TOO_LATE: Final[Mapping[State, str]] = {
     State.PENDING: "it is not decided yet",
-    State.APPROVED: "it is approved already",
+    State.APPROVED: "it has already been approved",
     State.DENIED: "it was denied; the caller has to request a new approval",
-    State.RUNNING: "its call is running already",
-    State.DONE: "its call has run already",
-    State.FAILED: "its call has run already, and failed",
+    State.RUNNING: "its call is already running",
+    State.DONE: "its call has already run",
+    State.FAILED: "its call has already run, and failed",
     State.UNKNOWN: "its call was running when its process died; check what it did before repeating it",
     State.EXPIRED: "it has expired; the caller has to request a new approval",
 }
 
 
 def binding(key: bytes, ask: Ask) -> str:
-    """Return the keyed digest of all that an approval of `ask` rests on.
+    """Return the keyed digest of everything an approval of `ask` depends on.
 
-    Keyed, so that nobody who reads it can find out arguments by trying likely ones.
+    Keyed, so that a reader of the digest cannot find out arguments by trying likely ones.
     """
     bound = [_BINDING_FORM, ask.tool, ask.tool_digest, ask.policy_digest, ask.caller, ask.arguments]
     return hmac.new(key, canonical_bytes(bound), hashlib.sha256).hexdigest()
 
 
 def is_id(text: str) -> bool:
-    """Return whether a ticket can have this id; what cannot be one is neither looked up nor repeated."""
+    """Return whether `text` is a valid ticket id; an invalid one is neither looked up nor repeated."""
     return _ID.fullmatch(text) is not None
 
 
 def refuse(ticket: Ticket | None, ask: Ask, bound: str, now: str, presented: str = "") -> Refused | None:
-    """Return why `ticket` does not let `ask` run, or None where it does.
+    """Return why `ticket` does not allow `ask` to run, or None if it does.
 
     `bound` is the binding of `ask`, `presented` the id that its caller gave.
 
-    1. There is none, or it is another caller's: `unknown`. Of others' tickets nobody learns anything.
+    1. It does not exist, or belongs to a different caller, which must not be learned: `unknown`.
     2. It was denied: `denied`.
-    3. It was redeemed before, whatever came of that: `used`.
-    4. Its time is over: `expired`.
-    5. It is for another tool, or the tool is defined otherwise by now: `tool`.
-    6. The policy is another by now: `policy`.
-    7. It is for other arguments: `arguments`.
-    8. Nobody has decided: approval is still required.
+    3. It was redeemed before, with any outcome: `used`.
+    4. It has expired: `expired`.
+    5. It is for a different tool, or the definition of the tool has changed since: `tool`.
+    6. The policy has changed since: `policy`.
+    7. It is for different arguments: `arguments`.
+    8. It is not decided yet: approval is still required.
 
-    First what no other call could mend, then what does not fit, so that nobody waits for a decision that
-    would not help.
+    First what no call could fix, then what does not match, so that no caller waits for a decision that would
+    not help.
     """
     if ticket is None or ticket.caller != ask.caller:
         return _refused("unknown", presented)
@@ -212,7 +211,7 @@ def _refused(why: str, approval_id: str) -> Refused:
 
 
 def seen(ticket: Ticket, now: str, *, is_owner_alive: bool = True) -> Ticket:
-    """Return `ticket` as it is at `now`: it may have expired, or lost the process that ran its call."""
+    """Return `ticket` as it is at `now`: it may have expired, or the process of its call may have died."""
     if ticket.state in (State.PENDING, State.APPROVED) and now >= ticket.expires_at:
         return replace(ticket, state=State.EXPIRED)
     if ticket.state is State.RUNNING and not is_owner_alive:
@@ -221,9 +220,9 @@ def seen(ticket: Ticket, now: str, *, is_owner_alive: bool = True) -> Ticket:
 
 
 def decided(ticket: Ticket | None, decision: str, *, now: str, by: str, reason: str | None = None) -> Ticket:
-    """Return `ticket` with an operator's decision on it; an approval not yet used can still be denied.
+    """Return `ticket` with the operator's decision; an approved ticket that is not used can still be denied.
 
-    Raises `Undecidable` where there is none or it is too late, `KeyError` for a word that is no decision.
+    Raises `Undecidable` if there is no ticket or it is too late, `KeyError` for an unknown decision.
     """
     state = DECISIONS[decision]
     if ticket is None:
@@ -235,7 +234,7 @@ def decided(ticket: Ticket | None, decision: str, *, now: str, by: str, reason: 
 
 
 def as_json(ticket: Ticket) -> JSONObject:
-    """Return what operators are shown of `ticket`: everything but the digest of its arguments."""
+    """Return `ticket` as operators see it: everything but the digest of its arguments."""
     return {
         "approval_id": ticket.id,
         "state": ticket.state.value,

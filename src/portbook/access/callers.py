@@ -1,4 +1,4 @@
-"""Whose call is it: keys, hashed at rest, compared in constant time. Pure: no I/O."""
+"""Callers and their keys: hashed at rest, compared in constant time. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ANONYMOUS", "OPERATOR", "AllowedKey", "Callers", "digest_of_key"]
 ANONYMOUS = Caller("anonymous")
 OPERATOR = Caller("operator", ())
 
-# Over HTTP alone: elsewhere whoever may write the store decides.
+# Only over HTTP: on the command line, write access to the store is enough.
 _OPERATORS_KEY = (
     "The operator's key is needed, as a bearer token: what PORTBOOK_OPERATOR_KEY was when the server started."
 )
@@ -23,21 +23,21 @@ _OPERATORS_KEY = (
 
 @dataclass(frozen=True, slots=True)
 class AllowedKey:
-    """A key that opens the boundary: its owner's name and the sha256 of it, in hexadecimal."""
+    """A key that may call tools: the name of its caller, and its sha256 in hexadecimal."""
 
     name: str
     sha256: str
     tools: tuple[str, ...] = ("*",)
-    """Patterns of the tools that it is for."""
+    """Patterns of the tools that it may call."""
 
 
 def digest_of_key(key: str) -> str:
-    """Return the sha256 of a key, in hexadecimal: all that is ever kept of one."""
+    """Return the sha256 of a key, in hexadecimal: the only form in which keys are stored."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Callers:
-    """Tells who a presented key belongs to."""
+    """Finds the caller of a presented key."""
 
     __slots__ = ("_allowed", "_operator", "_required", "_stored")
 
@@ -51,7 +51,7 @@ class Callers:
     ) -> None:
         """Accept the `allowed` keys and those that `stored` returns, which may change at any time.
 
-        Where no key was ever stored it returns None; where all were revoked, none of them.
+        `stored` returns None if no key was ever stored, and an empty tuple if all were revoked.
         """
         self._allowed = tuple(allowed)
         self._stored = stored
@@ -64,14 +64,14 @@ class Callers:
         return self._required
 
     def identify(self, key: str | None) -> Caller:
-        """Return whose `key` it is.
+        """Return the caller of `key`.
 
         1. No key, and none required: anonymous.
-        2. The operator's key: refused, for it decides on calls and makes none.
-        3. No key was ever configured, and none is required: whatever was presented is not looked at.
-        4. A configured key: its owner.
+        2. The operator key: refused. The operator key decides approvals; it cannot call tools.
+        3. No key was ever configured, and none is required: anonymous, whatever the key.
+        4. A configured key: its caller.
 
-        Raises `Refused` in every other case: a wrong key is never the same as no key.
+        Raises `Refused` in every other case: a wrong key never counts as no key.
         """
         if key is None:
             if self._required:
@@ -85,7 +85,7 @@ class Callers:
         if not allowed and stored is None and not self._required:
             return ANONYMOUS
         owner = None
-        for each in allowed:  # all of them, so that timing does not tell which came close
+        for each in allowed:  # all of them, so that timing does not reveal a near match
             if hmac.compare_digest(each.sha256.lower(), digest):
                 owner = Caller(each.name, each.tools)
         if owner is None:
@@ -93,7 +93,7 @@ class Callers:
         return owner
 
     def identify_operator(self, key: str | None) -> Caller:
-        """Return the operator, if it is theirs.
+        """Return the operator, if `key` is the operator key.
 
         Raises `Refused` for every other key.
         """
@@ -102,7 +102,7 @@ class Callers:
         return OPERATOR
 
     def is_operator(self, key: str | None) -> bool:
-        """Return whether `key` is the operator's, who decides on approvals."""
+        """Return whether `key` is the operator key, which decides approvals."""
         return (
             key is not None
             and self._operator is not None

@@ -1,4 +1,4 @@
-"""How many calls a caller may make: a bucket of tokens each, refilled as time passes. Time is handed in."""
+"""How many calls a caller may make: one token bucket per caller, refilled over time. Time is an argument."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _MINUTE = 60.0
 
 
 class Rates:
-    """Counts the calls of each caller against the same allowance."""
+    """Counts the calls of each caller; all callers have the same limit."""
 
     __slots__ = ("_buckets", "_per_minute")
 
     def __init__(self, per_minute: int | None) -> None:
         self._per_minute = per_minute
-        # One per caller: callers have keys, or are all the same anonymous one, so that they are few.
+        # One per caller. There are few: callers have keys, or are all anonymous.
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def take(self, caller: str, tick: float) -> int | None:
-        """Count one call at `tick` seconds; where it is one too many, return the seconds to wait."""
+        """Count one call at `tick` seconds; if it is one too many, return the seconds to wait."""
         if self._per_minute is None:
             return None
         tokens, last = self._buckets.get(caller, (float(self._per_minute), tick))

@@ -1,4 +1,4 @@
-"""An API gateway as declared: where it stands, how to prove who we are, what it may send. Pure: no I/O."""
+"""`Gateway`: an API gateway as declared, with its URL, credentials and limits. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Final
 
 __all__ = ["SUBSCRIPTION_HEADER", "Gateway", "ManagedIdentity", "Secret"]
 
-# Azure API Management's own name for it.
+# The name that Azure API Management uses.
 SUBSCRIPTION_HEADER: Final = "Ocp-Apim-Subscription-Key"
 
-# As much as a message may have at the doors: what is larger could not be handed on as one.
+# The size limit of a message at the doors: a larger response could not be passed on.
 _MAX_RESPONSE_BYTES: Final = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Where a secret is found. It is read when it is needed, and never written anywhere."""
+    """The source of a secret. It is read when needed, and never written."""
 
     env: str | None = None
     file: Path | None = None
@@ -25,13 +25,13 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class ManagedIdentity:
-    """The identity that the platform gives this machine, and for which resource its tokens are."""
+    """The platform's identity of this machine, and the resource that its tokens are for."""
 
     resource: str
     client_id: str | None = None
     """Which identity, where the machine has several."""
     uses_library: bool = False
-    """Whether the optional `azure-identity` gets the tokens, and not we."""
+    """Whether the optional library `azure-identity` requests the tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Gateway:
     bearer: Secret | None = None
     managed_identity: ManagedIdentity | None = None
     proxy: str | None = None
-    """The URL of an HTTP proxy; none is used that is not named here."""
+    """The URL of an HTTP proxy; proxies of the environment are not used."""
     ca_file: Path | None = None
     """Certificates to trust instead of the system's."""
     retries: int = 2

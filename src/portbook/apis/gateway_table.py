@@ -1,4 +1,4 @@
-"""`[http.NAME]` of the settings as a `Gateway`: its address, its credentials, its limits. Pure: no I/O."""
+"""Reads `[http.NAME]` of the settings into a `Gateway`: URL, credentials, limits. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GATEWAY_KEYS: Final = (
 
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _PRINTABLE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
-# Headers that say where a message ends or whose it is: those are ours to write.
+# Headers that frame or identify a message: only Portbook writes them.
 _OURS: Final = frozenset(
     {
         "accept", "accept-encoding", "connection", "content-length", "content-type", "expect", "host",
@@ -45,9 +45,9 @@ _RESPONSE_BYTES: Final = 67_108_864
 
 
 def read_gateway(name: str, table: Table, environ: Mapping[str, str], folder: Path) -> Gateway:
-    """Return the gateway that `table` declares; paths in it start in `folder`.
+    """Return the gateway that `table` declares; its paths are relative to `folder`.
 
-    Raises what the table complains with where something in it cannot be used.
+    Raises the table's exception where a value is not valid.
     """
     given: dict[str, Any] = {
         "retries": table.whole("retries", 0, _RETRIES),
@@ -57,7 +57,9 @@ def read_gateway(name: str, table: Table, environ: Mapping[str, str], folder: Pa
     headers = _headers(table, folder)
     bearer, identity = _secret(table, "bearer", folder), _identity(table)
     if [bearer, identity, _named(headers, "authorization")].count(None) < 2:
-        raise table.wrong("bearer", "and managed_identity, or a header Authorization, exclude each other")
+        raise table.wrong(
+            "bearer", "cannot be combined with managed_identity or a header Authorization; keep one"
+        )
     return Gateway(
         name,
         _base_url(table, environ),
@@ -73,13 +75,13 @@ def read_gateway(name: str, table: Table, environ: Mapping[str, str], folder: Pa
 
 
 def is_argument_header(name: str, gateway: Gateway) -> bool:
-    """Return whether an argument may go into this header: it is not ours, and no credential."""
+    """Return whether an argument may set this header: not one of Portbook's, and not a credential."""
     taken = {header.lower() for header, _ in gateway.headers} | {gateway.subscription_key_header.lower()}
     return _HEADER_NAME.fullmatch(name) is not None and name.lower() not in _OURS | _CREDENTIALS | taken
 
 
 def _base_url(table: Table, environ: Mapping[str, str]) -> str:
-    """Return the base URL as it was written; whether it may be called is for policy to say, call by call."""
+    """Return the base URL as written; policy decides on each call whether it may be called."""
     value = table.value("base_url")
     if isinstance(value, dict):
         named = table.table("base_url")
@@ -101,7 +103,7 @@ def _base_url(table: Table, environ: Mapping[str, str]) -> str:
 def _secret(table: Table, key: str, folder: Path) -> Secret | None:
     if key not in table:
         return None
-    wanted = 'must be { env = "NAME" } or { file = "path" }: a secret does not stand in this file'
+    wanted = 'must be { env = "NAME" } or { file = "path" }: do not write secrets into this file'
     if not isinstance(table.value(key), dict):
         raise table.wrong(key, wanted)
     source = table.table(key)
@@ -119,7 +121,7 @@ def _identity(table: Table) -> ManagedIdentity | None:
     given.only(("resource", "client_id", "library"))
     resource = given.text("resource")
     if resource is None:
-        raise given.wrong(None, "needs a resource, the one that its tokens are for")
+        raise given.wrong(None, "needs resource, which its tokens are for")
     return ManagedIdentity(resource, given.text("client_id"), given.switch("library") or False)
 
 
@@ -169,7 +171,5 @@ def _proxy(table: Table) -> str | None:
     except BadDestination as error:
         raise table.wrong("proxy", f"cannot be used: {error}") from None
     if url.destination.scheme != "http" or url.path not in ("", "/") or url.query:
-        raise table.wrong(
-            "proxy", "must be http://host:port and nothing else; what goes through it is encrypted"
-        )
+        raise table.wrong("proxy", "must be http://host:port only; requests through it are encrypted")
     return proxy

@@ -1,10 +1,11 @@
-"""The `[http]` table of the settings as tools: declared one by one, or imported from an OpenAPI document.
+"""Reads the `[http]` table of the settings into tools, declared there or imported from OpenAPI documents.
 
-`[http.orders.tools.get_order]` is the tool `orders.get_order`. A table of a name that was imported changes
-what it names (an effect, a deadline) and leaves the rest as the document says; one with a path replaces it.
+`[http.orders.tools.get_order]` is the tool `orders.get_order`. A table with the name of an imported tool
+changes the keys it has (an effect, a deadline) and keeps the rest of the document; one with a path replaces
+the tool.
 
-A base URL that cannot be used is no error here: its tools are served and every call of them is denied, as
-for any destination that is not on the allowlist. It is told as a warning.
+An unusable base URL is a warning, not an error: its tools are served and every call of them is denied, as for
+any destination that is not on the allowlist.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _TOOL_KEYS: Final = (
     "retries",
     "timeout_ms",
 )
-# What a table may change of an imported tool without describing it anew.
+# The keys of an imported tool that a table may change without replacing the tool.
 _ADJUSTABLE: Final = (
     "description", "effect", "idempotent", "max_response_bytes", "output", "retries", "timeout_ms",
 )  # fmt: skip
@@ -63,7 +64,7 @@ _MAX_RESPONSE_BYTES: Final = 67_108_864
 
 
 class HttpTools(NamedTuple):
-    """What the `[http]` table declares."""
+    """The tools and gateways that the `[http]` table declares."""
 
     specs: list[ToolSpec]
     gateways: list[Gateway]
@@ -73,15 +74,15 @@ class HttpTools(NamedTuple):
 def read_http(
     tables: Mapping[str, Any], environ: Mapping[str, str], folder: Path, complain: Complain
 ) -> HttpTools:
-    """Return what the `[http]` table declares; paths in it start in `folder`.
+    """Return the tools and gateways that the `[http]` table declares; its paths are relative to `folder`.
 
-    Raises what `complain` makes where something in it cannot be used.
+    Raises the exception of `complain` where a value is not valid.
     """
     found = HttpTools([], [], [])
     for name, value in tables.items():
         table = Table(value, ("http", name), complain)
         if not is_slug(name) or "." in name:
-            raise table.wrong(None, "has a name that tools cannot start with; use a-z, 0-9 and '_'")
+            raise table.wrong(None, "is not a valid name for a gateway; use a-z, 0-9 and '_'")
         table.only((*GATEWAY_KEYS, *_IMPORT_KEYS, "timeout_ms", "tools"))
         gateway = read_gateway(name, table, environ, folder)
         problem = problem_of_base_url(gateway.base_url)
@@ -102,7 +103,7 @@ def _specs(table: Table, gateway: Gateway, folder: Path, warnings: list[str]) ->
         one.only(_TOOL_KEYS)
         full = f"{gateway.name}.{name}"
         if not is_slug(full):
-            raise one.wrong(None, "has a name that tools cannot have; use a-z, 0-9, '_' and '.'")
+            raise one.wrong(None, "is not a valid name for a tool; use a-z, 0-9, '_' and '.'")
         if full in specs and "path" not in one and "method" not in one:
             specs[full] = _adjusted(one, specs[full])
         else:
@@ -111,10 +112,10 @@ def _specs(table: Table, gateway: Gateway, folder: Path, warnings: list[str]) ->
 
 
 def _completed(spec: ToolSpec, timeout_ms: int | None) -> ToolSpec:
-    """Return `spec` with the gateway's deadline where it has none, and with what it refuses."""
+    """Return `spec` with the gateway's deadline where it has none, and with its check of arguments."""
     operation = spec.operation
     assert operation is not None
-    # Where the base URL leads nowhere, every call is denied before anybody looks at its arguments.
+    # Without a usable base URL, every call is denied before its arguments are checked.
     refuse = None if operation.destination is None else Composer(operation).refuse
     return replace(spec, timeout_ms=spec.timeout_ms or timeout_ms, refuse=refuse)
 
@@ -167,7 +168,7 @@ def _path(table: Table) -> str:
 
 
 def _input_of(names: list[str]) -> dict[str, Any]:
-    """Return the schema of a tool that does not name one: what its path needs, and nothing else."""
+    """Return the schema of a tool that declares none: the arguments in its path, and no others."""
     properties = {name: {"type": "string", "minLength": 1} for name in names}
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 
@@ -180,7 +181,7 @@ def _parameters(table: Table, gateway: Gateway) -> tuple[Parameter, ...]:
         header = headers.text(argument) or ""
         if not is_argument_header(header, gateway):
             raise headers.wrong(
-                argument, "must be the name of a header that is neither ours nor a credential"
+                argument, "must be the name of a header that is not Portbook's own and not a credential"
             )
         found.append(Parameter(argument, ParameterPlace.HEADER, header))
     return tuple(found)
@@ -193,7 +194,7 @@ def _usual_effect(method: str) -> Effect:
 
 
 def _is_idempotent(table: Table, method: str, effect: Effect) -> bool:
-    """Return whether it may be sent again; only of reading that is taken for granted."""
+    """Return whether the operation is idempotent; by default, only reading is."""
     given = table.switch("idempotent")
     return method in _READING and effect is Effect.READ if given is None else given
 
@@ -206,7 +207,7 @@ def _imported(table: Table, gateway: Gateway, folder: Path, warnings: list[str])
     if file is None:
         for key in ("include", "exclude", "effects"):
             if key in table:
-                raise table.wrong(key, "is about imported tools; name a document with openapi")
+                raise table.wrong(key, "applies to imported tools; set openapi to a document")
         return {}
     include, exclude = table.texts("include") or ("*",), table.texts("exclude") or ()
     effects = _effects(table)
@@ -225,10 +226,14 @@ def _imported(table: Table, gateway: Gateway, folder: Path, warnings: list[str])
             warnings.append(f"{name} is not served: {operation.reason}")
             continue
         if not is_slug(name) or name in specs:
-            raise table.wrong("openapi", f"has two operations, or one too long, for the tool {name[:128]}")
+            raise table.wrong(
+                "openapi", f"has two operations for the tool {name[:128]}, or its name is too long"
+            )
         specs[name] = _spec_of(operation, name, gateway, effects)
     if not specs:
-        warnings.append(f"http.{gateway.name}.openapi: nothing in it is served; look at include and exclude")
+        warnings.append(
+            f"http.{gateway.name}.openapi: none of its operations is served; check include and exclude"
+        )
     return specs
 
 

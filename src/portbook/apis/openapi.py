@@ -1,11 +1,11 @@
-"""An OpenAPI document (3.0 or 3.1) as operations that tools can be made of.
+"""Reads an OpenAPI document (3.0 or 3.1) into operations for tools.
 
-Parameters keep their places and the way they are written there. The members of a JSON body become arguments
-beside them where the body is a plain object, or else the body is one argument. The schema of the 2xx
-responses is the contract of the result. What cannot be sent (forms, files, cookies) is told, not guessed at.
+Parameters keep their places and serialization styles. The members of a JSON body become arguments where the
+body is a plain object; otherwise the body is one argument. The schema of the 2xx responses is the output
+schema. Operations that need unsupported features (forms, files, cookies) are skipped with a reason.
 
-A document is often somebody else's: its paths and content types are held to the same rules as those that an
-operator writes, for both become part of requests.
+A document often comes from a third party: its paths and content types must pass the same checks as the
+operator's, because both become part of requests.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from portbook.tools.operation import (
 __all__ = ["ImportedOperation", "Skipped", "read_openapi"]
 
 _JSON: Final = "application/json"
-# Parameters that OpenAPI says to ignore, for other parts of the document describe them.
+# Parameters that OpenAPI ignores, because other parts of the document describe them.
 _IGNORED_HEADERS: Final = frozenset({"accept", "authorization", "content-type"})
-# A body of these alone can be taken apart without losing a rule.
+# A body schema with only these keywords can be split into arguments without losing a rule.
 _PLAIN: Final = frozenset({"type", "properties", "required", "additionalProperties", "title", "description"})
 _ARGUMENT: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _STYLES: Final = {
@@ -71,7 +71,7 @@ class ImportedOperation(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """An operation that cannot be a tool, and why."""
+    """An operation that cannot be a tool, with the reason."""
 
     name: str
     reason: str
@@ -79,15 +79,15 @@ class Skipped(NamedTuple):
 
 class _Body(NamedTuple):
     content_type: str | None = None
-    """None where there is none."""
+    """None where there is no body."""
     argument: str | None = None
-    """The argument that is all of it, where one is."""
+    """The argument that is the whole body, if there is one."""
     is_open: bool = False
-    """Whether it takes members that are not described."""
+    """Whether it allows members that are not described."""
 
 
 class _NotSupported(Exception):
-    """What an operation needs and we do not do."""
+    """An operation needs an unsupported feature."""
 
 
 def read_openapi(
@@ -97,14 +97,14 @@ def read_openapi(
 ) -> list[ImportedOperation | Skipped]:
     """Return the operations of a document whose names are wanted, in its order.
 
-    A header that is ours to send, and of which `is_argument_header` says no, is not among the arguments.
+    A header for which `is_argument_header` returns false does not become an argument.
 
-    Raises `BadOpenAPI` where it is not OpenAPI 3.0 or 3.1, or refers to what is not there.
+    Raises `BadOpenAPI` where it is not OpenAPI 3.0 or 3.1, or a reference has no target.
     """
     root = documents.root()
     found = re.match(r"3\.[01](?=\.|$)", root.text("openapi") or "")
     if found is None:
-        raise root.bad("must say openapi 3.0 or 3.1; convert an older one first")
+        raise root.bad("must be OpenAPI 3.0 or 3.1; convert an older document first")
     try:
         return list(_operations(documents, root, found[0], is_wanted, is_argument_header))
     except RecursionError:
@@ -169,7 +169,7 @@ class _Reader:
         output, response = nothing if method == "HEAD" else self._read_responses()
         request = body.content_type or _JSON
         if not (is_media_type(request) and is_media_type(response)):
-            raise _NotSupported("it names a content type that no header can name")
+            raise _NotSupported("it names a content type that is not valid in a header")
         return ImportedOperation(
             name,
             self._describe(method, path),
@@ -196,13 +196,13 @@ class _Reader:
             parameter = self._documents.resolved(node)
             place, name = parameter.text("in"), parameter.text("name")
             if place is None or name is None:
-                raise parameter.bad("a parameter has a name, and says what it is in")
-            found[place, name] = parameter  # an operation's own stands for its path's
+                raise parameter.bad("a parameter needs name and in")
+            found[place, name] = parameter  # the operation's own parameter replaces the path's
         in_template = split_path(path)[1]
         for (place, name), parameter in found.items():
             is_required = parameter.at("required").value is True
             if place == "cookie" and is_required:
-                raise _NotSupported("it needs a cookie, and none are sent")
+                raise _NotSupported("it needs a cookie, and cookies are not supported")
             if place == "cookie" or (place == "header" and not self._is_argument(name)):
                 continue
             if place not in ("path", "query", "header") or (place == "path" and name not in in_template):
@@ -221,7 +221,7 @@ class _Reader:
         if content:
             media, inside = next(iter(content.items()))
             if not _is_json(media):
-                raise _NotSupported(f"a parameter is {escaped(media)}, and only JSON is written")
+                raise _NotSupported(f"a parameter is {escaped(media)}, and only JSON is supported")
             schema_node, style = inside.at("schema"), Style.JSON
         schema = True if schema_node.value is None else self._input.write(schema_node)
         words = node.text("description")
@@ -238,13 +238,11 @@ class _Reader:
         explode = node.at("explode").value
         key = (place.value, style, explode if isinstance(explode, bool) else style == "form")
         if key not in _STYLES:
-            raise _NotSupported(
-                f"a parameter is written in the style {escaped(style)}, which is not supported"
-            )
+            raise _NotSupported(f"a parameter has the style {escaped(style)}, which is not supported")
         return _STYLES[key]
 
     def _unused(self, wanted: str, place: ParameterPlace | str) -> str:
-        """Return a name that no argument has: the one wanted, with its place, or with a number as well."""
+        """Return an unused argument name: the one wanted, with its place, or also with a number."""
         placed = f"{wanted}_{place}"
         names = chain((wanted, placed), (f"{placed}_{number}" for number in count(2)))
         return next(name for name in names if name not in self._properties)
@@ -267,7 +265,7 @@ class _Reader:
         if plain is not None:
             written = self._input.write(plain)
             self._properties.update(written.get("properties", {}))
-            # Many documents forget to say that a body is required whose members are.
+            # Many documents require members of the body without requiring the body.
             self._required += written.get("required", [])
             return _Body(
                 _plain_type(media), None, is_open=written.get("additionalProperties", True) is not False
@@ -279,7 +277,7 @@ class _Reader:
         return _Body(_plain_type(media), argument)
 
     def _plain(self, node: DocumentNode) -> DocumentNode | None:
-        """Return the schema of a body whose members can be arguments, or None where they cannot."""
+        """Return the schema of a body whose members can become arguments, or None."""
         found = self._documents.resolved(node)
         keys = {key for key in found.members if not key.startswith("x-") and key != "example"}
         members = found.at("properties").members
@@ -295,7 +293,7 @@ class _Reader:
     # -- the result
 
     def _read_responses(self) -> tuple[Any, str]:
-        """Return the schema of the result, and the content type that it has."""
+        """Return the schema and the content type of the result."""
         schemas: list[Any] = []
         response: str | None = None
         is_known = True
@@ -308,7 +306,7 @@ class _Reader:
                 schemas.append({"type": "null"})
                 continue
             if response is not None and _is_json(response) is not _is_json(media):
-                raise _NotSupported("its answers have several content types")
+                raise _NotSupported("its responses have several content types")
             response = response or _plain_type(media)
             schema = content[media].at("schema")
             if not _is_json(media):
@@ -330,7 +328,7 @@ def _is_json(media: str) -> bool:
 
 
 def _plain_type(media: str) -> str:
-    """Return the content type to name, where a document may leave it open."""
+    """Return the content type to send; JSON where the document allows any."""
     essence = _essence(media)
     return _JSON if essence == "*/*" else essence
 
@@ -340,7 +338,7 @@ def _essence(media: str) -> str:
 
 
 def _slug(text: str) -> str:
-    """Return a tool's name: `getOrderById` and `GET/orders/{id}` in lower case, with underscores."""
+    """Return a tool's name for `getOrderById` or `GET/orders/{id}`: lower case, with underscores."""
     text = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
     text = re.sub(r"([A-Z])([A-Z][a-z])", r"\1_\2", text)
     return re.sub(r"_+", "_", re.sub(r"[^a-z0-9_.]+", "_", text.lower())).strip("_.") or "operation"

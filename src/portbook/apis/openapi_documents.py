@@ -1,4 +1,4 @@
-"""OpenAPI documents and what they refer to: files of one folder, read once. Nothing is ever fetched."""
+"""Loads an OpenAPI document and the files it refers to, from one folder. Nothing is ever fetched."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from portbook.wire.parsing import parse
 
 __all__ = ["BadOpenAPI", "DocumentNode", "Documents"]
 
-# Larger than any API description that people wrote; Azure's largest has 12 MiB.
+# Larger than any real API description; Azure's largest has 12 MiB.
 _MAX_BYTES: Final = 33_554_432
-# YAML's aliases can make a few lines mean more than memory holds: this many values are written out, no more.
+# YAML's aliases can expand a few lines beyond all memory, so the number of values is limited.
 _MAX_VALUES: Final = 2_000_000
-# A reference may lead to a reference; more steps than this are a circle.
+# A reference may lead to a reference; more steps than this are a cycle.
 _MAX_STEPS: Final = 32
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}", re.ASCII)
 
 
 class BadOpenAPI(ValueError):
-    """A document that cannot be imported; the message says where and why."""
+    """A document that cannot be imported; the message gives the place and the reason."""
 
 
 class DocumentNode(NamedTuple):
-    """A part of a document, and where it stands."""
+    """A part of a document, with its file and pointer."""
 
     value: JSON
     file: str
     pointer: str
 
     def at(self, *keys: str | int) -> DocumentNode:
-        """Return what stands below, or a node with None where nothing does."""
+        """Return the node at these keys; its value is None where there is none."""
         node = self
         for key in keys:
             node = node._below(key)
@@ -52,17 +52,17 @@ class DocumentNode(NamedTuple):
 
     @property
     def members(self) -> dict[str, DocumentNode]:
-        """Return the members of an object; none where it is no object."""
+        """Return the members of an object; empty where it is not an object."""
         return {key: self.at(key) for key in self.value} if isinstance(self.value, dict) else {}
 
     @property
     def items(self) -> list[DocumentNode]:
-        """Return the items of a list; none where it is no list."""
+        """Return the items of a list; empty where it is not a list."""
         count = len(self.value) if isinstance(self.value, list) else 0
         return [self.at(index) for index in range(count)]
 
     def text(self, key: str) -> str | None:
-        """Return a string that stands below, or None."""
+        """Return the string at `key`, or None."""
         value = self.at(key).value
         return value if isinstance(value, str) else None
 
@@ -81,16 +81,16 @@ class Documents:
         self._roots: dict[str, JSON] = {}
 
     def root(self) -> DocumentNode:
-        """Return the whole of the document that everything starts from.
+        """Return the root of the entry document.
 
         Raises `BadOpenAPI` where it cannot be read.
         """
         return DocumentNode(self._load(self._entry), self._entry, "")
 
     def resolved(self, node: DocumentNode) -> DocumentNode:
-        """Return `node`, or what it refers to where it is a reference.
+        """Return `node`, or its target where it is a reference.
 
-        Raises `BadOpenAPI` for a reference that leads nowhere, out of the folder, or in a circle.
+        Raises `BadOpenAPI` for a reference without a target, out of the folder, or in a cycle.
         """
         for _ in range(_MAX_STEPS):
             reference = node.text("$ref")
@@ -100,22 +100,22 @@ class Documents:
         raise node.bad("refers to itself")
 
     def target(self, node: DocumentNode, reference: str) -> DocumentNode:
-        """Return what `reference`, which stands at `node`, refers to.
+        """Return the target of `reference`, which is at `node`.
 
-        Raises `BadOpenAPI` for one that leads nowhere or out of the folder.
+        Raises `BadOpenAPI` where it has no target, or leads out of the folder.
         """
         file, _, fragment = reference.partition("#")
         if _SCHEME.match(file):
-            raise node.bad("refers to another place on the network; nothing is fetched, put a copy beside it")
+            raise node.bad("refers to a URL, which is never fetched; put a copy beside this file")
         if file:
-            # As in a browser: a reference in `schemas/pet.json` starts in `schemas`.
+            # Relative to the referring file: a reference in `schemas/pet.json` starts in `schemas`.
             name = (Path(node.file).parent / unquote(file)).as_posix()
             found = DocumentNode(self._load(name, node), name, "")
         else:
             found = DocumentNode(self._load(node.file), node.file, "")
         pointer = unquote(fragment)
         if pointer and not pointer.startswith("/"):
-            raise node.bad("refers to an anchor; only #/a/path is followed")
+            raise node.bad("refers to an anchor; only pointers such as #/a/path are supported")
         for part in pointer.split("/")[1:]:
             key = part.replace("~1", "/").replace("~0", "~")
             is_index = _INDEX.fullmatch(key) is not None
@@ -124,7 +124,7 @@ class Documents:
             elif isinstance(found.value, dict) and key in found.value:
                 found = found.at(key)
             else:
-                raise node.bad("refers to something that is not there")
+                raise node.bad("refers to a part that does not exist")
         return found
 
     def _load(self, name: str, node: DocumentNode | None = None) -> JSON:
@@ -138,7 +138,7 @@ class Documents:
             is_inside = path.is_relative_to(self._folder)
             with path.open("rb") as file:
                 data = file.read(_MAX_BYTES + 1 if is_inside else 0)
-        except (OSError, ValueError):  # a name that no file can have is a ValueError
+        except (OSError, ValueError):  # ValueError for an invalid file name
             raise BadOpenAPI(f"{name}: cannot be read") from None
         if node is not None and not is_inside:
             raise node.bad("refers to a file outside of its folder")
@@ -162,11 +162,11 @@ def _parse_yaml(name: str, data: bytes) -> JSON:
     try:
         return _plain(yaml.safe_load(data), [_MAX_VALUES])
     except (yaml.YAMLError, RecursionError, ValueError):
-        raise BadOpenAPI(f"{name}: not YAML that JSON could hold") from None
+        raise BadOpenAPI(f"{name}: not YAML that can be converted to JSON") from None
 
 
 def _plain(value: Any, left: list[int]) -> JSON:
-    """Return what YAML means as JSON: `200:` is the key "200", and a date is its text."""
+    """Convert YAML values to JSON: `200:` becomes the key "200", and a date its text."""
     left[0] -= 1
     if left[0] < 0:
         raise ValueError

@@ -1,8 +1,8 @@
-"""Schemas of an OpenAPI document as JSON Schema 2020-12, each whole in itself.
+"""Converts schemas of an OpenAPI document to self-contained JSON Schema 2020-12.
 
-A reference becomes one into `$defs`, where its target is put once: so a schema that refers to itself is no
-trouble, and nothing points outside. What OpenAPI 3.0 writes in its own way (`nullable`, a boolean
-`exclusiveMinimum`) is rewritten; what only documents a schema (`example`, `xml`, `x-…`) is left out.
+A reference becomes one into `$defs`, which holds each target once, so recursive schemas work and no reference
+leaves the schema. Forms of OpenAPI 3.0 (`nullable`, a boolean `exclusiveMinimum`) are rewritten.
+Documentation (`example`, `xml`, `x-…`) is left out.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ Side = Literal["input", "output"]
 
 
 class SchemaWriter:
-    """Writes the schemas of one side of one tool, and keeps what they share."""
+    """Converts the input or output schemas of one tool, and collects their shared definitions."""
 
     def __init__(self, documents: Documents, version: str, side: Side) -> None:
-        """Take the OpenAPI version, `3.0` or `3.1`; a tool's input leaves out what only answers have."""
+        """Use the OpenAPI `version`, `3.0` or `3.1`; input leaves out read-only properties."""
         self._documents = documents
         self._is_old = version == "3.0"
         self._hidden = "readOnly" if side == "input" else "writeOnly"
@@ -46,9 +46,9 @@ class SchemaWriter:
         self._pending: list[tuple[str, DocumentNode]] = []
 
     def write(self, node: DocumentNode) -> Any:
-        """Return the schema at `node`; what it refers to is in `definitions`.
+        """Return the schema at `node`; `with_definitions` adds the targets of its references.
 
-        Raises `BadOpenAPI` for a reference that leads nowhere.
+        Raises `BadOpenAPI` for a reference without a target.
         """
         value = node.value
         if isinstance(value, bool):
@@ -58,14 +58,14 @@ class SchemaWriter:
         reference = node.text("$ref")
         if reference is not None:
             referring = {"$ref": f"#/$defs/{self._name_of(self._documents.target(node, reference))}"}
-            # OpenAPI 3.0 says that nothing beside a reference counts.
+            # In OpenAPI 3.0, keywords beside a reference are ignored.
             return referring if self._is_old else {**self._keywords(node), **referring}
         return self._with_null(node, self._keywords(node))
 
     def with_definitions(self, schema: Any) -> Any:
-        """Return `schema` with everything that it refers to, so that it stands alone.
+        """Return `schema` with all definitions that it refers to.
 
-        Raises `BadOpenAPI` for a reference that leads nowhere.
+        Raises `BadOpenAPI` for a reference without a target.
         """
         while self._pending:
             name, target = self._pending.pop()
@@ -83,7 +83,7 @@ class SchemaWriter:
                 count += 1
                 name = f"{wanted}_{count}"
             self._names[key] = name
-            # Taken now and written later: it may refer to itself, or be the first of a long chain.
+            # Reserved now and written later: it may refer to itself, or start a long chain.
             self._defs[name] = True
             self._pending.append((name, target))
         return self._names[key]
@@ -107,7 +107,7 @@ class SchemaWriter:
         return written
 
     def _hide(self, node: DocumentNode, written: dict[str, Any]) -> None:
-        """Take out the properties that this side does not have."""
+        """Remove the properties that this side does not have."""
         hidden = {
             name
             for name, part in node.at("properties").members.items()
@@ -134,7 +134,7 @@ class SchemaWriter:
 
 
 def _renew_bounds(written: dict[str, Any]) -> None:
-    """Rewrite `exclusiveMinimum: true` beside `minimum: 5`, as 3.0 has it, and the same for the maximum."""
+    """Rewrite the boolean `exclusiveMinimum` and `exclusiveMaximum` of OpenAPI 3.0 as numbers."""
     for exclusive, inclusive in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         flag = written.get(exclusive)
         if isinstance(flag, bool):

@@ -1,9 +1,8 @@
-"""From a tool's arguments to the request of its operation: path, query, headers, body. Pure: no I/O.
+"""Composes an operation's request from a tool's arguments: path, query, headers, body. Pure: no I/O.
 
-Whatever an argument holds, it stays in its place: every character that means something in a URL is encoded, a
-path argument cannot be empty, a dot segment or something that becomes one when it is decoded again, a header
-argument cannot end its line, and none stands under a name that is somebody else's. What cannot be sent so is
-refused, never mended in silence.
+An argument cannot leave its place. Characters with a meaning in a URL are encoded. A path argument cannot be
+empty, nor a dot segment, not even after further decoding. A header argument cannot end its line. No argument
+can use the name of a different one. A value that cannot be sent is refused, never silently changed.
 """
 
 from __future__ import annotations
@@ -23,28 +22,28 @@ from portbook.tools.operation import BODY_METHODS, HttpOperation, Parameter, Par
 
 __all__ = ["Composed", "Composer"]
 
-# What may stand in a template as it is; an operator's percent sign is the start of an escape of their own.
+# Characters of a template that are not encoded; the operator's percent sign starts an escape.
 _LITERAL: Final = "/%:@!$&'()*+,;=-._~"
 _LITERAL_QUERY: Final = _LITERAL + "?"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SLASH: Final = re.compile(r"[/\\]")
 _SEPARATORS: Final = {Style.COMMA: ",", Style.SPACE: "%20", Style.PIPE: "%7C"}
-# How often a path argument is decoded to see whether it hides a dot segment: nothing on the way to an API
-# decodes more often, and each time the text gets shorter.
+# How often a path argument is decoded to find a hidden dot segment: nothing on the way to an API decodes more
+# often, and each time the text gets shorter.
 _DECODINGS: Final = 4
 
 
 class Composed(NamedTuple):
-    """The part of a request that the arguments decide."""
+    """The parts of a request that depend on the arguments."""
 
     target: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
-    """None where the request has none, not even an empty one."""
+    """None where the request has no body, not even an empty one."""
 
 
 class Composer:
-    """Makes the requests of one operation."""
+    """Composes the requests of one operation."""
 
     __slots__ = ("_fixed_query", "_literals", "_members", "_names", "_placed", "_taken", "operation")
 
@@ -64,7 +63,7 @@ class Composer:
         self._members = {item.name for item in operation.parameters if item.place is ParameterPlace.BODY}
 
     def refuse(self, arguments: JSONObject) -> Refused | None:
-        """Return why there is no request for `arguments`, or None where there is one."""
+        """Return the refusal of `arguments`, or None where they can be sent."""
         try:
             self.compose(arguments)
         except Refused as refused:
@@ -74,7 +73,7 @@ class Composer:
     def compose(self, arguments: JSONObject) -> Composed:
         """Return the request for `arguments`.
 
-        Raises `Refused` where one of them cannot go where it belongs.
+        Raises `Refused` where one of them cannot be sent in its place.
         """
         operation = self.operation
         query = [self._fixed_query] if self._fixed_query else []
@@ -102,15 +101,18 @@ class Composer:
         return Composed(target, tuple(headers), self._body(arguments, fields))
 
     def _query(self, parameter: Parameter, value: JSON) -> Iterator[str]:
-        """Yield the pairs that an argument becomes; a name in them that it has no right to is refused."""
+        """Yield the query pairs of an argument.
+
+        Raises `Refused` where a pair has a reserved name.
+        """
         argument = parameter.argument
         is_placed = argument in self._placed
         for name, member, texts in _values(parameter.name, value, parameter.style):
             place = (argument,) if member is None else (argument, member)
             if self._taken.is_fixed(name):
                 raise _refused(place, "is fixed by the operator in this tool's query; leave it out")
-            # What a parameter is called was declared; every other name is the caller's choice.
-            if not (is_placed and member is None) and self._taken.is_anothers(name, argument):
+            # A parameter's own name is declared; every other name is the caller's choice.
+            if not (is_placed and member is None) and self._taken.is_of_other_argument(name, argument):
                 raise _refused(place, "names a different argument in the query; use that one")
             key = quote(name, safe="")
             for text in texts:
@@ -134,7 +136,7 @@ class Composer:
             parts += (_segment(parameter, arguments), literal)
         path = "".join(parts)
         if "/." in path and not {".", ".."}.isdisjoint(path.split("/")):
-            raise _refused((self._names[0].argument,), "makes a dot segment of the path")
+            raise _refused((self._names[0].argument,), "turns a part of the path into a dot segment")
         return path
 
 
@@ -162,11 +164,11 @@ def _require_one_segment(argument: str, text: str) -> None:
         if "%" not in text or (decoded := unquote(text)) == text:
             return
         text = decoded
-    raise _refused((argument,), "is part of the path, and is percent-encoded too often; write it as it is")
+    raise _refused((argument,), "is part of the path, and is percent-encoded too often; send it unencoded")
 
 
 def _values(name: str, value: JSON, style: Style) -> Iterator[tuple[str, str | None, Iterable[str]]]:
-    """Yield what an argument puts into a query: a name, the member it is of, its encoded values.
+    """Yield the query parts of an argument: a name, the member it comes from, its encoded values.
 
     Null is left out.
     """
@@ -204,7 +206,7 @@ def _header(parameter: Parameter, value: JSON) -> Iterable[tuple[str, str]]:
 
 
 def _text(value: JSON) -> str:
-    """Return a value as it stands in a URL: a string as it is, everything else as JSON."""
+    """Return the text of a value in a URL: a string unchanged, all other values as JSON."""
     return value if isinstance(value, str) else json_bytes(cast("object", value)).decode()
 
 

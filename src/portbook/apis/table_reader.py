@@ -1,24 +1,24 @@
-"""Tables of a settings file, read key by key; what is missing, wrong or unknown is named by its place."""
+"""`Table`: reads a table of the settings key by key, and reports invalid keys by their path."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, cast
 
 from portbook.canonical import NotJSON, json_bytes
+from portbook.did_you_mean import did_you_mean
 
 __all__ = ["Complain", "Table"]
 
-# Takes the path of a key and what is wrong with it, as a sentence that goes on after the key's name.
+# Returns the exception for the path of a key and its problem, a phrase that follows the key's name.
 Complain: TypeAlias = Callable[[tuple[str | int, ...], str], Exception]
 
 
 class Table:
-    """One table of the settings, and where it stands."""
+    """One table of the settings, with its path."""
 
     def __init__(self, value: Any, path: tuple[str | int, ...], complain: Complain) -> None:
-        """Take a value that should be a table. Raises what `complain` makes where it is none."""
+        """Read `value`. Raises the exception of `complain` where it is not a table."""
         self.path = path
         self._complain = complain
         if not isinstance(value, dict):
@@ -40,23 +40,22 @@ class Table:
         names = sorted(known)
         for key in self._values:
             if key not in names:
-                near = difflib.get_close_matches(key, names, n=1, cutoff=0.6)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
-                raise self.wrong(key, f"is not a key here; {hint}")
+                hint = did_you_mean(key, names, f"valid keys are {', '.join(names)}")
+                raise self.wrong(key, f"is not a valid key; {hint}")
 
     def value(self, key: str) -> Any:
-        """Return what stands there, or None."""
+        """Return the value at `key`, or None."""
         return self._values.get(key)
 
     def text(self, key: str) -> str | None:
-        """Return a string that is not empty, or None where there is nothing."""
+        """Return a string that is not empty, or None where the key is missing."""
         value = self._values.get(key)
         if value is not None and (not isinstance(value, str) or not value):
             raise self.wrong(key, "must be a string that is not empty")
         return value
 
     def choice(self, key: str, choices: Iterable[str]) -> str | None:
-        """Return one of `choices`, or None where there is nothing."""
+        """Return one of `choices`, or None where the key is missing."""
         value = self._values.get(key)
         known = tuple(choices)
         if value is not None and value not in known:
@@ -64,21 +63,21 @@ class Table:
         return value
 
     def whole(self, key: str, minimum: int, maximum: int) -> int | None:
-        """Return a whole number in a range, or None where there is nothing."""
+        """Return an integer in a range, or None where the key is missing."""
         value = self._values.get(key)
         if value is not None and not (type(value) is int and minimum <= value <= maximum):
             raise self.wrong(key, f"must be a whole number from {minimum} to {maximum}")
         return value
 
     def switch(self, key: str) -> bool | None:
-        """Return true or false, or None where there is nothing."""
+        """Return true or false, or None where the key is missing."""
         value = self._values.get(key)
         if value is not None and not isinstance(value, bool):
             raise self.wrong(key, "must be true or false")
         return value
 
     def texts(self, key: str) -> tuple[str, ...] | None:
-        """Return a list of strings, or None where there is nothing."""
+        """Return a list of strings, or None where the key is missing."""
         value = self._values.get(key)
         if value is None:
             return None
@@ -88,11 +87,11 @@ class Table:
         return tuple(items)
 
     def table(self, key: str) -> Table:
-        """Return the table that stands there."""
+        """Return the table at `key`."""
         return Table(self._values.get(key), (*self.path, key), self._complain)
 
     def schema(self, key: str) -> Any:
-        """Return a JSON Schema, as far as its outside goes, or None where there is nothing."""
+        """Return a JSON Schema, not validated further, or None where the key is missing."""
         value = self._values.get(key)
         if value is None or isinstance(value, bool):
             return value
@@ -101,5 +100,5 @@ class Table:
         try:
             json_bytes(value)
         except NotJSON:
-            raise self.wrong(key, "has something in it that JSON cannot hold, such as a date") from None
+            raise self.wrong(key, "has a value that JSON cannot hold, such as a date") from None
         return cast("Any", value)

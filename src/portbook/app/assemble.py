@@ -52,10 +52,10 @@ if TYPE_CHECKING:
 
 __all__ = ["FETCH_S", "App", "assemble", "official_schemas", "open_journal"]
 
-# An override is fetched before anything is served: long enough for a slow host, short enough to wait for.
+# An override is fetched before anything is served: long enough for a slow host, short for a start.
 FETCH_S: Final = 10.0
 
-# A gateway that takes longer to answer the door than this is not there, as far as a health check goes.
+# For a health check, a gateway that takes longer than this to connect is unreachable.
 _PROBE_S: Final = 2.0
 _PROBE_KEPT_S: Final = 5.0
 
@@ -94,30 +94,28 @@ class App:
 
     @property
     def needs_key(self) -> bool:
-        """Return whether a call without a key is refused, as things are now."""
+        """Return whether a call without a key is refused under the rules in force."""
         return self._pipeline.rules.callers.is_key_required
 
     def govern(self, settings: Settings) -> None:
-        """Put the rules of other settings into force: policy, keys and redaction. Tools stay what they are.
+        """Put the rules of changed settings into force: policy, keys and redaction. Tools stay as they are.
 
-        Raises `BadSettings` for what cannot be meant; the rules are then what they were.
+        Raises `BadSettings` for settings that cannot be used; the old rules then stay in force.
         """
-        known = () if self.executor.http is None else self.executor.http.secrets()
-        rules = rules_of(
+        rules = _rules(
             settings,
-            (tool.spec for tool in self.catalog),
+            self.catalog,
+            self.executor,
+            self._keys,
+            self._store,
             self._environ,
             is_exposed=self.is_exposed,
-            stored=self._keys.configured,
-            secrets=known,
-            hash_key=_hash_key(settings, self._store),
-            signer=_signer(settings),
         )
         _permit(self.executor, rules)
         self._pipeline.govern(rules)
 
     def knows(self, key: str | None) -> bool:
-        """Return whether `key` may ask how we are: a caller's, the operator's, none where none is needed."""
+        """Return whether `key` may see the health checks: any valid key, or none if none is required."""
         callers = self._pipeline.rules.callers
         if callers.is_operator(key):
             return True
@@ -128,11 +126,11 @@ class App:
         return True
 
     async def checks(self, deep: bool) -> Mapping[str, str | None]:
-        """Return what works (None) and what does not (why), by name; `deep` asks the gateways too."""
+        """Return the problem of each part, None if it works; `deep` also connects to the gateways."""
         found: dict[str, str | None] = {
             "store": await _problem_of_store(self._store),
             "audit": _problem(self.sink.look if self._pipeline.is_recording else self.sink.mend),
-            "schemas": None,  # every contract was compiled before anything was served, or nothing would be
+            "schemas": None,  # every contract was compiled before the server started
         }
         if deep and self.executor.http is not None:
             unreachable = await self._unreachable(self.executor.http)
@@ -140,7 +138,7 @@ class App:
         return found
 
     async def _unreachable(self, http: HttpExecutor) -> Mapping[str, str]:
-        """Return the gateways that cannot be reached; whoever asks often gets what was found a moment ago."""
+        """Return the gateways that cannot be reached, and why; a result is kept for a few seconds."""
         now = self._clock.tick()
         looked, found = self._probes.get("gateways", (0.0, None))
         if found is None or now - looked > _PROBE_KEPT_S:
@@ -155,7 +153,7 @@ class App:
         await self._tasks.close()
         await self.executor.close()
         self.sink.close()
-        self._store.close()  # before the approvals, so that what has ended is written as ended
+        self._store.close()  # before the approvals, so that ended calls are stored as ended
         self.approvals.close()
         self._validator.shutdown()
 
@@ -174,7 +172,7 @@ def assemble(
     http: Callable[[], HttpClient] | None = None,
     on_fault: Callable[[Exception], None] | None = None,
 ) -> App:
-    """Return the boundary that `settings` describe; `is_exposed` where others than this machine can reach it.
+    """Return the boundary that `settings` describe; `is_exposed` if a different machine can reach it.
 
     `toolsets` are served beside those that the settings name. `draw` gives random bytes, `http` makes the
     client that calls HTTP APIs, and `on_fault` is shown what a tool raised.
@@ -200,18 +198,9 @@ def assemble(
     executor, on_secret = _executor(settings, collected, environ, http)
     if executor.http is not None:
         warnings.extend(executor.http.problems())
-    rules = rules_of(
-        settings,
-        (tool.spec for tool in collected.catalog),
-        environ,
-        is_exposed=is_exposed,
-        stored=keys.configured,
-        secrets=() if executor.http is None else executor.http.secrets(),
-        hash_key=_hash_key(settings, store),
-        signer=_signer(settings),
-    )
+    rules = _rules(settings, collected.catalog, executor, keys, store, environ, is_exposed=is_exposed)
     if rules.callers.is_key_required and not settings.allowed_keys and not keys.allowed():
-        warnings.append("a key is required and there is none: make one with `portbook keys create`")
+        warnings.append("a key is required and none exists; create one with `portbook keys create`")
     _permit(executor, rules)
     warnings.extend(doubts_of(settings, collected.catalog.specs(), environ))
     schemas, override_warnings = official_schemas(settings)
@@ -276,7 +265,7 @@ def assemble(
 
 
 def open_journal(settings: Settings, clock: Clock) -> Journal:
-    """Return where this run's records go by `settings`.
+    """Return the journal for the records of this run.
 
     Raises `OSError` where the folder cannot be written.
     """
@@ -290,7 +279,7 @@ def open_journal(settings: Settings, clock: Clock) -> Journal:
 
 
 def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
-    """Return the official schemas in force, and what to warn of: an override that cannot be used is not.
+    """Return the official schemas in force, and warnings: an override that cannot be used is ignored.
 
     Raises `BrokenSchema` where an embedded one is missing or damaged.
     """
@@ -309,7 +298,7 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
         reason = f"{origin}: {error}"
     else:
         return SchemaStore(override), []
-    return embedded, [f"schema override not used, the embedded schemas are: {reason}"]
+    return embedded, [f"the schema override is ignored and the embedded schemas are used: {reason}"]
 
 
 def _hosts(settings: Settings, *, is_exposed: bool) -> Hosts:
@@ -325,7 +314,7 @@ def _executor(
     environ: Mapping[str, str],
     make_client: Callable[[], HttpClient] | None,
 ) -> tuple[Dispatch, list[Callable[[], None]]]:
-    """Return what runs tools, and a list of what to do when it learns of a secret."""
+    """Return the executor of tools, and a list of functions to call when it learns a secret."""
     python = PythonExecutor(workers=settings.workers)
     on_secret: list[Callable[[], None]] = []
     if not collected.gateways:
@@ -347,14 +336,37 @@ def _executor(
     return Dispatch(python, http), on_secret
 
 
+def _rules(
+    settings: Settings,
+    catalog: Catalog,
+    executor: Dispatch,
+    keys: Keys,
+    store: Store,
+    environ: Mapping[str, str],
+    *,
+    is_exposed: bool,
+) -> Rules:
+    """Return the rules that `settings` describe, with the keys and the secrets known at this moment."""
+    return rules_of(
+        settings,
+        (tool.spec for tool in catalog),
+        environ,
+        is_exposed=is_exposed,
+        stored=keys.configured,
+        secrets=() if executor.http is None else executor.http.secrets(),
+        hash_key=_hash_key(settings, store),
+        signer=_signer(settings),
+    )
+
+
 def _permit(executor: Dispatch, rules: Rules) -> None:
     policy = rules.policy
     if executor.http is not None and policy.destinations is not None:
-        executor.http.permit(policy.destinations, policy.max_attempts)
+        executor.http.permit(policy.destinations, policy.limits.max_attempts)
 
 
 def _learn_secrets(pipeline: Pipeline, executor: Dispatch) -> None:
-    """Take a secret that was just seen out of everything from now on: a token that was renewed, for one."""
+    """Redact a secret that was just learned, such as a renewed token, from now on."""
     rules = pipeline.rules
     if rules.redactor is not None and executor.http is not None:
         known = (*rules.secrets, *executor.http.secrets())
@@ -371,14 +383,14 @@ def _signer(settings: Settings) -> Signer | None:
 
 
 def _hash_key(settings: Settings, store: Store) -> bytes:
-    # The store's own key: the same secret has the same hash in every record, and nobody else can guess it.
+    # The key of the store: the same secret has the same hash in every record, and it cannot be guessed.
     return store.key if settings.redaction_enabled and settings.redaction_mode == "hash" else b""
 
 
 def _state_key(store: Store, draw: Callable[[int], bytes]) -> Callable[[], bytes]:
-    """Return the key that states of calls are signed with: the store's, so that every process knows it.
+    """Return the key that signs the states of calls: the store's, which every process knows.
 
-    Where the store cannot be used, a key of this process alone: states then end with it.
+    If the store cannot be used, a key of this process alone: such states end with the process.
     """
     own = draw(32)
 

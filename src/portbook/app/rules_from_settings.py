@@ -1,16 +1,16 @@
-"""Settings to the rules in force: the policy, whose keys open the boundary, and what is taken out."""
+"""Settings to the rules in force: policy, keys and redaction."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from portbook.access.callers import AllowedKey, Callers
 from portbook.access.rates import Rates
+from portbook.did_you_mean import did_you_mean
 from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.globs import matches
-from portbook.policy import BadPolicy, Limits, Policy, read_policy
+from portbook.policy import BadPolicy, Policy, read_policy
 from portbook.provenance.signing import BadKey, Signer, SigningKey
 from portbook.redaction import BadRedaction, Redactor
 from portbook.settings import Settings
@@ -19,7 +19,6 @@ from portbook.tools.spec import ToolSpec
 
 __all__ = [
     "OPERATOR_KEY",
-    "base_urls_of",
     "doubts_of",
     "load_signing_key",
     "policy_of",
@@ -27,7 +26,7 @@ __all__ = [
     "rules_of",
 ]
 
-# The variable with the key of whoever decides on approvals.
+# The variable with the operator key, which decides approvals over HTTP.
 OPERATOR_KEY = "PORTBOOK_OPERATOR_KEY"
 _MIN_OPERATOR_KEY = 16
 
@@ -45,9 +44,9 @@ def rules_of(
 ) -> Rules:
     """Return the rules that `settings` describe for these tools; `secrets` are values known to be secret.
 
-    Where the settings leave it open, a key is required of those who reach an `is_exposed` boundary.
+    If the settings do not say, a key is required if the boundary `is_exposed`.
 
-    Raises `BadSettings` for what cannot be meant.
+    Raises `BadSettings` for what cannot be used.
     """
     needs_key = is_exposed if settings.keys_required is None else settings.keys_required
     operator_key = environ.get(OPERATOR_KEY) or None
@@ -55,9 +54,9 @@ def rules_of(
     if operator_key:
         known.append(operator_key)
     return Rules(
-        policy=policy_of(settings, base_urls_of(specs)),
+        policy=policy_of(settings, specs),
         callers=Callers(settings.allowed_keys, required=needs_key, stored=stored, operator_key=operator_key),
-        rates=Rates(settings.max_calls_per_minute),
+        rates=Rates(settings.limits.max_calls_per_minute),
         redactor=redactor_of(settings, known, hash_key),
         secrets=tuple(known),
         enclosing=CallEnvelopes(settings.envelope_default, signer),
@@ -67,57 +66,46 @@ def rules_of(
     )
 
 
-def policy_of(settings: Settings, base_urls: Iterable[str]) -> Policy:
-    """Return the policy of the settings.
+def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
+    """Return the policy that `settings` describe for these tools, which declare base URLs.
 
-    Raises `BadSettings` for what cannot be meant, with file and line.
+    Raises `BadSettings` for what cannot be used, with file and line.
     """
-    limits = Limits(
-        allowed_domains=settings.allowed_domains,
-        allowed_networks=settings.allowed_networks,
-        allowed_methods=settings.allowed_methods,
-        max_payload_bytes=settings.max_payload_bytes,
-        max_attempts=settings.max_attempts,
-        max_execution_timeout_ms=settings.max_execution_timeout_ms,
-        max_calls_per_minute=settings.max_calls_per_minute,
-        default=settings.policy_default,
-        approval=settings.approval,
-        approver=settings.approver,
-        is_redaction_missing=settings.require_redaction and not settings.redaction_enabled,
-    )
+    base_urls = {spec.operation.base_url for spec in specs if spec.operation is not None}
     try:
         return read_policy(
-            limits, settings.policy_rules, sorted(set(base_urls)), lambda path: settings.place_of(*path)
+            settings.limits,
+            settings.policy_rules,
+            sorted(base_urls),
+            lambda path: settings.place_of(*path),
+            is_redacting=settings.redaction_enabled,
         )
     except BadPolicy as error:
         raise settings.complain(error.path, str(error)) from None
 
 
 def doubts_of(settings: Settings, specs: Iterable[ToolSpec], environ: Mapping[str, str]) -> list[str]:
-    """Return what an operator may not have meant: rules that match nothing, secrets that are not there."""
+    """Return likely mistakes of the operator: rules that match nothing, secret variables that are not set."""
     served = sorted({(spec.policy_kind, spec.name) for spec in specs})
     doubts: list[str] = []
     for number, table in enumerate(settings.policy_rules):
         patterns, kinds = table.get("tools", ["*"]), table.get("kinds", ["*"])
         known = [name for kind, name in served if matches(kinds, kind)]
         if not any(matches(patterns, name) for name in known):
-            near = difflib.get_close_matches(str(patterns[0]), known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(str(patterns[0]), known, "`portbook tools` lists what is served")
             place = settings.place_of("policy", "rules", number)
-            doubts.append(f"{place}: rule {table['name']!r} matches nothing that is served{hint}")
+            doubts.append(f"{place}: rule {table['name']!r} matches nothing that is served; {hint}")
     for name in settings.secret_variables:
         if not environ.get(name):
             place = settings.place_of("redaction", "secrets")
-            doubts.append(f"{place}: the environment variable {name} is not set; its value is not taken out")
+            doubts.append(f"{place}: the environment variable {name} is not set; its value is not redacted")
     if 0 < len(environ.get(OPERATOR_KEY, "")) < _MIN_OPERATOR_KEY:
-        doubts.append(
-            f"{OPERATOR_KEY} is short enough to be guessed; use {_MIN_OPERATOR_KEY} characters or more"
-        )
+        doubts.append(f"{OPERATOR_KEY} can be guessed; use {_MIN_OPERATOR_KEY} characters or more")
     return doubts
 
 
 def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> Redactor | None:
-    """Return what takes secrets out, or None where that is switched off.
+    """Return the redactor, or None if redaction is switched off.
 
     Raises `BadSettings` for a pattern or a pointer that cannot be one.
     """
@@ -135,11 +123,6 @@ def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> 
         )
     except BadRedaction as error:
         raise settings.complain(("redaction",), str(error)) from None
-
-
-def base_urls_of(specs: Iterable[ToolSpec]) -> list[str]:
-    """Return the base URLs that tools declare."""
-    return [spec.operation.base_url for spec in specs if spec.operation is not None]
 
 
 def load_signing_key(path: Path) -> SigningKey:

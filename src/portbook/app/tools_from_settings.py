@@ -1,4 +1,4 @@
-"""The tools that settings describe: built in, of assets, Python functions, operations of HTTP APIs."""
+"""The tools that settings describe: built-in, asset tools, Python functions, operations of HTTP APIs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Collected", "asset_library", "collect_tools"]
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What is served, and what to warn of."""
+    """What is served, and warnings."""
 
     catalog: Catalog
     gateways: tuple[Gateway, ...]
@@ -40,7 +40,7 @@ def collect_tools(
     given: Sequence[Toolset] = (),
     environ: Mapping[str, str] = os.environ,
 ) -> Collected:
-    """Return the tools that `settings` describe and those `given`, without anything to run them.
+    """Return the tools that `settings` describe and those `given`, without an executor.
 
     Raises `BadTool`, `BadBundle` or `BadSettings` for what cannot be served.
     """
@@ -72,13 +72,13 @@ def collect_tools(
     served = {spec.name for spec in specs if spec.kind == "tool"}
     unused = sorted(bundles.keys() - served - {"docs.search"})
     warnings.extend(
-        f"{bundles[name].path}: no tool {name!r} is served; its contract is unused" for name in unused
+        f"{bundles[name].path}: no tool {name!r} is served; the contract is not used" for name in unused
     )
     return Collected(Catalog(specs), gateways, tuple(warnings), tuple(toolsets))
 
 
 def asset_library(settings: Settings) -> Library | None:
-    """Return the schemas and examples that `settings` name, or None where the asset tools are not served."""
+    """Return the schemas and examples that `settings` name, or None if the asset tools are not served."""
     schemas, examples = find_folders(settings.asset_schemas, settings.asset_examples)
     is_wanted = settings.assets_enabled
     if is_wanted is None:
@@ -104,12 +104,12 @@ def _docs_search(settings: Settings, bundles: dict[str, Bundle], warnings: list[
     bundle = bundles.get("docs.search") or SchemaRegistry().bundles()["docs.search"]
     folder = settings.docs_folder or shipped_folder("docs")
     if not folder.is_dir():
-        warnings.append(f"{folder}: no such folder; docs.search will find nothing")
+        warnings.append(f"{folder}: no such folder; docs.search finds nothing")
     return docs_search_tool(bundle, folder)
 
 
 def _under_contract(specs: Iterable[ToolSpec], bundles: dict[str, Bundle]) -> list[ToolSpec]:
-    """Return the tools, each under the contract that a bundle names for it where there is one."""
+    """Return the tools, each with the contract of its bundle, if it has one."""
     return [
         _replaced(spec, bundles[spec.name]) if spec.kind == "tool" and spec.name in bundles else spec
         for spec in specs

@@ -1,1 +1,1 @@
-"""Schemas, examples and assets: a library read once, a validator, a differ, and the tools made of them."""
+"""Schemas, examples and assets: a library, a validator, a differ, and the tools for them."""

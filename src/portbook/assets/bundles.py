@@ -1,8 +1,8 @@
-"""Schemas that refer to each other, each made into one document that refers to nothing outside of itself.
+"""Bundles each schema of a library with all schemas it refers to, into one self-contained document.
 
-A schema's address is its `$id`; without one, the address of its file. Either names it. What a schema refers
-to, and what that refers to, is put under its `$defs`, where JSON Schema finds it by its `$id`. The documents
-themselves are left as they are. Pure: no I/O, nothing is ever fetched.
+A schema's address is its `$id`, or the address of its file; both name it. The schemas it refers to, directly
+or indirectly, are put under its `$defs`, where JSON Schema finds them by their `$id`. The original documents
+are not changed. Pure: no I/O, nothing is ever fetched.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Placed:
     """A schema under its address, and its references to other documents."""
 
     uri: str
-    """Of its file."""
+    """The address of its file."""
     address: str
     schema: JSONObject
     references: tuple[tuple[Path, str], ...]
@@ -39,19 +39,19 @@ class _Placed:
 
 @dataclass(frozen=True, slots=True)
 class SchemaBundle:
-    """A schema with all that it refers to inside of it."""
+    """A schema with all schemas it refers to inside it."""
 
     document: JSONObject
     missing: frozenset[str] = frozenset()
-    """The addresses that it refers to and nobody has."""
+    """The addresses that it refers to and the library does not have."""
     _origins: dict[str, tuple[Path, str]] = field(default_factory=dict[str, tuple[Path, str]])
-    """What was put into it: by which of its own references, and from which file."""
+    """For each added schema, the reference that needs it, and its file."""
 
     def compile(self) -> Validator:
         """Return its validator.
 
-        Raises `BadSchema` where it cannot be compiled; what is wrong with another file is told of the
-        reference that leads there.
+        Raises `BadSchema` where it cannot be compiled; findings in an added file are reported at the
+        reference to it.
         """
         try:
             return validator_for(self.document)
@@ -69,19 +69,19 @@ class SchemaBundle:
 
 
 class Bundler:
-    """Knows the schemas of a library by every address that names one of them."""
+    """Finds the schemas of a library by any of their addresses, and bundles them."""
 
     def __init__(self, schemas: Mapping[str, JSONObject]) -> None:
-        """Take schemas by the addresses of their files; of two with the same `$id`, the first has it."""
+        """Add schemas by the addresses of their files; of two with the same `$id`, the first keeps it."""
         self._files: dict[str, _Placed] = {}
         self._named: dict[str, _Placed] = {}
         self.taken: dict[str, str] = {}
-        """Files with an `$id` that another has, each with that `$id`."""
+        """Files whose `$id` an earlier file has, each with that `$id`."""
         for uri, schema in schemas.items():
             self.add(uri, schema)
 
     def add(self, uri: str, schema: JSONObject) -> None:
-        """Take one more schema, by the address of its file."""
+        """Add a schema by the address of its file."""
         placed, resources = _place(uri, schema)
         self._files[uri] = placed
         for address in (*resources, uri):
@@ -89,10 +89,10 @@ class Bundler:
                 self.taken.setdefault(uri, address)
 
     def bundle(self, uri: str, schema: JSONObject | None = None) -> SchemaBundle:
-        """Return the schema of the file at `uri`, with all that it refers to inside of it.
+        """Return the schema of the file at `uri`, with all schemas it refers to inside it.
 
-        `schema` is one that is not of the library; it may still refer to those that are. References that
-        lead to no schema of the library stay as they are: whoever compiles it will say so.
+        `schema` replaces the library's own; it may refer to schemas of the library. References to unknown
+        schemas stay unchanged: compiling reports them.
         """
         root = self._files[uri] if schema is None else _place(uri, schema)[0]
         needed: dict[str, JSONObject] = {}
@@ -122,7 +122,7 @@ class Bundler:
         return SchemaBundle(whole, frozenset(missing), origins)
 
     def _resolved(self, placed: _Placed) -> JSONObject:
-        """Return a schema whose references to other documents name those by their `$id`."""
+        """Return a schema whose references to other documents use their `$id`."""
         changed: list[tuple[Path, str]] = []
         for path, address in placed.references:
             url, fragment = urldefrag(address)
@@ -142,13 +142,13 @@ class Bundler:
 
 
 def _place(uri: str, schema: JSONObject) -> tuple[_Placed, list[str]]:
-    """Return a schema under its absolute address, and the addresses of everything in it that has one."""
+    """Return a schema with its absolute address, and the addresses of all resources in it."""
     identifier = schema.get("$id")
     try:
         address = urldefrag(urljoin(uri, identifier)).url if isinstance(identifier, str) else uri
-    except ValueError:  # not an address: compiling will say so
+    except ValueError:  # not an address: compiling reports it
         return _Placed(uri, uri, schema, ()), []
-    # A member of another type stays: the meta-schema has its own words for it.
+    # An `$id` of a wrong type stays: validation by the meta-schema reports it.
     named = (
         schema if identifier is not None and not isinstance(identifier, str) else {**schema, "$id": address}
     )
@@ -161,6 +161,6 @@ def _place(uri: str, schema: JSONObject) -> tuple[_Placed, list[str]]:
 
 
 def _shown(uri: str, near: str) -> str:
-    """Return a file's path as seen from another file's folder."""
+    """Return a file's path relative to the folder of the file `near`."""
     path, other = (unquote(urlsplit(one).path) for one in (uri, near))
     return escaped(posixpath.relpath(path, posixpath.dirname(other)))

@@ -1,8 +1,8 @@
-"""One file checked, as a person wants to hear of it: what is wrong, and where in the file.
+"""`Checker`: validates one file and reports its problems with their places in the source.
 
-A file whose name ends in `.schema.json` is a schema and is checked as one, with those that it refers to, and
-so is a file of the library that names no other schema. Any other is an asset, and is checked by the schema
-that it names or that was asked for.
+A file whose name ends in `.schema.json` is checked as a schema, with the schemas it refers to; so is a file
+of the library that names no other schema. Any other file is an asset, and is validated by the schema that it
+names or that the operator chose.
 """
 
 from __future__ import annotations
@@ -28,48 +28,48 @@ from portbook.wire.parsing import parse
 
 __all__ = ["MAX_BYTES", "Checker", "File", "FileProblem", "Report"]
 
-# What one file may have: a person names it, so it may be larger than what a library holds.
+# The limit of one file; it is named on the command line, so it may be larger than a library's files.
 MAX_BYTES: Final = 64 * 1024 * 1024
 
-# Whoever checks a file waits for the answer: explaining it may take as long as it takes.
+# The user waits for the result, so an explanation may take long.
 _EFFORT: Final = 1_000_000
 
-_NO_FOLDER: Final = "no folder of schemas is named; use --schemas, assets.schemas or SYN_SCHEMAS_DIR"
+_NO_FOLDER: Final = "no folder of schemas is set; use --schemas, assets.schemas or SYN_SCHEMAS_DIR"
 
-# How a message starts that names a property which should not be there; the name follows, quoted as in JSON.
+# The start of messages about an unexpected property; its name follows, quoted as in JSON.
 _UNEXPECTED: Final = "unexpected property "
 
 _POSITION: Final = re.compile(r" \(line (\d+), column (\d+)\)$")
 
 
 class FileProblem(NamedTuple):
-    """One thing that is wrong with a file."""
+    """One problem of a file."""
 
     pointer: str
     message: str
     span: Span | None
-    """Where; None where the file could not even be read."""
+    """Its place in the source; None where the file could not be read."""
 
 
 class Report(NamedTuple):
-    """What is to be said of one file."""
+    """The result of checking one file."""
 
     path: str
     schema: str
-    """The name of the schema that it was checked by; empty where there is none."""
+    """The name of the schema that it was validated by; empty where there is none."""
     problems: tuple[FileProblem, ...] = ()
     is_checked: bool = True
-    """False where there is no verdict: it is not JSON, or there is nothing to check it by."""
+    """False where there is no verdict: it is not JSON, or there is no usable schema."""
 
 
 class File(NamedTuple):
-    """A file that is to be checked."""
+    """A file to check."""
 
     path: str
     folder: str | None = None
-    """The folder that it was found in, which no link may lead out of; None where a person named it."""
+    """The searched folder, which links may not leave; None where the file was named on the command line."""
     problem: str = ""
-    """Why there is nothing to read."""
+    """Why it cannot be read."""
 
 
 class _Found(NamedTuple):
@@ -79,7 +79,7 @@ class _Found(NamedTuple):
 
 
 class Checker:
-    """Checks files by the schemas of a library, or assets by one, whatever they name."""
+    """Checks files by the schemas of a library; with `only`, assets by that schema, whatever they name."""
 
     def __init__(self, library: Library, only: LibrarySchema | None = None) -> None:
         self._library = library
@@ -104,11 +104,11 @@ class Checker:
             found = self._check_asset(path, document)
         if not found.findings:
             return Report(path, found.schema)
-        told = sorted({(finding.pointer, finding.message) for finding in found.findings})
-        return Report(path, found.schema, _placed(told, data.decode(), document), found.is_checked)
+        errors = sorted({(finding.pointer, finding.message) for finding in found.findings})
+        return Report(path, found.schema, _placed(errors, data.decode(), document), found.is_checked)
 
     def schema_files(self, reports: Iterable[Report]) -> list[File]:
-        """Return the files of the schemas for whose sake assets could not be checked."""
+        """Return the files of unusable schemas that kept assets from being validated."""
         left_out = self._library.folder.left_out if self._library.folder is not None else {}
         names = {report.schema for report in reports if not report.is_checked and report.schema in left_out}
         return [File(_near(left_out[name].path)) for name in sorted(names)]
@@ -141,14 +141,14 @@ class Checker:
             if (left_out := self._library.left_out_for(asset, _file_name(path))) is not None:
                 name, (_, reason) = left_out
                 return _unchecked(name, f"its schema {name[:60]!r} cannot be used: {reason}")
-            return _Found(name, (_whole(f"meant for the schema {name[:60]!r}, which is not there"),))
+            return _Found(name, (_whole(f"meant for the schema {name[:60]!r}, which does not exist"),))
         asset = without_reference(asset)
         is_allowed = schema.validator.allows(asset)
         return _Found(schema.name, () if is_allowed else explain(schema, asset, _EFFORT))
 
     def _check_schema(self, path: str, document: JSON) -> tuple[Finding, ...]:
         if not isinstance(document, dict):
-            return (_whole("a schema must be an object here"),)
+            return (_whole("a schema must be an object"),)
         try:
             self._files.bundle(path, document).compile()
         except BadSchema as error:
@@ -169,7 +169,7 @@ def _file_name(path: str) -> str:
 
 
 def _near(path: str) -> str:
-    """Return a path as seen from here, where it leads below: as reports of a pipeline want it."""
+    """Return a path relative to the working directory where it is below it, as CI reports expect."""
     near = os.path.relpath(path)
     return path if near.startswith(os.pardir) else near
 
@@ -185,17 +185,17 @@ def _read(file: File) -> bytes:
 _NOWHERE: Final = Span(0, 0, "", 0, 0)
 
 
-def _placed(told: list[tuple[str, str]], source: str, document: JSON) -> tuple[FileProblem, ...]:
-    """Return problems with their places in `source`: a property's name where that is what is wrong."""
-    spans = locate(source, {pointer for pointer, _ in told})
-    names = {one: name for one in told if (name := _unexpected(*one, document)) is not None}
+def _placed(errors: list[tuple[str, str]], source: str, document: JSON) -> tuple[FileProblem, ...]:
+    """Return problems with their places in `source`: that of the name for an unexpected property."""
+    spans = locate(source, {pointer for pointer, _ in errors})
+    names = {one: name for one in errors if (name := _unexpected(*one, document)) is not None}
     at_names = locate(source, set(names.values()), are_names=True) if names else {}
-    problems = [FileProblem(*one, at_names[names[one]] if one in names else spans[one[0]]) for one in told]
+    problems = [FileProblem(*one, at_names[names[one]] if one in names else spans[one[0]]) for one in errors]
     return tuple(sorted(problems, key=lambda problem: (problem.span or _NOWHERE)[:2]))
 
 
 def _unexpected(pointer: str, message: str, document: JSON) -> str | None:
-    """Return the pointer to the first property that a message calls unexpected; None where it names none."""
+    """Return the pointer to the first unexpected property that a message names, or None."""
     if not message.startswith(_UNEXPECTED):
         return None
     said, _ = json.JSONDecoder().raw_decode(message, len(_UNEXPECTED))
@@ -204,9 +204,9 @@ def _unexpected(pointer: str, message: str, document: JSON) -> str | None:
         for step in pointer.split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
             value = value[int(name) if isinstance(value, list) else name]
-        # A long name is cut in messages.
+        # Messages truncate long names.
         found = next(name for name in value if shorten(name) == shorten(said))
-    except (LookupError, TypeError, ValueError, StopIteration):  # of a place that was cut off, or guessed
+    except (LookupError, TypeError, ValueError, StopIteration):  # the pointer was truncated or guessed
         return None
     return pointer + whole_pointer((found,))
 
@@ -216,7 +216,7 @@ def _not_json(data: bytes, message: str) -> FileProblem:
     if position is None:
         return FileProblem("", f"not JSON: {message}", None)
     line, column = int(position[1]), int(position[2])
-    # The parser counts bytes, people count characters.
+    # The parser counts bytes, reports count characters.
     before = data.split(b"\n")[line - 1][:column].decode("utf-8", "replace")
     span = span_at(data.decode("utf-8", "replace"), line, len(before))
     return FileProblem("", f"not JSON: {message[: position.start()]}", span)

@@ -1,7 +1,6 @@
-"""What the asset tools take and return, as JSON Schemas. Data, and nothing else.
+"""The input and output schemas of the asset tools. Data only.
 
-Members that a contract does not name are allowed in arguments and ignored, as its clients expect; results
-have none.
+Unknown members in arguments are allowed and ignored, as clients expect; results have none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the files of a library hold: JSON, and of schemas and examples JSON objects alone."""
+"""Parses the files of a library: JSON, and for schemas and examples JSON objects only."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["objects_in", "parsed", "parsed_object", "shown_path"]
 
 
 def objects_in(folder: Path, leave_out: Callable[[str, str], None]) -> Iterator[tuple[str, JSONObject]]:
-    """Yield the JSON objects in a folder's files by their paths below it.
+    """Yield the JSON objects in a folder's files with their paths below it.
 
-    `leave_out` is told of what is none: its path below the folder, empty for the folder itself, and why.
+    `leave_out` is called for every other file with its path (empty for the folder itself) and the reason.
     """
     try:
         for found in json_files(folder):
@@ -33,12 +33,12 @@ def objects_in(folder: Path, leave_out: Callable[[str, str], None]) -> Iterator[
 
 
 def shown_path(folder: Path, path: str) -> str:
-    """Return the path of a file as people know it: the folder as it was named, and the file below it."""
+    """Return the path of a file for messages: the folder as configured, and the file below it."""
     return (PurePosixPath(folder.as_posix()) / path).as_posix()
 
 
 def parsed(data: bytes) -> JSON:
-    """Return what is in a file.
+    """Parse the JSON of a file.
 
     Raises `CannotRead` where it is not JSON.
     """
@@ -49,9 +49,9 @@ def parsed(data: bytes) -> JSON:
 
 
 def parsed_object(data: bytes) -> JSONObject:
-    """Return the object in a file.
+    """Parse the JSON object in a file.
 
-    Raises `CannotRead` where it is none.
+    Raises `CannotRead` where it is not one.
     """
     document = parsed(data)
     if not isinstance(document, dict):

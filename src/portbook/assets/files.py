@@ -1,8 +1,8 @@
-"""The JSON files of a folder, read once, without ever leaving it.
+"""Reads the JSON files of a folder, without ever leaving it.
 
-Only regular files are read, up to a size. A symbolic link is followed where it ends inside the folder, as
-mounted configuration has them; every step on the way is then taken from an open folder to a name in it, so
-that nothing that takes a file's place in the meantime can lead elsewhere. The order is always the same.
+Only regular files up to a size limit are read. A symbolic link is followed where it ends inside the folder,
+as in mounted configuration. Each step of a path is opened relative to its open parent folder, so that a file
+replaced in the meantime cannot lead outside. The order is always the same.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ __all__ = [
     "walk",
 ]
 
-# Twenty times the largest schema of MCP. What is larger is data, not a schema or an example of one.
+# Twenty times the largest schema of MCP; a larger file is data, not a schema or an example.
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 
-# What a library may hold in memory, and how many files it may be in.
+# The limits of a library: its bytes in memory, and its files.
 MAX_TOTAL_BYTES: Final = 256 * 1024 * 1024
 MAX_FILES: Final = 10_000
 
-# What people write for standard input in the place of a file.
+# The file name that means standard input.
 STDIN: Final = "-"
 
-# A pipe must not make us wait for somebody to write to it, nor a terminal become ours.
+# Opening must not block on a pipe without a writer, nor acquire a controlling terminal.
 _FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
-# A name that is not UTF-8 reaches Python with lone surrogates, which no JSON can hold.
+# A name that is not UTF-8 reaches Python with lone surrogates, which JSON cannot hold.
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
 class CannotRead(Exception):
-    """A file that is not read; the message says why, and not where it is."""
+    """A file that cannot be read; the message gives the reason, without the path."""
 
 
 class Found(NamedTuple):
-    """A file by its path below the folder, with slashes; its bytes, or why there are none."""
+    """A file: its path below the folder, with slashes, and its bytes or the problem."""
 
     path: str
     data: bytes
@@ -63,14 +63,14 @@ class Found(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A file, or a folder that cannot be looked into, by its path below the folder that was looked at."""
+    """A file, or a folder that cannot be listed: its path below the searched folder."""
 
     path: str
     problem: str = ""
 
 
 def json_files(folder: Path, *, is_deep: bool = True) -> Iterator[Found]:
-    """Yield the visible files in `folder`, and below it, whose names end in `.json`, ordered by path.
+    """Yield the visible files in and below `folder` whose names end in `.json`, ordered by path.
 
     Raises `CannotRead` where the folder itself cannot be opened.
     """
@@ -79,7 +79,7 @@ def json_files(folder: Path, *, is_deep: bool = True) -> Iterator[Found]:
         root = os.open(top, _FOLDER)
     except (OSError, RuntimeError) as error:  # before 3.13, a link that leads to itself is a RuntimeError
         raise CannotRead(
-            f"cannot be read: {getattr(error, 'strerror', None) or 'a circle of links'}"
+            f"cannot be read: {getattr(error, 'strerror', None) or 'a cycle of links'}"
         ) from None
     total = 0
     try:
@@ -111,17 +111,17 @@ def json_files(folder: Path, *, is_deep: bool = True) -> Iterator[Found]:
 
 
 def read_file(path: str | Path, limit: int = MAX_FILE_BYTES) -> bytes:
-    """Return the bytes of one file that somebody named; links are followed wherever they lead.
+    """Return the bytes of one configured file; links are followed anywhere.
 
-    Raises `CannotRead` where it is missing, no regular file, or longer than `limit`.
+    Raises `CannotRead` where it is missing, not a regular file, or larger than `limit`.
     """
     return _read(_open(path, _FLAGS), limit)
 
 
 def read_named(path: str, limit: int) -> bytes:
-    """Return the bytes of what a person named on a command line, which may be a pipe, or `-`.
+    """Return the bytes of a file named on the command line, which may be a pipe or `-`.
 
-    Raises `CannotRead` where it is missing, a folder, or longer than `limit`.
+    Raises `CannotRead` where it is missing, a folder, or larger than `limit`.
     """
     descriptor = 0 if path == STDIN else _open(path, _FLAGS & ~os.O_NONBLOCK)
     try:
@@ -135,9 +135,9 @@ def read_named(path: str, limit: int) -> bytes:
 
 
 def read_walked(path: str, folder: str, limit: int) -> bytes:
-    """Return the bytes of a file that was found by looking through `folder`, which no link may lead out of.
+    """Return the bytes of a file that was found by searching `folder`, which links may not leave.
 
-    Raises `CannotRead` where that is so, or it is no regular file, or longer than `limit`.
+    Raises `CannotRead` where a link does, or it is not a regular file, or larger than `limit`.
     """
     try:
         descriptor = os.open(path, _FLAGS | os.O_NOFOLLOW)
@@ -149,15 +149,15 @@ def read_walked(path: str, folder: str, limit: int) -> bytes:
 
 
 def read_below(folder: Path, path: str, limit: int = MAX_FILE_BYTES) -> bytes:
-    """Return the bytes of the file at `path` below `folder`, which no link may lead out of.
+    """Return the bytes of the file at `path` below `folder`, which links may not leave.
 
-    Raises `CannotRead` where that is so, or it is missing, no regular file, or longer than `limit`.
+    Raises `CannotRead` where a link does, or it is missing, not a regular file, or larger than `limit`.
     """
     try:
         top = folder.resolve(strict=True)
         root = os.open(top, _FOLDER)
     except (OSError, RuntimeError):
-        raise CannotRead("cannot be read: its folder cannot be") from None
+        raise CannotRead("cannot be read: its folder cannot be opened") from None
     try:
         return _read_below(root, top, path, limit)
     finally:
@@ -165,9 +165,9 @@ def read_below(folder: Path, path: str, limit: int = MAX_FILE_BYTES) -> bytes:
 
 
 def walk(top: str | Path, *, is_deep: bool = True) -> Iterator[Seen]:
-    """Yield the visible files in `top`, and below it, whose names end in `.json`; no link is followed.
+    """Yield the visible files in and below `top` whose names end in `.json`; follow no links.
 
-    In the order of their paths, folder by folder; a folder that cannot be looked into is yielded too.
+    In the order of their paths, folder by folder; a folder that cannot be listed is yielded too.
     """
     problems: list[OSError] = []
     for where, folders, names in os.walk(top, onerror=problems.append):
@@ -193,7 +193,7 @@ def _open(path: str | Path, flags: int) -> int:
         return os.open(path, flags)
     except OSError as error:
         raise CannotRead(f"cannot be read: {error.strerror}") from None
-    except ValueError:  # a null character in it
+    except ValueError:  # it contains a null character
         raise CannotRead("cannot be read: not a path") from None
 
 
@@ -206,13 +206,13 @@ def _read_below(root: int, top: Path, path: str, limit: int = MAX_FILE_BYTES) ->
         real = PurePath(os.path.realpath(top / path, strict=True))
         return _read(_open_below(root, real.relative_to(top).parts), limit)
     except ValueError:
-        raise CannotRead("a link that leads out of its folder") from None
+        raise CannotRead("a link that points outside of its folder") from None
     except OSError as error:
         raise CannotRead(f"cannot be read: {error.strerror}") from None
 
 
 def _open_below(root: int, parts: tuple[str, ...]) -> int:
-    """Open a file step by step, following no link on the way."""
+    """Open a file step by step, without following links."""
     *folders, name = parts
     with contextlib.ExitStack() as opened:
         directory = root
@@ -232,7 +232,7 @@ def _read(descriptor: int, limit: int) -> bytes:
         if status.st_size > limit:
             raise CannotRead(f"larger than {limit} bytes")
         data = os.read(descriptor, status.st_size + 1)
-        if len(data) != status.st_size:  # it is being written to, or larger than one read gives
+        if len(data) != status.st_size:  # it is being written to, or larger than one read returns
             with open(descriptor, "rb", closefd=False) as file:
                 data += file.read(limit + 1 - len(data))
     except OSError as error:

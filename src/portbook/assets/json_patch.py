@@ -1,13 +1,13 @@
-"""A JSON Patch from one document to another: `add`, `remove` and `replace`, always the same for the same two.
+"""Computes the JSON Patch between two documents with `add`, `remove` and `replace`, deterministically.
 
-Objects are compared member by member, arrays are replaced whole. The patch is ordered by path, and as no
-operation is about an array's item, any order would do: it is always valid. Values are told apart as JSON
-writes them: `1`, `1.0` and `true` are three.
+Objects are compared member by member, arrays are replaced as a whole. The patch is ordered by path. No
+operation addresses an item of an array, so the patch is valid in any order. Values are compared as JSON
+writes them: `1`, `1.0` and `true` differ.
 
-Every path repeats the names above it. Where the operations below an object would take several times as much
-as the object itself, it is replaced whole: a patch is never longer than a few times what was compared.
+Every path repeats the names above it. Where the operations below an object would take several times as many
+bytes as the object, it is replaced as a whole, so a patch is never longer than a few times its documents.
 
-Linear in the size of the documents: each member is looked at once, and what is equal is passed over with a
+Linear in the size of the documents: each member is compared once, and equal subtrees are skipped by a
 comparison of whole subtrees at every depth that is a power of two. Pure: no I/O.
 """
 
@@ -22,24 +22,24 @@ from portbook.model import JSON, JSONObject
 
 __all__ = ["diff", "diff_assets"]
 
-# Of these types, equal values are written alike.
+# Types whose equal values are written in the same way.
 _PLAIN: Final = frozenset({str, int, bool, type(None)})
 
-# The bytes of an operation without its path and value, and what operations may take for each byte compared.
+# The bytes of an operation without its path and value, and the bytes of operations per byte compared.
 _OPERATION: Final = 32
 _TIMES: Final = 4
 
-# Up to here, they may take what they like: the object itself is not even measured.
+# Below this size, the object is not measured.
 _FREE: Final = 64 * 1024
 
 
 def diff_assets(base: JSON, new: JSON) -> JSONObject:
-    """Return the contract's result: the patch that makes `new` of `base`."""
+    """Return the contract's result: the patch from `base` to `new`."""
     return {"ok": True, "patch": cast("JSON", diff(base, new))}
 
 
 def diff(base: JSON, new: JSON) -> list[JSONObject]:
-    """Return the operations that make `new` of `base`, ordered by path."""
+    """Return the operations that turn `base` into `new`, ordered by path."""
     patch: list[JSONObject] = []
     if isinstance(base, dict) and isinstance(new, dict):
         _compare(base, new, [], 0, patch)
@@ -52,13 +52,13 @@ def diff(base: JSON, new: JSON) -> list[JSONObject]:
 def _compare(
     base: JSONObject, new: JSONObject, above: list[str], length: int, patch: list[JSONObject]
 ) -> int:
-    """Add what is different below the path `above`, of `length` bytes; return what it takes beside values."""
+    """Add the differences below the path `above`, of `length` bytes; return their bytes without values."""
     room = _FREE
     start = len(patch)
     cost = 0
     removed = [name for name in base if name not in new]
     changed: list[tuple[str, str]] = []
-    # So seldom that its cost does not add up to more than a few looks at everything.
+    # Only at these depths, so that the total cost stays at a few comparisons of everything.
     depth = len(above) + 1
     looks_ahead = depth & (depth - 1) == 0
     for name, value in new.items():
@@ -93,22 +93,22 @@ def _compare(
 
 
 def _room(*documents: JSONObject) -> int:
-    """Return what the operations below an object may take, the values in them apart."""
+    """Return how many bytes the operations below an object may take, without their values."""
     return max(_FREE, _TIMES * sum(len(json_bytes(document)) for document in documents))
 
 
 def _is_same(base: JSON, new: JSON) -> bool:
-    """Return whether JSON would write both the same way; the order of members does not count."""
+    """Return whether JSON writes both in the same way; the order of members does not count."""
     if type(base) is not type(new) or base != new:
         return False
-    if isinstance(new, dict | list):  # Python holds 1, 1.0 and True to be equal inside of them
+    if isinstance(new, dict | list):  # inside of them, 1, 1.0 and True are equal to Python
         return is_same_json(base, new)
-    # So it does 0.0 and -0.0.
+    # So are 0.0 and -0.0.
     return not isinstance(new, float) or math.copysign(1, new) == math.copysign(1, cast("float", base))
 
 
 def _size(step: str) -> int:
-    """Return about how many bytes a part of a path takes in JSON, where an escape may take six for one."""
+    """Return about how many bytes a part of a path takes in JSON; an escape may take six."""
     return len(step) if step.isascii() and step.isprintable() else len(json_bytes(step))
 
 

@@ -1,8 +1,7 @@
-"""The library: the schemas and examples of two folders, read once and never again.
+"""`Library`: the schemas and examples of two folders, read once.
 
-A schema that cannot be read or compiled is left out with a warning that names its file and the reason; the
-others are served. What is looked up is looked up in memory: a name or a path of a caller's never reaches
-the file system.
+A schema that cannot be read or compiled is left out, with a warning that names its file and the reason; the
+rest are served. Lookups use memory only: a caller's name or path never reaches the file system.
 """
 
 from __future__ import annotations
@@ -23,61 +22,61 @@ __all__ = ["EMPTY", "Example", "Library", "LibrarySchema", "find_folders", "load
 
 @dataclass(frozen=True, slots=True)
 class LibrarySchema:
-    """One schema: as it is in its file, and compiled with all that it refers to."""
+    """One schema: its document, and its validator with all schemas it refers to."""
 
     name: str
     version: str
     path: str
-    """As it is listed: the folder as it was named, and the file below it."""
+    """As listed: the folder as configured, and the file below it."""
     document: JSONObject
     validator: Validator
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One example, and the name of the schema that it is one of; there need not be such a schema."""
+    """One example, and the name of its schema, which may not exist."""
 
     component: str
     path: str
-    """As it is listed: the folder as it was named, and the file below it."""
+    """As listed: the folder as configured, and the file below it."""
     below: str
-    """The file below its folder."""
+    """Its path below the folder."""
     document: JSONObject
     schema: str
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What was read. Both listings are in their final order."""
+    """The schemas and examples that were read, in the order of listings."""
 
     schemas: tuple[LibrarySchema, ...] = ()
     examples: tuple[Example, ...] = ()
     warnings: tuple[str, ...] = ()
     folder: SchemaFolder | None = None
-    """Where the schemas are from."""
+    """The folder of the schemas."""
     _schemas: dict[str, LibrarySchema] = field(default_factory=dict[str, LibrarySchema])
     _examples: dict[str, Example] = field(default_factory=dict[str, Example])
 
     def schema(self, name: str) -> LibrarySchema | None:
-        """Return the schema to check by under this name, or alias, or path of a file; None for none."""
+        """Return the schema with this name, alias or path, to validate with; None where there is none."""
         return self._schemas.get(ALIASES.get(name, name))
 
     def named(self, name: str) -> LibrarySchema | None:
-        """Return the schema that is listed under this name, or is in the file at this path; None for none.
+        """Return the schema listed under this name or path; None where there is none.
 
-        An alias stands for another schema only where none has that name.
+        An alias is used only where no schema has that name.
         """
         return self._schemas.get(name) or self.schema(name)
 
     def left_out_for(self, asset: JSON, path: str) -> tuple[str, LeftOut] | None:
-        """Return the schema that the asset in a file is meant for and that cannot be used, by its name."""
+        """Return the name and the reason of the unusable schema that an asset is meant for, or None."""
         left_out = self.folder.left_out if self.folder is not None else {}
         name = named_schema(asset, path, left_out)
         name = ALIASES.get(name, name)
         return (name, left_out[name]) if name in left_out else None
 
     def example(self, path: str) -> Example | None:
-        """Return the example in the file at `path`, below its folder or as it is listed; None for none."""
+        """Return the example at `path`, below its folder or as listed; None where there is none."""
         return self._examples.get(path)
 
     @property
@@ -86,9 +85,9 @@ class Library:
         return [schema.name for schema in self.schemas]
 
     def schema_for(self, asset: JSON, path: str) -> str:
-        """Return the name of the schema that the asset in a file is meant for, whether it is there or not.
+        """Return the name of the schema that an asset is meant for, whether it exists or not.
 
-        Its member `schema` may be the path of a schema's file too.
+        Its member `schema` may also be the path of a schema's file.
         """
         said = asset.get("schema") if isinstance(asset, dict) else None
         if isinstance(said, str) and said in self._schemas:
@@ -98,24 +97,24 @@ class Library:
 
 EMPTY = Library()
 
-# Where the asset specification's schemas and examples lie, in a checkout that has them as a submodule.
+# The asset specification's schemas and examples, in a checkout that has them as a submodule.
 _SUBMODULE: Final = Path("libs/synesthetic-schemas")
 
 
 def find_folders(schemas: Path | None, examples: Path | None) -> tuple[Path | None, Path | None]:
-    """Return the folders of a library: those that are named, else those of the submodule, if it is there."""
+    """Return the folders of a library: the given ones, otherwise those of the submodule, if they exist."""
     return (
-        schemas or _if_there(_SUBMODULE / "jsonschema"),
-        examples or _if_there(_SUBMODULE / "examples"),
+        schemas or _if_exists(_SUBMODULE / "jsonschema"),
+        examples or _if_exists(_SUBMODULE / "examples"),
     )
 
 
-def _if_there(folder: Path) -> Path | None:
+def _if_exists(folder: Path) -> Path | None:
     return folder if folder.is_dir() else None
 
 
 def load_library(schemas: Path | None, examples: Path | None) -> Library:
-    """Read the two folders, either of which may be missing."""
+    """Read the two folders; each may be None."""
     folder = SchemaFolder(schemas) if schemas is not None else None
     compiled = _compile(folder) if folder is not None else []
     by_name = {schema.name: schema for _, schema in compiled}
@@ -125,14 +124,14 @@ def load_library(schemas: Path | None, examples: Path | None) -> Library:
         ),
         warnings=tuple(folder.warnings) if folder is not None else (),
         folder=folder,
-        # A name wins over a path: a file in another folder may be called as a schema is.
+        # A name wins over a path, because a file's path may equal a schema's name.
         _schemas=dict(compiled) | {schema.path: schema for _, schema in compiled} | by_name,
     )
     return library if examples is None else _with_examples(library, examples)
 
 
 def _compile(folder: SchemaFolder) -> list[tuple[str, LibrarySchema]]:
-    """Return the schemas of a folder by their paths below it."""
+    """Return the compiled schemas of a folder with their paths below it."""
     compiled: list[tuple[str, LibrarySchema]] = []
     for path, document in folder.documents.items():
         try:

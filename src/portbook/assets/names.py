@@ -1,4 +1,4 @@
-"""Names of schemas and examples by their files, and the schema that an asset is meant for. Pure: no I/O."""
+"""Derives names of schemas and examples from file names, and the schema of an asset. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = [
     "version_of",
 ]
 
-# The schema that assets are checked by before they are sent to a backend.
+# The schema that validates assets before they are sent to a backend.
 ASSET: Final = "synesthetic-asset"
 
-# Another name of a schema, and the one it stands for.
+# Aliases of schemas.
 ALIASES: Final = {"nested-synesthetic-asset": ASSET}
 
-# An example may say with this member where its schema lies; no schema allows it.
+# An example may name its schema with this member, which no schema allows.
 SCHEMA_REFERENCE: Final = "$schemaRef"
 
 _SUFFIXES: Final = (".schema.json", ".json")
@@ -34,18 +34,18 @@ _VERSION: Final = re.compile(r"v?(\d+\.\d+(?:\.\d+)?(?:[-+][0-9A-Za-z.-]+)?)", r
 
 
 def schema_name(path: str) -> str:
-    """Return the name of the schema in the file at `path`: without its suffix, below its folder."""
+    """Return the name of the schema in the file at `path`: the path below its folder, without suffix."""
     suffix = next((suffix for suffix in _SUFFIXES if path.endswith(suffix)), "")
     return path.removesuffix(suffix)
 
 
 def component_of(path: str) -> str:
-    """Return what the example in the file at `path` is an example of: its file's name up to the first dot."""
+    """Return the component of the example at `path`: its file name up to the first dot."""
     return PurePosixPath(path).name.split(".", 1)[0]
 
 
 def version_of(document: JSONObject) -> str:
-    """Return the version that a schema gives itself, or that its `$id` has in its path; empty for none."""
+    """Return the `version` of a schema, or the one in the path of its `$id`; empty for none."""
     version = document.get("version")
     if isinstance(version, str | int | float) and not isinstance(version, bool):
         return str(version)
@@ -55,12 +55,12 @@ def version_of(document: JSONObject) -> str:
 
 
 def named_schema(asset: JSON, path: str, known: Collection[str]) -> str:
-    """Return the name of the schema that an asset is meant for; `known` are the names that there are.
+    """Return the name of the schema that an asset is meant for; `known` are the existing names.
 
-    1. Its member `schema` says so.
-    2. Its member `$schemaRef` does: the last part of that address, without suffix.
-    3. Its file's name does: `tone.json`, `tone.valid.json` and `Tone_Example.json` are all meant for `tone`.
-       Where no known schema fits, the name up to its first dot.
+    1. From its member `schema`.
+    2. From its member `$schemaRef`: the last part of that address, without suffix.
+    3. From its file name: `tone.json`, `tone.valid.json` and `Tone_Example.json` are all meant for `tone`.
+       Where no known schema matches, the name up to its first dot.
     """
     if isinstance(asset, dict):
         for member in ("schema", SCHEMA_REFERENCE):

@@ -1,7 +1,7 @@
-"""Sending an asset to a backend: checked first, one POST, five seconds, nothing tried twice.
+"""Sends an asset to a backend: validated first, one POST within five seconds, no retries.
 
-Whatever happens is a result as the asset contract has it. A backend's own words are passed on where they
-are one short line; anything else it says stays here. Whatever posts it is an argument.
+Every outcome is a result of the asset contract. A backend's error message is passed on only where it is one
+short line. The function that sends the POST is an argument.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ __all__ = ["DISABLED", "Backend", "BackendReply", "BadBackend", "Post", "backend
 # The asset specification's deadline.
 _TIMEOUT_S: Final = 5.0
 
-# As long as one line that a person would read.
+# The longest line that is passed on.
 _MAX_DETAIL: Final = 200
 
 DISABLED: Final[JSONObject] = {"ok": False, "reason": "unsupported", "detail": "backend disabled"}
 _TOO_LARGE: Final = Finding("", "payload_too_large", "maxLength", "")
 _NO_SCHEMA: Final = Finding("", f"cannot be checked: there is no schema {ASSET}", "schema", "")
 
-# Where a backend's answer names what it made, in the order of preference.
+# Members of a backend's answer that hold the id of the new asset, in the order of preference.
 _ID_MEMBERS: Final = ("id", "asset_id", "synesthetic_asset_id")
 _WORDS_MEMBERS: Final = ("detail", "message", "error")
 
 
 class BadBackend(ValueError):
-    """An address that no backend can have; the message says why."""
+    """An invalid address of a backend; the message gives the reason."""
 
 
 class BackendReply(Protocol):
-    """What came back."""
+    """The response of a backend."""
 
     @property
     def status(self) -> int:
@@ -55,7 +55,7 @@ class BackendReply(Protocol):
 
     @property
     def body(self) -> bytes:
-        """Return its body, whole."""
+        """Return its whole body."""
         ...
 
 
@@ -65,19 +65,19 @@ class Post(Protocol):
     def __call__(
         self, url: str, body: bytes, headers: Mapping[str, str], timeout_s: float
     ) -> Awaitable[BackendReply]:
-        """Send `body` to `url`, once; return what came back.
+        """Send `body` to `url` once; return the response.
 
-        Raises `OSError` where nothing did that is HTTP, or not within `timeout_s`, all steps together.
+        Raises `OSError` where there is no HTTP response within `timeout_s`, for all steps together.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Where assets are sent."""
+    """The backend that assets are sent to."""
 
     shown: str
-    """Its address, without any password in it."""
+    """Its address, without a password."""
     url: str
     """The address of the POST."""
     post: Post
@@ -85,15 +85,15 @@ class Backend:
 
 
 def backend_at(base: str, path: str, post: Post) -> Backend:
-    """Return the backend at `base`, where assets are sent to `path` below it.
+    """Return the backend at `base`; assets are sent to `path` below it.
 
-    Raises `BadBackend` for what is no HTTP address.
+    Raises `BadBackend` where it is not an HTTP address.
     """
     try:
         parts = urlsplit(base)
         _ = parts.port
     except ValueError:
-        raise BadBackend("the backend's address is not a valid one") from None
+        raise BadBackend("the backend's address is not a valid URL") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise BadBackend("the backend's address must start with http:// or https:// and name a host")
     userinfo, _, host = parts.netloc.rpartition("@")
@@ -109,14 +109,14 @@ def backend_at(base: str, path: str, post: Post) -> Backend:
         "user-agent": f"portbook/{__version__}",
     }
     if userinfo:
-        # A byte of the environment's that is not UTF-8 reaches Python as a lone surrogate.
+        # A byte of the environment that is not UTF-8 reaches Python as a lone surrogate.
         secret = unquote_to_bytes(userinfo.encode("utf-8", "surrogateescape"))
         headers["authorization"] = "Basic " + base64.b64encode(secret).decode()
     return Backend(bare.geturl(), url, post, headers)
 
 
 async def populate(library: Library, backend: Backend, asset: JSON, *, validate_first: bool) -> JSONObject:
-    """Send `asset`, once it is known to be valid; return the contract's result."""
+    """Validate and send `asset`; return the contract's result."""
     body = json_bytes(asset)
     if len(body) > MAX_FRAME_BYTES:
         return failed((_TOO_LARGE,))
@@ -132,7 +132,7 @@ async def populate(library: Library, backend: Backend, asset: JSON, *, validate_
     if not 200 <= reply.status < 300:
         return _backend_error(reply.status, _words(answer, reply.body) or _status_words(reply.status))
     if reply.body and not isinstance(answer, dict):
-        # Not what a backend says that stored something: a page of a proxy's, most likely.
+        # Not the answer of a backend that stored an asset; most likely a proxy's page.
         return _backend_error(502, "invalid_response")
     return {"ok": True, "asset_id": _asset_id(answer), "backend_url": backend.shown}
 
@@ -149,7 +149,7 @@ def _parsed(body: bytes) -> JSON:
 
 
 def _asset_id(answer: JSON) -> str:
-    """Return the name that the backend gave the asset; empty where it did not say."""
+    """Return the id that the backend gave the asset; empty where it gave none."""
     members = answer if isinstance(answer, dict) else {}
     found = (members.get(name) for name in _ID_MEMBERS)
     return next(
@@ -158,7 +158,7 @@ def _asset_id(answer: JSON) -> str:
 
 
 def _words(answer: JSON, body: bytes) -> str:
-    """Return what the backend says of its refusal, where that is one short line of text."""
+    """Return the backend's error message, where it is one short line of text; otherwise empty."""
     said = body.decode("utf-8", "replace").strip() if answer is None else answer
     if isinstance(answer, dict):
         said = next((answer[name] for name in _WORDS_MEMBERS if isinstance(answer.get(name), str)), "")
@@ -168,7 +168,7 @@ def _words(answer: JSON, body: bytes) -> str:
 
 def _status_words(status: int) -> str:
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
-        return "internal error"  # the asset specification's words for it
+        return "internal error"  # the wording of the asset specification
     try:
         return HTTPStatus(status).phrase.lower()
     except ValueError:

@@ -1,7 +1,7 @@
-"""The library as MCP resources: each schema and each example at an address of its own. Pure: no I/O.
+"""The library as MCP resources: each schema and each example has a URI. Pure: no I/O.
 
-Reading one gives the document as it was when the library was read. Its address is made of what callers
-know it by: the name of a schema, the path of an example below its folder.
+A resource is the document as it was when the library was read. Its URI is built from the name of a schema, or
+from the path of an example below its folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from portbook.tools.spec import Effect, ToolSpec
 
 __all__ = ["asset_resources"]
 
-# As long as a list may be kept: what there is to read changes with a restart alone.
+# The same as for lists: the documents change only with a restart.
 _CACHE_MS: Final = 60_000
 
 _NOTHING: Final[JSONObject] = {

@@ -1,8 +1,8 @@
-"""Schema files, and where what they refer to is found.
+"""Schema files, and the files that they refer to.
 
-A file of a library's folder refers to anything in that folder. Any other refers to files in or below its own
-folder: those that it names by their paths are read when they are needed, and for what it names by an `$id`
-the files beside it are looked through, and those below its folder where whoever asks wants that.
+A file in a library's folder can refer to any file of that folder. Any other file can refer to files in or
+below its own folder: those named by path are read when needed. For one named by `$id`, the files beside it
+are searched, and with `is_deep` those below its folder too.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class LeftOut(NamedTuple):
     """A schema that cannot be used."""
 
     path: str
-    """As it would be listed."""
+    """Its path, in the form of listings."""
     reason: str
 
 
 class SchemaFolder:
-    """The schemas of a library's folder, read when they are first asked for and never again."""
+    """The schemas of a library's folder, read once, on first use."""
 
     def __init__(self, folder: Path) -> None:
         self.warnings: list[str] = []
-        """Of what is left out; whole once the documents were asked for."""
+        """Warnings about files that are left out; complete once `documents` was read."""
         self.left_out: dict[str, LeftOut] = {}
-        """What cannot be used, by the names that would be theirs."""
+        """Unusable schemas, by the names that they would have."""
         self._folder = folder
         self._top = folder.resolve()
 
@@ -47,7 +47,7 @@ class SchemaFolder:
         """The schemas by their paths below the folder: one for each name."""
         documents = dict(objects_in(self._folder, self.leave_out))
         kept: dict[str, str] = {}
-        # A name stands for one schema: `tone.json` is left out where there is `tone.schema.json`.
+        # A name means one schema: `tone.json` is left out where there is `tone.schema.json`.
         for path in sorted(documents, key=lambda path: (not path.endswith(".schema.json"), path)):
             other = kept.setdefault(schema_name(path), path)
             if other != path:
@@ -59,35 +59,35 @@ class SchemaFolder:
         return Bundler({self._uri(path): document for path, document in self.documents.items()})
 
     def has(self, place: Path) -> bool:
-        """Return whether a file, by its resolved path, is below this folder."""
+        """Return whether a file, given by its resolved path, is below this folder."""
         return place.is_relative_to(self._top)
 
     def listed(self, place: Path) -> str:
-        """Return the path, as it is listed, of a file below this folder by its resolved path."""
+        """Return the listed path of a file below this folder, given by its resolved path."""
         return self.shown(place.relative_to(self._top).as_posix())
 
     def bundle(self, path: str) -> SchemaBundle:
-        """Return the schema at a path below the folder, with all that it refers to."""
+        """Return the schema at a path below the folder, with all schemas it refers to."""
         uri = self._uri(path)
         if uri in self._bundler.taken:
-            self.warn(path, "another schema has the same $id; references to it lead there")
+            self.warn(path, "an earlier schema has the same $id; references resolve to that one")
         return self._bundler.bundle(uri)
 
     def bundle_of(self, place: Path, document: JSONObject) -> SchemaBundle:
-        """Return what was read from a file of this folder, with all that it refers to."""
+        """Return `document`, read from a file of this folder, with all schemas it refers to."""
         return self._bundler.bundle(place.as_uri(), document)
 
     def leave_out(self, path: str, reason: str) -> None:
-        """Say that the file at a path below the folder cannot be used, and why."""
+        """Record that the file at a path below the folder cannot be used, with the reason."""
         self.left_out.setdefault(schema_name(path), LeftOut(self.shown(path), reason))
         self.warn(path, escaped(reason, 1024))
 
     def warn(self, path: str, problem: str) -> None:
-        """Say what is wrong with the file at a path below the folder."""
+        """Add a warning about the file at a path below the folder."""
         self.warnings.append(f"{escaped(self.shown(path), 1024)}: {problem}")
 
     def shown(self, path: str) -> str:
-        """Return the path of a file as it is listed: the folder as it was named, and the file below it."""
+        """Return the listed path of a file: the folder as configured, and the file below it."""
         return shown_path(self._folder, path)
 
     def _uri(self, path: str) -> str:
@@ -95,7 +95,7 @@ class SchemaFolder:
 
 
 class SchemaFiles:
-    """Reads single schema files; a library's folder is one of many, and read only for its own files."""
+    """Reads single schema files; the library's folder is read only for its own files."""
 
     def __init__(self, library: SchemaFolder | None = None, *, is_deep: bool = False) -> None:
         self._library = library
@@ -103,16 +103,16 @@ class SchemaFiles:
         self._beside: dict[Path, list[tuple[str, JSONObject]]] = {}
 
     def read(self, path: str, limit: int) -> tuple[JSONObject, SchemaBundle, Validator]:
-        """Return the schema in a file that somebody named: as it is, with what it refers to, and compiled.
+        """Return the schema in a file named on the command line: its document, bundle and validator.
 
-        Raises `CannotRead` where it is no JSON object, `BadSchema` where it is no schema.
+        Raises `CannotRead` where it is not a JSON object, `BadSchema` where it is not a valid schema.
         """
         document = parsed_object(read_named(path, limit))
         bundle = self.bundle(path, document)
         return document, bundle, bundle.compile()
 
     def bundle(self, path: str, document: JSONObject) -> SchemaBundle:
-        """Return the schema `document` of the file at `path`, with all that it refers to inside of it."""
+        """Return the schema `document` of the file at `path`, with all schemas it refers to inside it."""
         place = Path(path).resolve()
         if self._library is not None and self._library.has(place):
             return self._library.bundle_of(place, document)
@@ -128,7 +128,7 @@ class SchemaFiles:
                 bundler.add(uri, found)
 
     def _find(self, wanted: frozenset[str], folder: Path) -> list[tuple[str, JSONObject]]:
-        """Return the files at these addresses or, where one is no file's, all in the folder."""
+        """Return the files at these addresses; where one is not a file's address, all in the folder."""
         found: list[tuple[str, JSONObject]] = []
         for address in sorted(wanted):
             if address.startswith("file:"):
@@ -136,7 +136,7 @@ class SchemaFiles:
                     path = Path(unquote(urlsplit(address).path)).relative_to(folder)
                     found.append((address, parsed_object(read_below(folder, str(path)))))
                 except (CannotRead, ValueError):
-                    continue  # not there, and whoever compiles it will say so
+                    continue  # missing: compiling reports it
         if not all(address.startswith("file:") for address in wanted):
             found += self._all_in(folder)
         return found
@@ -150,7 +150,7 @@ class SchemaFiles:
                         found.append(((folder / file.path).as_uri(), parsed_object(file.data)))
                     except CannotRead:
                         continue
-            except CannotRead:  # who cannot list a folder has nothing beside the file
+            except CannotRead:  # the folder cannot be listed
                 found = []
             self._beside[folder] = found
         return self._beside[folder]

@@ -1,6 +1,6 @@
-"""From a JSON Pointer to the place in the source: line, column and length of a value. Pure: no I/O.
+"""Finds the line, column and length of a value in a JSON source by its JSON Pointer. Pure: no I/O.
 
-The source is known to be JSON; it is read once, from front to back, without recursion.
+The source must be valid JSON; it is scanned once, without recursion.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ __all__ = ["Span", "locate", "span_at"]
 
 _TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}:,]|[^\s\[\]{}:,"]++')
 
-# A source line is shown at most this wide around what it is shown for.
+# The part of a source line that is shown around a value.
 _MAX_WIDTH: Final = 100
 _BEFORE: Final = 40
 
 
 class Span(NamedTuple):
-    """A value's place: where it starts, counted from 1, and the line it starts on as it can be shown."""
+    """The place of a value: its line and column, counted from 1, and the text of the line to show."""
 
     line: int
     column: int
     text: str
-    """The line, cut where it is long, with a dot for what cannot be shown."""
+    """The line, truncated where it is long, with a dot for each unprintable character."""
     offset: int
-    """Where in `text` the value starts."""
+    """The index in `text` at which the value starts."""
     width: int
-    """How much of `text` it takes."""
+    """The number of characters of `text` that it takes."""
 
 
 def locate(source: str, pointers: Collection[str], *, are_names: bool = False) -> dict[str, Span]:
-    """Return the places of the values at `pointers`; the start of `source` for what it does not have.
+    """Return the places of the values at `pointers`; the start of `source` where it has no such value.
 
-    With `are_names` the places of the names that those values stand under, in their objects.
+    With `are_names`, return the places of the member names of those values.
     """
     starts = [0, *(match.end() for match in re.finditer("\n", source))]
     found = _find(source, pointers, are_names=are_names)
@@ -73,7 +73,7 @@ def _span(text: str, line: int, offset: int, width: int) -> Span:
 
 
 class _WantedPositions:
-    """A place that something is wanted at, or below."""
+    """A position that is wanted, or has wanted positions below it."""
 
     __slots__ = ("below", "pointer")
 
@@ -93,11 +93,11 @@ def _tree(pointers: Iterable[str]) -> _WantedPositions:
 
 
 def _find(source: str, wanted: Collection[str], *, are_names: bool) -> dict[str, tuple[int, int]]:
-    """Return where the wanted values, or names, start and end; a container's end is that of its bracket."""
+    """Return the spans of the wanted values or names; that of a container is its opening bracket."""
     found: dict[str, tuple[int, int]] = {}
     root = _tree(wanted)
-    # Of every open container: what is wanted in it, and the next item's number or, in an object, the name
-    # just read. Pointers are not put together: each would repeat all names above it.
+    # For every open container: the positions wanted in it, and the next index or, in an object, the name just
+    # read. Pointers are not built: each would repeat all names above it.
     open_places: list[_WantedPositions | None] = []
     names: list[int | str | None] = []
     for match in _TOKEN.finditer(source):

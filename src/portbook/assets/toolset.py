@@ -1,6 +1,6 @@
-"""The asset tools: the library, the validator, the differ and the backend, each as a tool of the catalog.
+"""The asset tools: the library, the validator, the differ and the backend as tools of the catalog.
 
-All but `populate_backend` are quick and touch nothing outside of memory, so they run inline.
+All except `populate_backend` are quick and use memory only, so they run inline.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["asset_tools"]
 
 _NOT_FOUND: Final[JSONObject] = {"ok": False, "reason": "not_found"}
 
-# What list_examples calls every component.
+# The values of `component` that mean every component in list_examples.
 _ALL: Final = (None, "", "all", "*")
 
 _DESCRIPTIONS: Final = {
@@ -49,7 +49,7 @@ def asset_tools(library: Library, backend: Backend | None, max_batch: int) -> li
         "diff_assets": lambda given: diff_assets(given["base"], given["new"]),
     }
     reading = [_spec(name, Effect.READ, function, is_inline=True) for name, function in functions.items()]
-    # Sending takes as long as the backend does: others are served meanwhile.
+    # Async, so that other calls are served while the backend answers.
     send = _spec(
         "populate_backend", Effect.WRITE, lambda given: _populate(library, backend, given), is_async=True
     )

@@ -1,7 +1,7 @@
-"""Whether an asset is what a schema of the library allows, as the asset contract says it. Pure: no I/O.
+"""Validates assets by the schemas of the library, with results of the asset contract. Pure: no I/O.
 
-Paths are absolute JSON Pointers, the root's is empty. Errors are ordered by path, then by message, and no
-message holds a value of the asset's.
+Paths are absolute JSON Pointers; that of the root is empty. Errors are ordered by path, then by message, and
+no message holds a value of the asset.
 """
 
 from __future__ import annotations
@@ -25,43 +25,44 @@ __all__ = [
     "without_reference",
 ]
 
-# An asset is its sender's own work, and worth more than a wrong argument: a second at worst.
+# An asset is its sender's own document, so its explanation may cost more than that of an argument: a second
+# at worst.
 _EFFORT: Final = 8
 
-# A list of more errors helps nobody, and would let one asset cause a very large answer: every path repeats
-# the names above it. One error is told whatever it takes; its path is no longer than the asset.
+# A longer list would not help, and would let one asset cause a very large answer, because every path repeats
+# the names above it. One error is always reported; its path is no longer than the asset.
 _MAX_ERRORS: Final = 1_000
 _MAX_BYTES: Final = 256 * 1024
 
-# What the paths of all values of an asset may take together, for all of its errors to be looked at.
+# The total length of the paths of an asset's values up to which all its errors are collected.
 _MAX_PATHS: Final = 16 * 1024 * 1024
 
 UNKNOWN_SCHEMA: Final = Finding("/schema", "unknown schema", "schema", "")
 
 
 def validate_asset(library: Library, asset: JSON, name: str) -> JSONObject:
-    """Return the contract's result for one asset; for an alias its `$schemaRef` is not looked at."""
+    """Return the contract's result for one asset; for an alias, its `$schemaRef` is ignored."""
     findings = check(library, asset, name)
     return failed(findings) if findings else {"ok": True, "errors": []}
 
 
 def validate_many(library: Library, assets: list[JSON], name: str, limit: int) -> JSONObject:
-    """Return the results for many assets, in their order, or that they are too many."""
+    """Return the results for many assets, in their order, or the refusal of too many."""
     if len(assets) > limit:
         return {"ok": False, "reason": "unsupported", "detail": "batch_too_large", "limit": limit}
     results: list[JSON] = []
     room = _MAX_BYTES
     for asset in assets:
         findings = check(library, asset, name)
-        errors = _told(findings, room)
+        errors = _errors_of(findings, room)
         room -= sum(map(_size, errors))
-        # Unlike one alone, one of many that is valid has no member for errors: as clients know it.
+        # Unlike in validate_asset, a valid asset has no member for errors here, as clients expect.
         results.append(_failed(errors) if findings else {"ok": True})
     return {"ok": all(cast("JSONObject", result)["ok"] for result in results), "results": results}
 
 
 def check(library: Library, asset: JSON, name: str) -> tuple[Finding, ...]:
-    """Return what is wrong with an asset by the schema of this name; nothing where it is allowed."""
+    """Return the violations in an asset by the schema of this name; empty where it is valid."""
     schema = library.schema(name)
     if schema is None:
         return (UNKNOWN_SCHEMA,)
@@ -71,14 +72,14 @@ def check(library: Library, asset: JSON, name: str) -> tuple[Finding, ...]:
 
 
 def explain(schema: LibrarySchema, asset: JSON, effort: int = _EFFORT) -> tuple[Finding, ...]:
-    """Return why `schema` does not allow an asset; the first reason alone where paths would take too much."""
+    """Return the violations in an invalid asset; only the first where all paths would be too long."""
     if _takes_more(asset, _MAX_PATHS):
         return schema.validator.first_finding_of_own(asset)
     return schema.validator.findings_of_own(asset, effort)
 
 
 def _takes_more(asset: JSON, limit: int) -> bool:
-    """Return whether the paths of all values in `asset` take more than `limit` characters together."""
+    """Return whether the paths of all values in `asset` have more than `limit` characters in total."""
     waiting: list[tuple[JSON, int]] = [(asset, 0)]
     while waiting:
         value, length = waiting.pop()
@@ -93,13 +94,13 @@ def _takes_more(asset: JSON, limit: int) -> bool:
 
 
 def is_allowed(library: Library, asset: JSON, name: str) -> bool:
-    """Return whether an example or a file is valid; its `$schemaRef` is not looked at."""
+    """Return whether an example or a file is valid; its `$schemaRef` is ignored."""
     schema = library.schema(name)
     return schema is not None and schema.validator.allows(without_reference(asset))
 
 
 def without_reference(asset: JSON) -> JSON:
-    """Return an asset without the member that says where its schema lies."""
+    """Return an asset without its `$schemaRef`."""
     if isinstance(asset, dict) and SCHEMA_REFERENCE in asset:
         return {name: value for name, value in asset.items() if name != SCHEMA_REFERENCE}
     return asset
@@ -107,24 +108,24 @@ def without_reference(asset: JSON) -> JSON:
 
 def failed(findings: tuple[Finding, ...]) -> JSONObject:
     """Return the contract's result for an asset with these violations."""
-    return _failed(_told(findings, _MAX_BYTES))
+    return _failed(_errors_of(findings, _MAX_BYTES))
 
 
-def _told(findings: tuple[Finding, ...], room: int) -> list[tuple[str, str]]:
-    """Return the first of these errors by path and message: one, and what there is room for."""
-    told: list[tuple[str, str]] = []
+def _errors_of(findings: tuple[Finding, ...], room: int) -> list[tuple[str, str]]:
+    """Return the first errors by path and message: at least one, at most `room` bytes."""
+    errors: list[tuple[str, str]] = []
     for error in sorted({(finding.pointer, finding.message) for finding in findings})[:_MAX_ERRORS]:
         room -= _size(error)
-        if told and room < 0:
+        if errors and room < 0:
             break
-        told.append(error)
-    return told
+        errors.append(error)
+    return errors
 
 
 def _size(error: tuple[str, str]) -> int:
     return sum(len(json_bytes(part)) for part in error)
 
 
-def _failed(told: list[tuple[str, str]]) -> JSONObject:
-    errors: list[JSON] = [{"path": path, "msg": message} for path, message in told]
+def _failed(found: list[tuple[str, str]]) -> JSONObject:
+    errors: list[JSON] = [{"path": path, "msg": message} for path, message in found]
     return {"ok": False, "reason": "validation_failed", "errors": errors}

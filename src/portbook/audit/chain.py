@@ -257,7 +257,7 @@ class _Walk:
                 None, "not_json", "is not a complete record: one line of JSON with seq, prev and hash"
             )
         if _digest(line) != read.hash:
-            return self._break(read.seq, "altered", "does not match its hash: its content was altered")
+            return self._break(read.seq, "altered", "does not match its hash")
         expected = 1 if self.head is None else self.head.seq + 1
         if read.seq > expected:
             return self._break(read.seq, "missing", f"is in the place of record {expected}, which is missing")

@@ -1,1 +1,1 @@
-"""Tools that Portbook brings along."""
+"""Tools that ship with Portbook."""

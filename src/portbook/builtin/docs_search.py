@@ -1,8 +1,8 @@
-"""The tool `docs.search`: full-text search, best matches first, over a folder of text and Markdown files.
+"""The tool `docs.search`: full-text search in a folder of text and Markdown files, best matches first.
 
-The index lives in memory and follows the folder: a search that comes long enough after the last look first
-takes in what was changed, added or removed. The same files and the same query always give the same bytes.
-A query is words, never syntax. One search at a time; safe to call from any thread.
+The index is in memory and follows the folder: a search first updates it with changed, added and removed
+files, if the last update is long enough ago. The same files and query always give the same bytes. A query
+consists of words, it has no syntax. One search runs at a time; thread-safe.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ __all__ = ["docs_search_tool"]
 
 _DEFAULT_TOP_K: Final = 5
 
-# Long enough for a burst of searches to share one look at the folder, short enough for nobody to notice.
-_SECONDS_BETWEEN_LOOKS: Final = 2.0
+# Long enough for a burst of searches to share one update, short enough to go unnoticed.
+_UPDATE_INTERVAL_S: Final = 2.0
 
 _TOKENIZER: Final[list[str]] = ["porter", "unicode61", "remove_diacritics", "2"]
 _CREATE: Final = (
     "CREATE VIRTUAL TABLE sections USING fts5"
     f"(id UNINDEXED, path UNINDEXED, title, body, tokenize = '{' '.join(_TOKENIZER)}')"
 )
-# A word in a title counts as much as five in the text.
+# A word in a title counts five times as much as one in the text.
 _FIND: Final = "SELECT rowid, id, -bm25(sections, 0, 0, 5, 1) FROM sections(?)"
 _FETCH: Final = "SELECT path, title, body FROM sections WHERE rowid = ?"
 _INSERT: Final = "INSERT INTO sections (rowid, id, path, title, body) VALUES (?, ?, ?, ?, ?)"
@@ -47,11 +47,11 @@ _DELETE: Final = "DELETE FROM sections WHERE rowid = ?"
 
 
 def docs_search_tool(bundle: Bundle, folder: Path, *, tick: Callable[[], float] = time.monotonic) -> ToolSpec:
-    """Return the tool that searches `folder`; nothing is read before its first call."""
+    """Return the tool that searches `folder`; no file is read before its first call."""
     index = _Index(folder, tick)
 
     def search(arguments: JSONObject) -> JSONObject:
-        # JSON Schema counts 5.0 among the integers.
+        # 5.0 is an integer to JSON Schema.
         top_k = int(cast("float", arguments.get("topK", _DEFAULT_TOP_K)))
         return index.search(cast("str", arguments["query"]), top_k)
 
@@ -66,14 +66,14 @@ def docs_search_tool(bundle: Bundle, folder: Path, *, tick: Callable[[], float] 
 
 
 class _Indexed(NamedTuple):
-    """A file as the index has it."""
+    """An indexed file."""
 
     stamp: Stamp
     rows: range
 
 
 class _Match(NamedTuple):
-    """A section that has a word of the query. Matches sort from the best to the worst."""
+    """A section that contains a word of the query. Matches sort from best to worst."""
 
     lacks_words: bool
     cost: float
@@ -83,23 +83,23 @@ class _Match(NamedTuple):
 
 
 class _Index:
-    """The sections of one folder. Everything happens under one lock."""
+    """The indexed sections of one folder. One lock guards everything."""
 
     def __init__(self, folder: Path, tick: Callable[[], float]) -> None:
         self._folder = folder
         self._tick = tick
         self._lock = threading.Lock()
-        self._last_look: float | None = None
+        self._last_update: float | None = None
         self._files: dict[str, _Indexed] = {}
         self._next_row = 1
 
     def search(self, query: str, top_k: int) -> JSONObject:
-        """Return the `top_k` best sections, as the output schema has it."""
+        """Return the `top_k` best sections, in the form of the output schema."""
         with self._lock:
-            if self._last_look is None or self._tick() - self._last_look >= _SECONDS_BETWEEN_LOOKS:
-                self._look()
-                # Read again, so that there is a pause even where a look takes longer than the pause.
-                self._last_look = self._tick()
+            if self._last_update is None or self._tick() - self._last_update >= _UPDATE_INTERVAL_S:
+                self._update()
+                # Read again, so that there is a pause even where an update takes longer than the pause.
+                self._last_update = self._tick()
             words = self._words(query)
             matches = self._matches(list(words.values()))
             best = heapq.nsmallest(top_k, matches)
@@ -108,7 +108,7 @@ class _Index:
 
     @cached_property
     def _database(self) -> apsw.Connection:
-        import apsw  # only where somebody searches
+        import apsw  # late: only needed for a search
 
         return apsw.Connection(":memory:")
 
@@ -123,15 +123,15 @@ class _Index:
         )
 
     def _sql(self, statement: str, *values: str | int) -> list[tuple[Any, ...]]:
-        # apsw's stubs name the type of bytes as Python 3.12 does, which 3.11 does not know.
+        # apsw's stubs use a type of Python 3.12 that 3.11 does not have.
         cursor: Any = self._database.execute(statement, values)  # pyright: ignore[reportUnknownMemberType]
         return cursor.fetchall()
 
-    def _look(self) -> None:
-        """Take in what happened to the folder: all of it or, if something goes wrong, nothing."""
+    def _update(self) -> None:
+        """Update the index from the folder: completely or, on an error, not at all."""
         files: dict[str, _Indexed] = {}
         with self._database:
-            if self._last_look is None:
+            if self._last_update is None:
                 self._sql(_CREATE)
             for file in text_files(self._folder):
                 known = self._files.get(file.path)
@@ -154,19 +154,19 @@ class _Index:
         return rows
 
     def _words(self, query: str) -> dict[str, str]:
-        """Return the words of the query as they are written, each by its stem."""
+        """Return the words of the query as written, by their stems."""
         raw = query.encode("utf-8", "replace")
         return {stem: raw[start:end].decode() for start, end, stem in self._tokens(raw)}
 
     def _matches(self, words: list[str]) -> list[_Match]:
-        """Return the sections that have any of the words, in no order.
+        """Return the sections that contain any of the words, unordered.
 
-        A section's score is the sum of its words' BM25. One that has all of them gets the best score of
-        those that have not on top of its own, so that scores fall in the order of the hits.
+        A section's score is the sum of its words' BM25. To a section with all words, the best score of the
+        sections without all words is added, so that scores descend in the order of the hits.
         """
         sections = sum(len(file.rows) for file in self._files.values())
         found: dict[int, tuple[str, float, int]] = {}
-        # Word by word: a query may have more of them than FTS5 likes in one expression.
+        # Word by word, because a query may have more words than FTS5 allows in one expression.
         for word in words:
             rows = self._sql(_FIND, f'"{word}"')
             factor = _rarity_factor(sections, len(rows))
@@ -189,10 +189,10 @@ class _Index:
 
 
 def _rarity_factor(sections: int, matches: int) -> float:
-    """Return what turns FTS5's weight of a word into one that works for frequent words too.
+    """Return the factor that corrects FTS5's weight of a word for frequent words.
 
-    FTS5 gives every word that at least half of the sections have the same weight, a millionth; in a small
-    folder that is most words. Lucene's formula has a `1 +` in the logarithm and so stays above zero.
+    FTS5 gives every word that occurs in at least half of the sections the same weight, a millionth; in a
+    small folder those are most words. Lucene's formula has `1 +` in the logarithm and stays above zero.
     """
     odds = (sections - matches + 0.5) / (matches + 0.5)
     return math.log(1 + odds) / (math.log(odds) if odds > 1 else 1e-6)

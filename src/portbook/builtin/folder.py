@@ -1,8 +1,8 @@
-"""The text files of a folder, found and read without ever leaving it.
+"""Finds and reads the text files of a folder, without ever leaving it.
 
-Only regular files are opened. Symbolic links are not followed, not even one that takes a file's or a
-folder's place during the walk: every step goes from an open folder to a name in it. The order is always the
-same. What cannot be read, or is gone by now, is left out without an error.
+Only regular files are opened. Symbolic links are not followed, not even one that replaces a file or a folder
+during the walk: each step is opened relative to its open parent folder. The order is always the same. Files
+that cannot be read, or no longer exist, are left out without an error.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from portbook.builtin.sections import SUFFIXES
 
 __all__ = ["MAX_FILES", "MAX_FILE_BYTES", "Stamp", "TextFile", "text_files"]
 
-# Pages for people are far smaller. A bigger file is a log or a data set: nothing for an index in memory.
+# Documentation pages are far smaller. A larger file is a log or a data set, not for an index in memory.
 MAX_FILE_BYTES: Final = 1 << 20
 
-# Looking at this many takes about a tenth of a second, which a search may have to wait for.
+# Checking this many takes about a tenth of a second, which a search may have to wait for.
 MAX_FILES: Final = 10_000
 
-# The walk keeps one descriptor open per level; documentation is never this deep.
+# The walk keeps one descriptor open per level; documentation is never nested this deep.
 _MAX_DEPTH: Final = 64
 
-# A named pipe that took the file's place must not make us wait for somebody to write to it.
+# Opening must not block if the file was replaced by a named pipe without a writer.
 _OPEN_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
-# A name that is not UTF-8 reaches Python with lone surrogates, which no JSON can hold.
+# A name that is not UTF-8 reaches Python with lone surrogates, which JSON cannot hold.
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class Stamp(NamedTuple):
-    """What is different about a file after it was written to."""
+    """Attributes of a file that change when it is written to."""
 
     mtime_ns: int
     size: int
@@ -45,17 +45,17 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file that was found. It can be read until the walk goes on."""
+    """A file that was found. It can be read until the walk continues."""
 
     path: str
     """Relative to the folder, with slashes."""
     stamp: Stamp
     name: str
     directory: int
-    """The descriptor of the folder that the file is in."""
+    """The descriptor of the file's folder."""
 
     def read(self) -> str | None:
-        """Return the text, with U+FFFD for what is not UTF-8, or None where it cannot be read any more."""
+        """Return the text, with U+FFFD for bytes that are not UTF-8, or None where it cannot be read."""
         with contextlib.suppress(OSError):
             descriptor = os.open(self.name, _OPEN_FLAGS, dir_fd=self.directory)
             try:
@@ -68,9 +68,9 @@ class TextFile:
 
 
 def text_files(folder: Path) -> Iterator[TextFile]:
-    """Yield the visible text files below `folder`, which itself may be a link; none where it is missing."""
+    """Yield the visible text files below `folder`, which may be a link; none where it is missing."""
     left = MAX_FILES
-    # Python before 3.13 calls a link that leads to itself a RuntimeError.
+    # Python before 3.13 raises RuntimeError for a link to itself.
     with contextlib.suppress(OSError, RuntimeError):
         top = folder.resolve(strict=True)
         for where, folders, names, directory in os.fwalk(top):

@@ -1,8 +1,8 @@
-"""Cuts documents into sections, the units that a search finds.
+"""Splits documents into sections, the units that a search finds.
 
-A Markdown file is cut at its ATX headings (CommonMark 4.2), never inside fenced code. Any other text is one
-section. Identifiers are unique within a file, and the same text always gives the same ones. Every step takes
-time linear in the text. Pure: no I/O.
+A Markdown file is split at its ATX headings (CommonMark 4.2), never inside fenced code. Any other text is one
+section. Ids are unique within a file, and the same text always gives the same ids. Every step is linear in
+the text. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ __all__ = ["SUFFIXES", "Section", "cut"]
 _MARKDOWN: Final = (".md", ".markdown")
 
 SUFFIXES: Final = (*_MARKDOWN, ".txt", ".rst")
-"""How the names of files end that can be cut, in lower case."""
+"""The supported file extensions, in lower case."""
 
-# A line of a megabyte may start with '#'. Nobody reads more of a title, and no link needs more of a slug.
+# A line that starts with '#' may have a megabyte. Longer titles and slugs are of no use.
 _MAX_TITLE: Final = 200
 _MAX_SLUG: Final = 80
 
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t](.*))?")
 _CLOSING = re.compile(r"(?:^|[ \t])#+[ \t]*$")
 
-# A fence may stand inside a list item or a quotation, so more than indentation can come before it. After
-# backticks none may follow on the line: that would be code within a sentence (CommonMark 4.5).
+# A fence may be inside a list item or a quotation, so more than indentation can come before it. No backtick
+# may follow on its line: that would be inline code (CommonMark 4.5).
 _FENCE = re.compile(r"((?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*)(`{3,}(?=[^`]*$)|~{3,})(.*)")
 
-# reStructuredText underlines its headings, and so do people who write plain text.
+# reStructuredText and many plain text files underline headings.
 _UNDERLINED = re.compile(r"^(?=.*\w)(\S.*)\n(([=\-~^\"*+#])\3{2,})[ \t]*$", re.MULTILINE)
 
-# Line breaks and tabs aside, control characters are no text, and some of them steer terminals.
+# Control characters except line breaks and tabs are not text, and some control terminals.
 _NO_CONTROLS = {code: " " for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
 
 
@@ -41,10 +41,10 @@ class Section(NamedTuple):
     """One section of a document."""
 
     id: str
-    """`folder/file.md#slug`; the path alone for a whole file and for what comes before the first heading."""
+    """`folder/file.md#slug`; only the path for a whole file and for text before the first heading."""
     title: str
     body: str
-    """The text below the heading, without white space around it."""
+    """The text below the heading, without surrounding white space."""
 
 
 def cut(path: str, text: str) -> Iterator[Section]:
@@ -75,7 +75,7 @@ def _headings(lines: list[str]) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(lines):
         found = _FENCE.fullmatch(line)
         if fence:
-            # The closing fence is at least as long, has nothing after it and is not indented by 4 or more.
+            # A closing fence is at least as long, has no text after it and is not indented by 4 or more.
             if found and found[2].startswith(fence) and not found[3].strip() and len(found[1]) < indent + 4:
                 fence = ""
         elif found:
@@ -85,7 +85,7 @@ def _headings(lines: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def _plain_title(name: PurePosixPath, text: str) -> str | None:
-    # In reStructuredText a line with '#' is a comment of some code sample.
+    # In reStructuredText, a line with '#' is a comment in a code sample.
     if name.suffix.lower() != ".rst":
         for _, title in _headings(text.split("\n")):
             if title:
@@ -106,18 +106,18 @@ def _tidy(title: str) -> str:
 
 
 class _Slugs:
-    """Gives the headings of one file their slugs, as GitHub makes them; a second `usage` is `usage-2`."""
+    """Assigns the headings of one file their slugs, like GitHub; a second `usage` is `usage-2`."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
         self._numbers: dict[str, int] = {}
 
     def take(self, title: str) -> str:
-        """Return a slug that no heading before has got."""
+        """Return a slug that no earlier heading has."""
         slug = re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")[:_MAX_SLUG] or "section"
         candidate = slug
         while candidate in self._taken:
-            # Remembered, so that a thousand equal headings do not try a thousand numbers each.
+            # Cached, so that a thousand equal headings do not try a thousand numbers each.
             self._numbers[slug] = self._numbers.get(slug, 1) + 1
             candidate = f"{slug}-{self._numbers[slug]}"
         self._taken.add(candidate)

@@ -1,8 +1,8 @@
-"""Chooses the few words of a section that show why it was found.
+"""Selects an excerpt of a section that shows why it was found.
 
-A snippet is plain text on one line, cut between words where that is possible, with ellipses where it was
-cut. FTS5 has a function for this, which takes time quadratic in the number of matches: minutes for one large
-file. Here it is linear. Pure: no I/O.
+A snippet is plain text on one line, truncated between words where possible, with ellipses where it was
+truncated. FTS5's own function for this is quadratic in the number of matches: minutes for one large file.
+This one is linear. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Final, TypeAlias
 __all__ = ["Tokens", "snippet"]
 
 Tokens: TypeAlias = "Callable[[bytes], list[tuple[int, int, str]]]"
-"""Gives the words of a UTF-8 text: where each starts and ends, in bytes, and its stem."""
+"""Returns the words of a UTF-8 text: the start and end of each, in bytes, and its stem."""
 
-# As much as two or three lines of a terminal hold; a quarter of it leads up to the match.
+# Two or three lines of a terminal; a quarter of it comes before the match.
 _MAX_CHARS: Final = 240
 _LEAD_CHARS: Final = _MAX_CHARS // 4
 
-# A body is looked through in pieces that end where words do, up to the first piece that has a match.
+# A body is searched in pieces that end between words, up to the first piece with a match.
 _PIECE = re.compile(r".{1,16384}(?!\S)|.{1,16384}", re.DOTALL)
 
 
 def snippet(body: str, stems: Container[str], tokens: Tokens) -> str:
-    """Return the part of `body` where the most of `stems` stand close together; its start if it has none."""
+    """Return the part of `body` where most of `stems` are close together; its start if it has none."""
     for piece in _PIECE.finditer(body):
         raw = piece[0].encode()
         place = _place(raw, stems, tokens)
@@ -47,9 +47,9 @@ def _place(raw: bytes, stems: Container[str], tokens: Tokens) -> int | None:
 
 
 def _excerpt(body: str, place: int) -> str:
-    # Four times as much as needed, because runs of white space shrink.
+    # Four times as much as needed, because runs of white space are collapsed.
     first, last = max(0, place - 4 * _MAX_CHARS), place + 4 * _MAX_CHARS
-    # Joined with a mark at the place, so that white space around it shrinks too; no section has a NUL.
+    # A mark at the place lets white space around it collapse too; no section contains a NUL.
     before, _, after = " ".join(f"{body[first:place]}\0{body[place:last]}".split()).partition("\0")
     line, at, room = before + after, len(before), _MAX_CHARS - len("……")
     start = max(0, min(at - _LEAD_CHARS, len(line) - room))

@@ -1,8 +1,8 @@
-"""`python -m mcp`: the asset specification's adapter, for who has its name in scripts and configurations.
+"""`python -m mcp`: the asset specification's adapter, for scripts and configurations that use its name.
 
-It serves the asset tools whether there is a library or not, says when it is ready, and writes no record
-unless it is told where to; a record that cannot be written refuses no call. Where nobody wrote settings it
-opens no store, and its results are the specification's to the letter: nothing is redacted in them.
+It serves the asset tools with or without a library, prints a line when it is ready, and writes records only
+with --log-dir; a record that cannot be written refuses no call. Without a settings file it opens no store,
+and its results follow the specification to the letter: nothing is redacted in them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ from portbook.assets.validate import failed, validate_asset, without_reference
 from portbook.audit.journal import Journal
 from portbook.audit.jsonl import NoSink
 from portbook.canonical import json_bytes
+from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import run
-from portbook.cli.options import START_ERRORS, config_option, say, settings_from, stop_with
+from portbook.cli.options import START_ERRORS, config_option, log_dir_option, settings_from
 from portbook.cli.ready_file import ReadyFile
 from portbook.cli.serve import Door, serve_until_done, stop_on_signals
+from portbook.cli.terminal import say, stop_with
 from portbook.clock import SystemClock
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.sockets import ListeningDoor, UnixSocket, listen_tcp
@@ -50,18 +52,15 @@ _PORT: Final = "7000"
 
 @click.command("mcp", context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="mcp", message="%(prog)s %(version)s")
-@click.option("--validate", "asset", metavar="PATH", help="Check one asset, print the result and exit.")
-@click.option(
-    "--log-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Keep records here.  [default: keep none]",
-)
+@click.option("--validate", "asset", metavar="PATH", help="Validate one asset, print the result and exit.")
+@log_dir_option("Folder for records.  [default: no records]")
 @config_option
 def command(*, asset: str | None, log_dir: Path | None, config: Path | None) -> None:
-    """Serve the asset tools over STDIO, or check one asset.
+    """Serve the asset tools over STDIO, or validate one asset.
 
-    MCP_ENDPOINT chooses another door: socket (at MCP_SOCKET_PATH) or tcp (at MCP_HOST and MCP_PORT). With
-    --validate the exit status is 0 for a valid asset, 1 for one that is not, 2 where it cannot be read.
+    MCP_ENDPOINT selects a different transport: socket (at MCP_SOCKET_PATH) or tcp (at MCP_HOST and MCP_PORT).
+    With --validate the exit code is 0 for a valid asset, 1 for an invalid one, and 2 for a file that cannot
+    be read.
     """
     try:
         settings = _settings(config, log_dir)
@@ -83,7 +82,7 @@ def main() -> None:
 
 def _settings(config: Path | None, log_dir: Path | None) -> Settings:
     flags = {"assets.enabled": True, "docs.enabled": False, "audit.on_failure": "warn"}
-    settings = settings_from(config, log_dir, None, **flags)
+    settings = settings_from(config, log_dir, flags=flags)
     if settings.config is not None:
         return settings
     store = settings.store_path if os.environ.get("PORTBOOK_STORE") else Path(MEMORY)
@@ -93,8 +92,8 @@ def _settings(config: Path | None, log_dir: Path | None) -> Settings:
 # -- one asset
 
 
-def _validate(settings: Settings, path: Path) -> int:
-    """Print the result for one file; return the exit status."""
+def _validate(settings: Settings, path: Path) -> ExitCode:
+    """Print the result for one file; return the exit code."""
     library = asset_library(settings)
     assert library is not None
     for warning in library.warnings:
@@ -102,15 +101,15 @@ def _validate(settings: Settings, path: Path) -> int:
     try:
         asset = parsed(read_file(path))
     except CannotRead as reason:
-        return _print(failed((Finding("", str(reason), "file", ""),)), 2)
+        return _print(failed((Finding("", str(reason), "file", ""),)), ExitCode.INVALID)
     schema = library.schema_for(asset, path.name)
     result = validate_asset(library, without_reference(asset), schema)
-    return _print(result, 0 if result["ok"] else 1)
+    return _print(result, ExitCode.SUCCESS if result["ok"] else ExitCode.FAILURE)
 
 
-def _print(result: JSONObject, status: int) -> int:
+def _print(result: JSONObject, code: ExitCode) -> ExitCode:
     click.echo(json_bytes(result))
-    return status
+    return code
 
 
 # -- the doors
@@ -121,11 +120,11 @@ class _Opening:
     """A door that is about to be opened."""
 
     mode: str
-    """What the ready line says of it."""
+    """Its part of the ready line."""
     open: Callable[[App], Door]
     close: Callable[[], None] = lambda: None
     is_exposed: bool = False
-    """Whether others than this machine can reach it."""
+    """Whether a client on a different machine can reach it."""
 
 
 def _endpoint(environ: Mapping[str, str]) -> str:
@@ -202,8 +201,8 @@ def _assemble(settings: Settings, opening: _Opening, *, keeps_records: bool) -> 
 def _require_consent(settings: Settings, opening: _Opening) -> None:
     if opening.is_exposed and settings.keys_required is not False:
         raise BadSettings(
-            "$MCP_HOST lets other machines call, and this door has no place for a key; "
-            "use 127.0.0.1, or set keys.required = false in portbook.toml if that is meant"
+            "$MCP_HOST lets clients on different machines call, and this transport carries no key; "
+            "use 127.0.0.1, or set keys.required = false in portbook.toml"
         )
 
 
@@ -211,7 +210,7 @@ def _records(settings: Settings) -> Journal | NoSink:
     try:
         return open_journal(settings, SystemClock())
     except OSError as error:
-        _warn(f"{settings.log_dir}: no records are kept: {error.strerror}")
+        _warn(f"{settings.log_dir}: no records are written: {error.strerror}")
         return NoSink()
 
 
@@ -220,7 +219,8 @@ async def _serve(app: App, opening: _Opening) -> None:
     named = os.environ.get("MCP_READY_FILE", _READY_FILE).strip()
     try:
         ready = ReadyFile(Path(named) if named else None, SystemClock().now(), _warn)
-        stop_on_signals([door], _signals(), ready.remove)  # first: a signal must not leave the file behind
+        # Before the file is written: a signal must not leave it behind.
+        stop_on_signals([door], _signals(), ready.remove)
         with ready:
             click.echo(f"mcp:ready {opening.mode}", err=True)
             try:
@@ -231,7 +231,8 @@ async def _serve(app: App, opening: _Opening) -> None:
         opening.close()
         click.echo(f"mcp:shutdown {opening.mode}", err=True)
     if app.executor.has_strays:
-        os._exit(0)  # all is answered and recorded; the loop would wait for what refuses to end
+        # Every call is answered and recorded; the loop would wait for threads that do not end.
+        os._exit(ExitCode.SUCCESS)
 
 
 def _signals() -> tuple[int, ...]:

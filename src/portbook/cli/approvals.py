@@ -1,4 +1,4 @@
-"""`portbook approvals`: what waits for a person, and that person's word."""
+"""`portbook approvals`: calls that wait for an operator, and the operator's decision."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ import click
 from portbook.access.approval_ticket import State, Ticket, Undecidable, as_json
 from portbook.app.rules_from_settings import OPERATOR_KEY, redactor_of
 from portbook.cli.decision_record import note_decision
-from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
+from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.settings import Settings
@@ -26,21 +28,26 @@ from portbook.stores.sqlite import Store
 
 __all__ = ["command"]
 
-_json_option = click.option("--json", "is_json", is_flag=True, help="JSON, even on a terminal.")
-_reason_option = click.option("--reason", metavar="TEXT", help="Why; kept with the decision.")
+_reason_option = click.option("--reason", metavar="TEXT", help="Reason to store with the decision.")
 
 
 @click.group("approvals")
 def command() -> None:
-    """Decide on calls that policy lets a person decide on."""
+    """List, show and decide approvals: calls that policy lets run only after a person approves them."""
 
 
 @command.command("list")
-@click.option("--state", type=click.Choice([state.value for state in State]), help="Only of this state.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many, the newest."
+    "--state", type=click.Choice([state.value for state in State]), help="List only approvals in this state."
 )
-@_json_option
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="List at most this many, the newest first.",
+)
+@json_option()
 @config_option
 def list_them(state: str | None, *, limit: int, is_json: bool, config: Path | None) -> None:
     """List approvals, the newest first."""
@@ -53,10 +60,10 @@ def list_them(state: str | None, *, limit: int, is_json: bool, config: Path | No
 
 @command.command("show")
 @click.argument("approval_id", metavar="ID")
-@_json_option
+@json_option()
 @config_option
 def show(approval_id: str, *, is_json: bool, config: Path | None) -> None:
-    """Show one approval: what is asked, by whom, and what became of it."""
+    """Show one approval: its call, its caller, and its state."""
     out = claim_stdout()
     with _approvals(config) as approvals:
         ticket = approvals.ticket(approval_id)
@@ -68,20 +75,20 @@ def show(approval_id: str, *, is_json: bool, config: Path | None) -> None:
 @command.command("approve")
 @click.argument("approval_id", metavar="ID")
 @_reason_option
-@_json_option
+@json_option()
 @config_option
 def approve(approval_id: str, *, reason: str | None, is_json: bool, config: Path | None) -> None:
-    """Let the call of an approval run, once, and show what was approved."""
+    """Approve a call: it may run once. Prints the approval."""
     _decide(approval_id, "approve", reason, config, is_json=is_json)
 
 
 @command.command("deny")
 @click.argument("approval_id", metavar="ID")
 @_reason_option
-@_json_option
+@json_option()
 @config_option
 def deny(approval_id: str, *, reason: str | None, is_json: bool, config: Path | None) -> None:
-    """Keep the call of an approval from running, even after it was approved, if it has not run yet."""
+    """Deny a call. An approved call that has not run yet can still be denied."""
     _decide(approval_id, "deny", reason, config, is_json=is_json)
 
 
@@ -99,14 +106,16 @@ def _decide(
             raise _refused(error) from None
     try:
         note_decision(settings, ticket.id, decision)
-    except OSError as error:  # it is decided, and kept with who decided; only the log does not have it
-        say(f"warning: the decision is not in the log: {error.strerror or error}")
+    except OSError as error:  # the decision is stored; only the log lacks it
+        say(
+            f"warning: the decision is stored, but could not be written to the log: {error.strerror or error}"
+        )
     _print(as_json(ticket), _in_words(ticket), out, is_json=is_json)
 
 
 def _settings(config: Path | None) -> Settings:
     try:
-        return settings_from(config, None, None)
+        return settings_from(config)
     except START_ERRORS as error:
         raise stop_with(error) from None
 
@@ -118,7 +127,7 @@ def _known_secrets() -> list[str]:
 
 @contextmanager
 def _approvals(config: Path | None) -> Generator[ApprovalStore]:
-    """Yield the approvals of the store that the settings name; what is wrong with it ends the command."""
+    """Yield the approvals of the store that the settings name; an unusable store ends the command."""
     try:
         store = Store(_settings(config).store_path)
         try:
@@ -131,11 +140,11 @@ def _approvals(config: Path | None) -> Generator[ApprovalStore]:
 
 def _refused(error: Undecidable) -> click.exceptions.Exit:
     say(f"error: {error}")
-    return click.exceptions.Exit(1)
+    return click.exceptions.Exit(ExitCode.FAILURE)
 
 
 def _user() -> str:
-    """Return who runs this, by the system's word and not by a variable that anybody can set."""
+    """Return the user of this process as the system knows it, not from a variable that the user can set."""
     number = os.getuid()
     try:
         return pwd.getpwuid(number).pw_name
@@ -164,16 +173,12 @@ def _in_words(ticket: Ticket) -> list[str]:
         ("ended", ticket.ended_at),
     ]
     lines = [f"{name}:".ljust(10) + escaped(value) for name, value in rows if value]
-    # Nothing is cut off: who approves has to see all of it.
+    # Nothing is cut off: the operator has to see all of it.
     arguments = json.dumps(ticket.shown, indent=2, ensure_ascii=False).split("\n")
     return [*lines, "arguments:", *(f"  {escaped(line, limit=10 * len(line) + 1)}" for line in arguments)]
 
 
 def _print(data: dict[str, Any], words: list[str], out: TextIO, *, is_json: bool) -> None:
-    if is_json or not out.isatty():
-        # ASCII alone: what a caller sent must not move the cursor of whoever reads it.
-        click.echo(json.dumps(data, separators=(",", ":")), out)
-    elif words:
-        click.echo("\n".join(words), out)
-    else:
-        say("there are none")
+    print_data(data, words, out, is_json=is_json, is_ascii=True)
+    if not words and out.isatty() and not is_json:
+        say("there are no approvals")

@@ -1,4 +1,4 @@
-"""A tool's arguments from the command line: pairs of name and value, or one JSON document."""
+"""A tool's arguments from the command line: NAME=VALUE pairs, or one JSON document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["read_arguments"]
 
 
 def read_arguments(tool: Tool | None, pairs: tuple[str, ...], document: str | None) -> JSONObject:
-    """Return the arguments: a value is text where the tool's schema wants text, and JSON everywhere else.
+    """Return the arguments: a value is a string where the tool's schema wants one, and JSON otherwise.
 
     Raises `click.UsageError` for what cannot be read.
     """

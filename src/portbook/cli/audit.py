@@ -24,15 +24,16 @@ from portbook.audit.log_files import (
 )
 from portbook.cli import audit_export, audit_verify
 from portbook.cli.audit_export import status_of
-from portbook.cli.audit_formats import in_a_line, in_lines, print_data
+from portbook.cli.audit_formats import in_a_line, in_lines
 from portbook.cli.audit_options import audit_options, opened_log, records_of
-from portbook.cli.options import claim_stdout, say
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.terminal import claim_stdout, print_data, say
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 
 __all__ = ["command"]
 
-# How long a follower sleeps between two looks.
+# How long --follow sleeps between two reads.
 _POLL_S: Final = 0.2
 
 # More than a record's number ever has; a request id has more.
@@ -52,9 +53,14 @@ command.add_command(audit_verify.verb)
 
 @command.command("tail")
 @click.option(
-    "-n", "count", type=click.IntRange(min=0), default=10, show_default=True, help="So many records at first."
+    "-n",
+    "count",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="Number of records to print first.",
 )
-@click.option("-f", "--follow", is_flag=True, help="Go on with those that are added, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Keep printing new records until Ctrl-C.")
 @audit_options
 def tail(count: int, *, follow: bool, log_dir: Path | None, config: Path | None, is_json: bool) -> None:
     """Print the newest records of all runs, the newest last."""
@@ -67,7 +73,7 @@ def tail(count: int, *, follow: bool, log_dir: Path | None, config: Path | None,
             while follow:
                 _print_records(follower.read(), out, is_json=is_json)
                 time.sleep(_POLL_S)
-        except KeyboardInterrupt:  # how a person ends it
+        except KeyboardInterrupt:  # the usual way to end it
             return
 
 
@@ -75,10 +81,10 @@ def tail(count: int, *, follow: bool, log_dir: Path | None, config: Path | None,
 @click.argument("identifier", metavar="ID")
 @audit_options
 def show(identifier: str, *, log_dir: Path | None, config: Path | None, is_json: bool) -> None:
-    """Show all that is recorded of a call, and how it ended.
+    """Show every record of a call, and its outcome.
 
-    ID is a request id, or the number of a record in the newest run. A call of which only the intent is
-    recorded is running, or ended with its process: then nobody knows how.
+    ID is a request id, or the number of a record in the newest run. A call with only an intent on record is
+    still running, or its process died: then the outcome is unknown.
     """
     out = claim_stdout()
     with opened_log(config, log_dir) as settings:
@@ -91,7 +97,7 @@ def show(identifier: str, *, log_dir: Path | None, config: Path | None, is_json:
         outcome = _outcome(root, found)
     if not any(found.values()):
         say(f"error: there is no record of {escaped(identifier)}")
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.FAILURE)
     data: dict[str, Any] = {"request_id": request, "outcome": outcome}
     words = [f"outcome: {outcome}"]
     for stream, records in found.items():
@@ -121,7 +127,7 @@ def _print_records(records: list[JSONObject], out: TextIO, *, is_json: bool) -> 
 
 
 def _request_id(root: Path, identifier: str) -> str:
-    """Return the request id that is meant: a number is that of a record in the newest run."""
+    """Return the request id that `identifier` stands for: a number is a record of the newest run."""
     newest = files_in(stream_folder(root, EXECUTION_STREAM))[-1:]
     if newest and len(identifier) < _MAX_DIGITS and identifier.isdecimal():
         for record in map(record_of, lines_of(newest[0])):
@@ -131,7 +137,7 @@ def _request_id(root: Path, identifier: str) -> str:
 
 
 def _outcome(root: Path, found: dict[str, list[Located]]) -> str:
-    """Return how the call ended, as far as is known; where ids repeat, how the last of them did."""
+    """Return the outcome of the call, as far as it is known; where an id repeats, of the last call."""
     intents = stream_folder(root, INTENT_STREAM)
     without = [
         located

@@ -1,4 +1,4 @@
-"""`portbook audit export`: records for other programs."""
+"""`portbook audit export`: records as JSON Lines or CSV."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from portbook.audit.journal import EXECUTION_STREAM
-from portbook.cli.audit_formats import CsvWriter, print_json
+from portbook.cli.audit_formats import CsvWriter
 from portbook.cli.audit_options import audit_options, opened_log, records_of
-from portbook.cli.options import claim_stdout
+from portbook.cli.terminal import claim_stdout, print_json
 from portbook.globs import matches
 from portbook.model import JSONObject
 from portbook.tools.spec import TOOL_PREFIX
@@ -20,10 +20,19 @@ __all__ = ["status_of", "verb"]
 
 
 @click.command("export")
-@click.option("--format", "form", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True)
-@click.option("--since", metavar="TIME", help="From this time on: ISO 8601, UTC where it names no zone.")
-@click.option("--until", metavar="TIME", help="Up to this time, without it.")
-@click.option("--tool", "tools", metavar="PATTERN", multiple=True, help="Only this tool; * is any name.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "csv"]),
+    default="jsonl",
+    show_default=True,
+    help="Output format.",
+)
+@click.option("--since", metavar="TIME", help="Start at this time: ISO 8601, UTC if it names no zone.")
+@click.option("--until", metavar="TIME", help="End before this time.")
+@click.option(
+    "--tool", "tools", metavar="PATTERN", multiple=True, help="Only tools that match; * matches any name."
+)
 @click.option("--status", metavar="STATUS", help="Only success, failure, or an HTTP status such as 403.")
 @audit_options
 def verb(

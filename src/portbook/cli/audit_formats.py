@@ -1,18 +1,16 @@
-"""Records of the execution log in the forms in which `portbook audit` shows them: a line, a list, CSV."""
+"""Records of the execution log as `portbook audit` prints them: one line, a list of members, CSV."""
 
 from __future__ import annotations
 
 import csv
 import json
 from collections.abc import Iterator
-from typing import Any, Final, TextIO
-
-import click
+from typing import Final, TextIO
 
 from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 
-__all__ = ["COLUMNS", "CsvWriter", "in_a_line", "in_lines", "print_data", "print_json"]
+__all__ = ["COLUMNS", "CsvWriter", "in_a_line", "in_lines"]
 
 COLUMNS: Final = (
     *("seq", "prev", "timestamp", "session_id", "trace_id", "request_id", "tool_id", "endpoint", "domain"),
@@ -21,12 +19,12 @@ COLUMNS: Final = (
     *("arguments", "hash"),
 )
 
-# What makes a spreadsheet take a cell for a formula; the last four are the full-width forms of the first.
+# A spreadsheet runs a cell that begins so as a formula; the last four are full-width forms of the first.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def in_a_line(record: JSONObject) -> str:
-    """Return the most of a record that fits on one line."""
+    """Return the main members of a record on one line."""
     parts = [
         _shown(record.get("timestamp")),
         _shown(record.get("status_code")).rjust(3),
@@ -41,7 +39,7 @@ def in_a_line(record: JSONObject) -> str:
 
 
 def in_lines(record: JSONObject) -> Iterator[str]:
-    """Yield a record member by member; of an object inside of it, each member has a line of its own."""
+    """Yield one line for each member of a record, and for each member of an object in it."""
     for name, value in _flat(record, ""):
         yield f"  {escaped(name, 64)}: {_shown(value)}"
 
@@ -56,19 +54,6 @@ class CsvWriter:
     def write(self, record: JSONObject) -> None:
         """Write one record."""
         self._writer.writerow([_cell(record.get(name)) for name in COLUMNS])
-
-
-def print_data(data: dict[str, Any], words: list[str], out: TextIO, *, is_json: bool) -> None:
-    """Print words to a person, and data to a program."""
-    if is_json or not out.isatty():
-        print_json(data, out)
-    else:
-        click.echo("\n".join(words), out)
-
-
-def print_json(data: dict[str, Any], out: TextIO) -> None:
-    """Print `data` on one line."""
-    click.echo(json.dumps(data, separators=(",", ":"), ensure_ascii=False), out)
 
 
 def _cell(value: JSON) -> str | float:

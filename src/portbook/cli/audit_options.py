@@ -1,4 +1,4 @@
-"""Options that the verbs of `portbook audit` have in common, and the log that they lead to."""
+"""Options that the verbs of `portbook audit` share, and the log that these name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 import click
 
 from portbook.audit.log_files import Located, records_in, stream_folder
-from portbook.cli.options import START_ERRORS, config_option, say, settings_from, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import START_ERRORS, config_option, json_option, log_dir_option, settings_from
+from portbook.cli.terminal import say, stop_with
 from portbook.escaping import escaped
 from portbook.settings import Settings
 
@@ -22,13 +24,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def audit_options(function: _F) -> _F:
     """Add the options of every verb that reads the log."""
     for option in (
-        click.option("--json", "is_json", is_flag=True, help="JSON, even on a terminal."),
+        json_option(),
         config_option,
-        click.option(
-            "--log-dir",
-            type=click.Path(path_type=Path, file_okay=False),
-            help="Where the records are kept.  [default: runs]",
-        ),
+        log_dir_option("Folder of the records.  [default: runs]"),
     ):
         function = option(function)
     return function
@@ -36,31 +34,29 @@ def audit_options(function: _F) -> _F:
 
 @contextmanager
 def opened_log(config: Path | None, log_dir: Path | None) -> Generator[Settings]:
-    """Give the settings in force; what keeps the log from being read ends the verb with a sentence.
+    """Yield the settings in force; a log that cannot be read ends the verb with a message.
 
-    Raises `Exit` where the settings cannot be used, or where there is no log, or none that can be read.
+    Raises `Exit` where the settings cannot be used, or the log is missing or cannot be read.
     """
     try:
-        settings = settings_from(config, log_dir, None)
+        settings = settings_from(config, log_dir)
         if not settings.log_dir.is_dir():
-            say(
-                f"error: {settings.log_dir}: there is no such folder; name that of the records with --log-dir"
-            )
-            raise click.exceptions.Exit(2)
+            say(f"error: {settings.log_dir}: no such folder; name the folder of the records with --log-dir")
+            raise click.exceptions.Exit(ExitCode.INVALID)
         yield settings
-    except BrokenPipeError:  # whoever read our output has had enough of it
+    except BrokenPipeError:  # the reader of our output has closed it
         raise
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
 
 
 def records_of(log_dir: Path, stream: str) -> Iterator[Located]:
-    """Yield a stream's records; of lines that are none, the person at the terminal is told.
+    """Yield a stream's records, with a warning for each line that is not a record.
 
     Raises `OSError` where a file cannot be read.
     """
 
     def warn(file: str, line: int) -> None:
-        say(f"warning: {escaped(file)}:{line}: not a record; left out")
+        say(f"warning: {escaped(file)}:{line}: not a record; skipped")
 
     return records_in(stream_folder(log_dir, stream), warn)

@@ -1,4 +1,4 @@
-"""`portbook audit verify`: whether every record is as it was written."""
+"""`portbook audit verify`: whether a record was changed, removed or added after it was written."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from portbook.audit.log_files import (
     stream_folder,
     without_outcome,
 )
-from portbook.cli.audit_formats import in_a_line, print_data
+from portbook.cli.audit_formats import in_a_line
 from portbook.cli.audit_options import audit_options, opened_log
-from portbook.cli.options import claim_stdout
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.terminal import claim_stdout, print_data
 from portbook.escaping import escaped
 
 __all__ = ["verb"]
 
 _STREAMS: Final = (EXECUTION_STREAM, INTENT_STREAM)
 
-# So many calls without an outcome are named; there are more only after many crashes.
+# At most this many calls without an outcome are listed; only many crashes leave more.
 _MAX_NAMED: Final = 100
 
 
@@ -37,13 +38,13 @@ _MAX_NAMED: Final = 100
     "noted",
     metavar="STREAM/FILE#SEQ:HASH",
     multiple=True,
-    help="A record that must still be there: one that an earlier verify called the newest.",
+    help="A record that must still exist: the newest one of an earlier verify. Repeatable.",
 )
 @audit_options
 def verb(noted: tuple[str, ...], *, log_dir: Path | None, config: Path | None, is_json: bool) -> None:
-    """Tell whether every record is as it was written; exit with 1 at the first that is not.
+    """Verify that no record was changed, removed or added since it was written; exit with 1 if one was.
 
-    Calls that ended with their process, of which only the intent is recorded, are named as unknown.
+    A call whose process died has only an intent on record; it is listed as unknown.
     """
     heads = [_noted(text) for text in noted]
     out = claim_stdout()
@@ -67,14 +68,14 @@ def verb(noted: tuple[str, ...], *, log_dir: Path | None, config: Path | None, i
     words += [f"unknown: {in_a_line(located.record)}" for located in unknown]
     print_data(data, words, out, is_json=is_json)
     if not is_whole:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.FAILURE)
 
 
 def _noted(text: str) -> tuple[str, Head]:
     stream, _, rest = text.partition("/")
     head = Head.read(rest)
     if head is None or stream not in _STREAMS:
-        raise click.UsageError("a head is written STREAM/FILE#SEQ:HASH, as verify prints it")
+        raise click.UsageError("--head must be STREAM/FILE#SEQ:HASH, as verify prints it")
     return stream, head
 
 
@@ -87,7 +88,7 @@ def _opener(path: Path) -> Callable[[], Iterator[bytes]]:
 
 
 def _unknown(log_dir: Path) -> list[Located]:
-    """Return the intents of calls that ended with their process."""
+    """Return the intents of calls whose process died."""
     intents = stream_folder(log_dir, INTENT_STREAM)
     found = without_outcome(intents, stream_folder(log_dir, EXECUTION_STREAM))
     return [located for located in found if not is_written_to(intents / located.file)][:_MAX_NAMED]

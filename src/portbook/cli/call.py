@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +14,15 @@ from portbook.app.assemble import App, assemble
 from portbook.cli.arguments import read_arguments
 from portbook.cli.options import (
     START_ERRORS,
-    claim_stdout,
+    arguments_of_a_call,
     common_options,
     debug_option,
-    say,
+    json_option,
     settings_from,
-    stop_with,
+    toolset_option,
 )
+from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
+from portbook.did_you_mean import did_you_mean
 from portbook.errors import Ending, Reason, Refused
 from portbook.model import Arrival, Done, JSONObject, Outcome
 from portbook.tools.spec import is_slug, slug_of
@@ -32,18 +32,17 @@ __all__ = ["command"]
 
 
 @click.command("call")
-@click.argument("tool")
-@click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
-@click.option("--input", "document", help="All arguments as one JSON object; - reads it from standard input.")
+@arguments_of_a_call
+@toolset_option
+@click.option("--approval", metavar="ID", help="Run under this approval.")
 @click.option(
-    "--toolset", "toolsets", multiple=True, help="A Python file or module with a Toolset. Repeatable."
-)
-@click.option("--approval", metavar="ID", help="Redeem this approval.")
-@click.option(
-    "--wait-ms", type=click.IntRange(0, 600_000), default=0, help="Wait so long for a person's decision."
+    "--wait-ms",
+    type=click.IntRange(0, 600_000),
+    default=0,
+    help="Wait up to this many milliseconds for an approval.",
 )
 @debug_option
-@click.option("--json", "as_json", is_flag=True, help="Compact JSON even on a terminal; errors as JSON too.")
+@json_option("Print compact JSON, even on a terminal; errors too.")
 @common_options
 def command(
     tool: str,
@@ -54,29 +53,24 @@ def command(
     approval: str | None,
     wait_ms: int,
     debug: bool,
-    as_json: bool,
+    is_json: bool,
     config: Path | None,
     log_dir: Path | None,
     deterministic_ids: bool | None,
 ) -> None:
     """Run one call through the boundary and print its result.
 
-    A value is text where the tool's schema wants text, and JSON everywhere else: topK=3, tags='["a"]'.
-    The exit status is 0 for a result, 2 for a bad call, 3 for one that is not allowed (no key, policy, no
-    approval), 4 for an unknown tool, 5 for a result that breaks its schema, 1 for anything else.
+    A value is a string where the tool's schema wants one, and JSON otherwise: topK=3, tags='["a"]'.
+    The exit code is 0 for a result, 2 for an invalid call, 3 for a call that is not allowed (no key, policy,
+    no approval), 4 for an unknown tool, 5 for a result that breaks its schema, and 1 for any other failure.
     """
     if not is_slug(slug_of(tool)):
         raise click.UsageError(
-            f"{tool!r} cannot be a tool's name; `portbook tools` lists those that are served"
+            f"{tool!r} is not a valid tool name; `portbook tools` lists the tools that are served"
         )
     out = claim_stdout()
     try:
-        settings = settings_from(config, log_dir, deterministic_ids)
-        settings = replace(
-            settings,
-            toolsets=(*settings.toolsets, *toolsets),
-            tracebacks=debug or settings.tracebacks,
-        )
+        settings = settings_from(config, log_dir, deterministic_ids, toolsets=toolsets, debug=debug)
         app = assemble(settings, is_exposed=False)
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
@@ -91,12 +85,14 @@ def command(
     arrival = Arrival("cli", "call", os.environ.pop("PORTBOOK_KEY", None))
     outcome = asyncio.run(_invoke(app, tool, given, arrival, meta))
     if isinstance(outcome, Done):
-        click.echo(_pretty(outcome) if out.isatty() and not as_json else outcome.body.decode(), out)
+        click.echo(_pretty(outcome) if out.isatty() and not is_json else outcome.body.decode(), out)
         return
-    if as_json:
-        click.echo(json.dumps(_as_data(outcome), separators=(",", ":")), out)
+    if is_json:
+        print_json(_as_data(outcome), out, is_ascii=True)
     else:
-        _explain(outcome, _similar(app, tool))
+        _explain(outcome)
+        if outcome.reason is Reason.UNKNOWN_TOOL and (hint := _hint(app, tool)):
+            say(f"  {hint}")
     raise click.exceptions.Exit(outcome.row.exit)
 
 
@@ -123,15 +119,12 @@ def _as_data(ending: Ending) -> dict[str, Any]:
     }
 
 
-def _similar(app: App, tool: str) -> str | None:
-    names = [known.spec.name for known in app.catalog]
-    return next(iter(difflib.get_close_matches(slug_of(tool), names, n=1)), None)
+def _hint(app: App, tool: str) -> str:
+    return did_you_mean(slug_of(tool), (known.spec.name for known in app.catalog))
 
 
-def _explain(ending: Ending, similar: str | None) -> None:
+def _explain(ending: Ending) -> None:
     say(f"{ending.row.canonical.code}: {ending.row.sentence}")
-    if ending.reason is Reason.UNKNOWN_TOOL and similar:
-        say(f"  did you mean {similar}?")
     for finding in ending.findings:
         say(f"  {finding.pointer or '(root)'}: {finding.message}")
     for name, value in ending.details.items():

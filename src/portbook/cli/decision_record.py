@@ -1,4 +1,4 @@
-"""What an operator decides on the command line, as a record among the others."""
+"""The record of an operator's decision on the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _METHOD = "approvals.decide"
 
 
 def note_decision(settings: Settings, approval_id: str, decision: str) -> None:
-    """Write the decision on an approval into the log, as the HTTP door does.
+    """Write the decision on an approval to the log, as the HTTP door does.
 
     Raises `OSError` where the log cannot be written.
     """

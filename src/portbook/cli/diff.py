@@ -1,4 +1,4 @@
-"""`portbook diff`: what is different between two files, or whether a schema's change breaks."""
+"""`portbook diff`: how two JSON files differ, or whether a schema change is breaking."""
 
 from __future__ import annotations
 
@@ -19,64 +19,65 @@ from portbook.assets.json_patch import diff
 from portbook.assets.library import find_folders
 from portbook.assets.schema_files import SchemaFiles, SchemaFolder
 from portbook.canonical import json_bytes
-from portbook.cli.exit_codes import NO_VERDICT, verdict_or_none
-from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.reports import shown, width_of
+from portbook.cli.terminal import claim_stdout, say, stop_with, verdict_or_none
 from portbook.escaping import escaped_json
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator
 
 __all__ = ["command"]
 
-_STATUS: Final = {
-    Compatibility.COMPATIBLE: 0,
-    Compatibility.ADDED: 0,
-    Compatibility.BREAKS: 1,
-    Compatibility.REMOVED: 1,
-    Compatibility.UNKNOWN: 3,
-    Compatibility.UNUSABLE: NO_VERDICT,
+_EXIT_CODES: Final = {
+    Compatibility.COMPATIBLE: ExitCode.SUCCESS,
+    Compatibility.ADDED: ExitCode.SUCCESS,
+    Compatibility.BREAKS: ExitCode.FAILURE,
+    Compatibility.REMOVED: ExitCode.FAILURE,
+    Compatibility.UNKNOWN: ExitCode.REFUSED,
+    Compatibility.UNUSABLE: ExitCode.INVALID,
 }
 
-# Of the statuses of several schemas, the first of these that one of them has.
-_WORST: Final = (NO_VERDICT, 1, 3, 0)
+# Of the exit codes of several schemas, the first of these that one of them has.
+_WORST: Final = (ExitCode.INVALID, ExitCode.FAILURE, ExitCode.REFUSED, ExitCode.SUCCESS)
 
-# A verdict in words: its colour, and what it means.
+# The colour and the meaning of each verdict.
 _MEANING: Final = {
     Compatibility.COMPATIBLE: ("green", "everything that was valid still is"),
-    Compatibility.BREAKS: ("red", "this was valid, and no longer is:"),
+    Compatibility.BREAKS: ("red", "this was valid and no longer is:"),
     Compatibility.UNKNOWN: ("yellow", "neither a break nor a proof was found"),
-    Compatibility.ADDED: ("green", "there was no schema of that name"),
-    Compatibility.REMOVED: ("red", "there is no schema of that name any more"),
-    Compatibility.UNUSABLE: ("red", "nothing can be said of it"),
+    Compatibility.ADDED: ("green", "the schema is new"),
+    Compatibility.REMOVED: ("red", "the schema is gone"),
+    Compatibility.UNUSABLE: ("red", "the schema cannot be used"),
 }
 
-# Lines of a value that are shown on either side; a whole document would hide where it is different.
+# Lines of a value that are shown on either side; a whole document would hide the difference.
 _MAX_LINES: Final = 12
 
 
 @click.command("diff")
 @click.argument("old")
 @click.argument("new")
-@click.option("--schema", "as_schema", is_flag=True, help="Tell whether a change of a schema breaks.")
-@click.option("--json", "as_json", is_flag=True, help="JSON, even on a terminal.")
+@click.option("--schema", "as_schema", is_flag=True, help="Tell whether a schema change is breaking.")
+@json_option()
 @config_option
-def command(old: str, new: str, *, as_schema: bool, as_json: bool, config: Path | None) -> None:
-    """Show what is different between two JSON files.
+def command(old: str, new: str, *, as_schema: bool, is_json: bool, config: Path | None) -> None:
+    """Show how two JSON files differ.
 
-    Prints the JSON Patch that leads from OLD to NEW; on a terminal, both sides of each change. One
-    may be - for standard input. The exit status is 0 where nothing is different, 1 where something is, 2
-    where a file cannot be read.
+    Prints the JSON Patch from OLD to NEW; on a terminal, both sides of each change. One of the two may be -
+    for standard input. The exit code is 0 if the files are equal, 1 if they differ, and 2 if one cannot be
+    read.
 
-    With --schema the files are schemas: it breaks (1) where NEW refuses what OLD allows, and then an
-    instance shows it; it is compatible (0) where that is proved not to be; it is unknown (3) where neither
-    could be shown, and then it says where the proof ended. What a file refers to is looked for in its own
-    folder and below. Of two folders, every schema has a verdict, and the worst is the exit status.
+    With --schema the files are schemas. A change breaks (1) if NEW refuses an instance that OLD allows, which
+    is printed. It is compatible (0) if there is a proof that no such instance exists. Otherwise it is unknown
+    (3), and the place where the proof ended is printed. References are resolved in the folder of each file
+    and below. For two folders every schema has a verdict, and the worst is the exit code.
     """
     if old == new == STDIN:
-        raise click.UsageError("only one of the two can be standard input")
+        raise click.UsageError("only one of OLD and NEW can be standard input")
     out = claim_stdout()
     with verdict_or_none(out):
-        is_plain = as_json or not out.isatty()
+        is_plain = is_json or not out.isatty()
         if as_schema and Path(old).is_dir() and Path(new).is_dir():
             status = _compare_folders(_folder(old), _folder(new), out, is_plain=is_plain)
         elif as_schema:
@@ -88,44 +89,44 @@ def command(old: str, new: str, *, as_schema: bool, as_json: bool, config: Path 
         raise click.exceptions.Exit(status)
 
 
-def _compare_documents(old: str, new: str, out: TextIO, *, is_plain: bool) -> int:
+def _compare_documents(old: str, new: str, out: TextIO, *, is_plain: bool) -> ExitCode:
     before, after = _document(old), _document(new)
     patch = diff(before, after)
     if is_plain:
         click.echo(_json_text(patch), out)
     else:
         _show(before, patch, out)
-    return 1 if patch else 0
+    return ExitCode.FAILURE if patch else ExitCode.SUCCESS
 
 
-def _compare_schemas(old: str, new: str, files: SchemaFiles, out: TextIO, *, is_plain: bool) -> int:
+def _compare_schemas(old: str, new: str, files: SchemaFiles, out: TextIO, *, is_plain: bool) -> ExitCode:
     comparison = compare(_schema(files, old), _schema(files, new))
     click.echo(_json_text(_told(comparison)) if is_plain else "\n".join(_in_words(comparison)), out)
-    return _STATUS[comparison.verdict]
+    return _EXIT_CODES[comparison.verdict]
 
 
-def _compare_folders(old: SchemaFolder, new: SchemaFolder, out: TextIO, *, is_plain: bool) -> int:
+def _compare_folders(old: SchemaFolder, new: SchemaFolder, out: TextIO, *, is_plain: bool) -> ExitCode:
     changes = list(compare_folders(old, new))
     if is_plain:
         click.echo(_json_text({"schemas": [{"name": name, **_told(one)} for name, one in changes]}), out)
     else:
         for name, comparison in changes:
             click.echo("\n".join(_in_words(comparison, f"{shown(name)}: ")), out)
-    statuses = {_STATUS[comparison.verdict] for _, comparison in changes}
+    statuses = {_EXIT_CODES[comparison.verdict] for _, comparison in changes}
     return next(status for status in _WORST if status in statuses)
 
 
 def _folder(path: str) -> SchemaFolder:
     folder = SchemaFolder(Path(path))
     if not folder.documents and not folder.left_out:
-        raise _trouble(path, "there is no file whose name ends in .json")
+        raise _trouble(path, "the folder holds no .json file")
     return folder
 
 
 def _library(config: Path | None) -> SchemaFolder | None:
     """Return the folder of schemas that the settings name: its files may refer to each other."""
     try:
-        folder, _ = find_folders(settings_from(config, None, None).asset_schemas, None)
+        folder, _ = find_folders(settings_from(config).asset_schemas, None)
     except START_ERRORS as error:
         raise stop_with(error) from None
     return None if folder is None else SchemaFolder(folder)
@@ -151,7 +152,7 @@ def _schema(files: SchemaFiles, path: str) -> tuple[JSONObject, Validator]:
 
 def _trouble(path: str, reason: str) -> click.exceptions.Exit:
     say(f"error: {shown(path)}: {shown(reason)}")
-    return click.exceptions.Exit(NO_VERDICT)
+    return click.exceptions.Exit(ExitCode.INVALID)
 
 
 def _json_text(value: Any) -> str:
@@ -177,7 +178,7 @@ def _in_words(comparison: Comparison, prefix: str = "") -> Iterator[str]:
     colour, meaning = _MEANING[comparison.verdict]
     yield f"{prefix}{click.style(comparison.verdict.value, fg=colour, bold=True)}: {meaning}"
     if comparison.undecided is not None:
-        yield f"{shown(comparison.undecided) or '(root)'}: not proved to allow all that was valid"
+        yield f"{shown(comparison.undecided) or '(root)'}: not proved to allow everything that was valid"
     if comparison.problem:
         yield shown(comparison.problem)
     if comparison.verdict is Compatibility.BREAKS:

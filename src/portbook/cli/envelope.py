@@ -1,15 +1,16 @@
-"""`portbook envelope`: whether an envelope holds what it says."""
+"""`portbook envelope`: verify an envelope."""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import click
 
-from portbook.cli.options import claim_stdout, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import json_option
+from portbook.cli.terminal import claim_stdout, print_data, stop_with
 from portbook.envelope.inspection import Inspection, inspect_envelope
 from portbook.errors import Refused
 from portbook.model import JSON
@@ -20,12 +21,12 @@ __all__ = ["command"]
 
 
 class _BadFile(ValueError):
-    """A file that holds no JSON; the message names it."""
+    """A file that does not hold JSON; the message names it."""
 
 
 @click.group("envelope")
 def command() -> None:
-    """Check whether an envelope holds what it says."""
+    """Verify an envelope: schema, digests, anchors and signature."""
 
 
 @command.command("check")
@@ -35,22 +36,21 @@ def command() -> None:
     "artifacts",
     multiple=True,
     metavar="ID=FILE",
-    help="The content of an artifact, to compare its digest with. Repeatable.",
+    help="Content of an artifact, to verify its digest. Repeatable.",
 )
 @click.option(
     "--key",
     "keys",
     multiple=True,
     metavar="FILE",
-    help="A public key that you trust; one of them must have signed. Repeatable.",
+    help="Trusted public key; one of them must have signed. Repeatable.",
 )
-@click.option("--json", "as_json", is_flag=True, help="JSON, even on a terminal.")
-def check(file: str, *, artifacts: tuple[str, ...], keys: tuple[str, ...], as_json: bool) -> None:
-    """Check an envelope: its schema, its digests, its anchors and its signature.
+@json_option()
+def check(file: str, *, artifacts: tuple[str, ...], keys: tuple[str, ...], is_json: bool) -> None:
+    """Verify an envelope: schema, digests, anchors and signature.
 
-    FILE holds one mcp.envelope.v0.1 as JSON; - reads standard input. The exit status is 0 where nothing is
-    wrong, 1 where something is, 2 where there is nothing to check: a file that cannot be read, or is not
-    JSON.
+    FILE holds one mcp.envelope.v0.1 as JSON; - reads standard input. The exit code is 0 for a sound envelope,
+    1 for one with findings, and 2 for a file that cannot be read or is not JSON.
     """
     out = claim_stdout()
     try:
@@ -60,13 +60,9 @@ def check(file: str, *, artifacts: tuple[str, ...], keys: tuple[str, ...], as_js
     except (OSError, BadKey, _BadFile) as error:
         raise stop_with(error) from None
     inspection = inspect_envelope(envelope, artifacts=brought, keys=trusted)
-    if as_json or not out.isatty():
-        shown = json.dumps(_as_data(inspection), separators=(",", ":"), ensure_ascii=False)
-        click.echo(shown, out)
-    else:
-        click.echo("\n".join(_in_words(inspection)), out)
+    print_data(_as_data(inspection), _in_words(inspection), out, is_json=is_json)
     if not inspection.is_sound:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.FAILURE)
 
 
 def _json(file: str) -> JSON:

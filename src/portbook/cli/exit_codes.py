@@ -1,49 +1,50 @@
-"""How a verb ends that was asked for a verdict and has none: never with a status that would be one."""
+"""The one table of exit codes: what the command line tells the shell. Pure: no I/O.
+
+Every verb exits with one of these. The `exit` column of `errors.REASONS` has the codes of calls that end
+without a result, and a test requires each of them to be in this table.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import traceback
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Final, TextIO
+from enum import IntEnum
+from typing import Final, Self
 
-import click
+__all__ = ["ExitCode", "exit_code_of_program"]
 
-from portbook.cli.options import say
-
-__all__ = ["NO_VERDICT", "verdict_or_none"]
-
-# What could not be read, written or understood; 0 and 1 are verdicts.
-NO_VERDICT: Final = 2
-
-# As a shell has it for whatever Ctrl-C ended.
-_INTERRUPTED: Final = 130
-
-# And for what nobody read to its end, as with `| head`: it was not said, but nothing is wrong either.
-_UNREAD: Final = 141
+# A shell's code for a program that a signal ended is this, plus the number of the signal.
+_SIGNALLED: Final = 128
 
 
-@contextmanager
-def verdict_or_none(out: TextIO) -> Generator[None]:
-    """Run a verb that writes to `out`; where it gets to no verdict, say why, and exit with another status."""
-    if os.environ.get("TERM") == "dumb":
-        click.get_current_context().color = False
-    try:
-        yield
-    except (click.ClickException, click.exceptions.Exit):
-        raise
-    except KeyboardInterrupt:
-        raise click.exceptions.Exit(_INTERRUPTED) from None
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            out.close()  # what could not be written would be tried again on the way out
-        if isinstance(error, BrokenPipeError):
-            raise click.exceptions.Exit(_UNREAD) from None
-        say(f"error: {error.strerror or error}")
-        raise click.exceptions.Exit(NO_VERDICT) from None
-    except Exception:  # noqa: BLE001 - whatever it is, it is no verdict
-        traceback.print_exc()
-        say("error: this is a defect of portbook; nothing was found out about the files")
-        raise click.exceptions.Exit(NO_VERDICT) from None
+class ExitCode(IntEnum):
+    """Every exit code, and what it means."""
+
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> Self:
+        """Make a member whose number is `code`."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    SUCCESS = 0, "The command succeeded. A check found nothing wrong."
+    FAILURE = 1, "The call failed, a check found a problem or a difference, or an id or name is unknown."
+    INVALID = 2, "The options, arguments, settings or files are invalid or cannot be read."
+    REFUSED = (
+        3,
+        (
+            "The call is not allowed: no valid key, denied by policy, or not approved. "
+            "From `portbook diff --schema`: neither a break nor a proof was found."
+        ),
+    )
+    UNKNOWN = 4, "No such tool, resource, prompt, method, session or approval."
+    INVALID_OUTPUT = 5, "The tool returned a result that its output schema does not allow."
+    CANNOT_START = 126, "From `portbook wrap`: the program exists and could not be started."
+    NOT_FOUND = 127, "From `portbook wrap`: the program was not found."
+    INTERRUPTED = 130, "Ctrl-C ended the command."
+    PIPE_CLOSED = 141, "The reader of standard output closed it early, as `head` does."
+
+
+def exit_code_of_program(status: int) -> int:
+    """Return the exit code for a program's `status`, which is negative where a signal ended it."""
+    return status if status >= 0 else _SIGNALLED - status

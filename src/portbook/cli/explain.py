@@ -1,21 +1,26 @@
-"""`portbook explain`: what policy says of a call, without making it."""
+"""`portbook explain`: how policy decides a call, without running it."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from portbook.access.callers import ANONYMOUS
-from portbook.app.rules_from_settings import base_urls_of, policy_of
-from portbook.app.tools_from_settings import collect_tools
-from portbook.canonical import json_bytes
 from portbook.cli.arguments import read_arguments
-from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
-from portbook.policy import Decision, PolicyInput, decide
+from portbook.cli.dry_run import dry_run
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import (
+    START_ERRORS,
+    arguments_of_a_call,
+    config_option,
+    json_option,
+    settings_from,
+    toolset_option,
+)
+from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
+from portbook.policy import Decision
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import identifier_of, named_by
 from portbook.wire.jsonrpc import violations_of
@@ -24,18 +29,14 @@ __all__ = ["command"]
 
 
 @click.command("explain")
-@click.argument("tool")
-@click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
-@click.option("--input", "document", help="All arguments as one JSON object; - reads it from standard input.")
-@click.option("--caller", default=ANONYMOUS.name, show_default=True, help="Whose call it would be.")
-@click.option("--session", help="The session that it would belong to.")
+@arguments_of_a_call
+@click.option("--caller", default=ANONYMOUS.name, show_default=True, help="Name of the caller.")
+@click.option("--session", help="Session of the call.")
 @click.option(
-    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Which attempt it would be."
+    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Attempt number of the call."
 )
-@click.option(
-    "--toolset", "toolsets", multiple=True, help="A Python file or module with a Toolset. Repeatable."
-)
-@click.option("--json", "as_json", is_flag=True, help="JSON, even on a terminal.")
+@toolset_option
+@json_option()
 @config_option
 def command(
     tool: str,
@@ -46,50 +47,41 @@ def command(
     session: str | None,
     attempt: int,
     toolsets: tuple[str, ...],
-    as_json: bool,
+    is_json: bool,
     config: Path | None,
 ) -> None:
-    """Show what policy says of a call, which rule says it and what would change it; nothing is run.
+    """Show how policy decides a call, by which rule, and what would change that. Nothing runs.
 
-    TOOL is the name of a tool; mcp.resource:URI and mcp.prompt:NAME stand for a resource and for a prompt.
+    TOOL is the name of a tool, or mcp.resource:URI for a resource, or mcp.prompt:NAME for a prompt.
 
-    The exit status is 0 for a call that is allowed, 3 for one that is not or that a person has to approve.
+    The exit code is 0 for a call that is allowed, and 3 for one that is denied or needs approval.
     """
     out = claim_stdout()
     try:
-        settings = settings_from(config, None, None)
-        settings = replace(settings, toolsets=(*settings.toolsets, *toolsets))
-        catalog = collect_tools(settings).catalog
-        policy = policy_of(settings, base_urls_of(tool.spec for tool in catalog))
+        dry = dry_run(settings_from(config, toolsets=toolsets))
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    named = catalog.named(tool)
+    named = dry.catalog.named(tool)
     if named is None:
-        say(f"there is no {named_by(tool)[0]} {tool!r}; {_remedy(catalog, tool)}")
-        raise click.exceptions.Exit(4)
+        say(f"there is no {named_by(tool)[0]} {tool!r}; {_remedy(dry.catalog, tool)}")
+        raise click.exceptions.Exit(ExitCode.UNKNOWN)
     found, taken = named
     given = {**taken, **read_arguments(found, arguments, document)}
-    subject = PolicyInput.of(
-        found.spec, given, len(json_bytes(given)), caller=caller, attempt=attempt, session=session
-    )
-    decision = decide(policy, subject)
+    decision = dry.decide(found, given, caller=caller, attempt=attempt, session=session)
     shown = _as_data(found, decision, given)
-    if as_json or not out.isatty():
-        click.echo(json.dumps(shown, separators=(",", ":"), ensure_ascii=False), out)
-    else:
-        click.echo("\n".join(_in_words(shown)), out)
+    print_data(shown, _in_words(shown), out, is_json=is_json)
     if decision.reason is not None:
-        raise click.exceptions.Exit(3)
+        raise click.exceptions.Exit(ExitCode.REFUSED)
 
 
 def _remedy(catalog: Catalog, name: str) -> str:
-    """Return what to do about a name that no tool has: something else may have it."""
+    """Return what to do about a name that no tool has: a resource or a prompt may have it."""
     if named_by(name)[0] == "tool":
         if catalog.locate(name) is not None or "://" in name:
-            return f"a resource is named {identifier_of('resource', name)}"
+            return f"name a resource as {identifier_of('resource', name)}"
         if catalog.find(name, "prompt") is not None:
-            return f"a prompt is named {identifier_of('prompt', name)}"
-    return "`portbook tools` lists those that are served"
+            return f"name a prompt as {identifier_of('prompt', name)}"
+    return "`portbook tools` lists what is served"
 
 
 def _as_data(tool: Tool, decision: Decision, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -111,9 +103,9 @@ def _in_words(shown: dict[str, Any]) -> list[str]:
     lines = [
         f"{shown['tool']} ({shown['effect']}): {click.style(shown['decision'], fg=colour, bold=True)}",
         f"  decided by: {shown['rule']} ({shown['place']})",
-        f"  would change it: {shown['remedy']}",
+        f"  to change it: {shown['remedy']}",
     ]
     if shown["violations"]:
-        lines.append("  these arguments would be refused whatever policy says:")
+        lines.append("  these arguments are invalid, whatever policy decides:")
         lines += [f"    {each['pointer'] or '(root)'}: {each['message']}" for each in shown["violations"]]
     return lines

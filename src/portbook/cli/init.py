@@ -7,28 +7,29 @@ from typing import Final
 
 import click
 
-from portbook.cli.options import say
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.terminal import say
 from portbook.settings import CONFIG_NAME
 
 __all__ = ["STARTER", "command"]
 
 STARTER: Final = """\
 # Settings of Portbook. Every key is explained in docs/reference/settings.md.
-# `portbook explain TOOL [name=value ...]` shows what these rules say of a call, without making it.
+# `portbook explain TOOL [name=value ...]` shows how these rules decide a call, without running it.
 
 [policy]
-# Reading is allowed. Whatever writes asks a person first, unless a rule below decides.
+# Tools that read are allowed. Tools that write need approval, unless a rule below decides.
 approval = "writes"               # never | writes | always
 max_payload_bytes = 65536         # of a call's arguments
 max_execution_timeout_ms = 30000  # of any tool
 max_attempts = 3                  # of any call
 # max_calls_per_minute = 600      # of any caller
 
-# Where HTTP tools may go: host, host:port or *.domain. Without this line, only to the base URLs below.
+# Destinations of HTTP tools: host, host:port or *.domain. By default only the base URLs below.
 # allowed_domains = ["api.example.com", "127.0.0.1:9000"]
 # allowed_methods = ["GET", "POST"]
 
-# Rules. Deny wins over ask, ask over allow, whatever their order; what they match is up to these keys:
+# Rules. Deny wins over ask, and ask over allow, in any order. A rule matches by these keys:
 # tools, effects, callers, sessions (patterns) and where (JSON Pointers into the arguments, JSON Schemas).
 [[policy.rules]]
 name = "nothing destructive"
@@ -36,24 +37,24 @@ effects = ["destructive"]
 action = "deny"
 
 # [[policy.rules]]
-# name = "small refunds need nobody"
+# name = "small refunds need no approval"
 # tools = ["refund"]
 # where = { "/cents" = { maximum = 1000 } }
 # action = "allow"
 
 [redaction]
-# Members whose values are secret, beside password, token, authorization and the like.
+# Members whose values are secret, besides password, token, authorization and similar names.
 keys = []
 
 [audit]
 log_dir = "runs"
-on_failure = "refuse"             # or "warn": go on without records
+on_failure = "refuse"             # or "warn": run calls without records
 
 # Python functions as tools.
 # [python]
 # toolsets = ["my_tools.py"]
 
-# HTTP APIs as tools: this one would be called orders.get_order.
+# HTTP APIs as tools: this one is named orders.get_order.
 # [http.orders]
 # base_url = "http://127.0.0.1:9000"
 #
@@ -68,9 +69,9 @@ on_failure = "refuse"             # or "warn": go on without records
 
 @click.command("init")
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False), default=CONFIG_NAME)
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def command(path: Path, *, force: bool) -> None:
-    """Write a commented settings file to start from: reading is allowed, writing asks, destroying is denied.
+    """Write a commented settings file: reads are allowed, writes need approval, destructive calls are denied.
 
     PATH is portbook.toml by default.
     """
@@ -78,6 +79,6 @@ def command(path: Path, *, force: bool) -> None:
         with path.open("w" if force else "x", encoding="utf-8") as file:
             file.write(STARTER)
     except FileExistsError:
-        say(f"{path} is there already; --force writes over it")
-        raise click.exceptions.Exit(1) from None
-    say(f"wrote {path}; `portbook tools` lists what it serves, `portbook explain TOOL` what it allows")
+        say(f"{path} exists; --force overwrites it")
+        raise click.exceptions.Exit(ExitCode.FAILURE) from None
+    say(f"wrote {path}; `portbook tools` lists what it serves, `portbook explain TOOL` shows decisions")

@@ -1,9 +1,8 @@
-"""`portbook keys`: make, list and revoke the keys of callers."""
+"""`portbook keys`: create, list and revoke the keys of callers."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,7 +12,9 @@ from typing import TextIO
 import click
 
 from portbook.cli import signing_keys as signing
-from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
+from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
 from portbook.clock import SystemClock
 from portbook.stores.errors import StoreError
 from portbook.stores.keys import BadKeyRequest, KeptKey, Keys
@@ -21,12 +22,10 @@ from portbook.stores.sqlite import Store
 
 __all__ = ["command"]
 
-_json_option = click.option("--json", "is_json", is_flag=True, help="JSON, even on a terminal.")
-
 
 @click.group("keys")
 def command() -> None:
-    """Make, list and revoke the keys of callers; servers that run notice at once."""
+    """Create, list and revoke the keys of callers; running servers apply changes at once."""
 
 
 command.add_command(signing.command)
@@ -41,12 +40,12 @@ command.add_command(signing.command)
     metavar="PATTERN",
     multiple=True,
     default=("*",),
-    help="Tools that it opens, such as orders.*; may be repeated.  [default: *]",
+    help="Tools that the key may call, such as orders.*. Repeatable.  [default: *]",
 )
-@click.option("--json", "is_json", is_flag=True, help="JSON, with what is kept of it.")
+@json_option("Print JSON, with what is stored of the key.")
 @config_option
 def create(name: str, *, tools: tuple[str, ...], is_json: bool, config: Path | None) -> None:
-    """Make a key for the caller NAME and print it. It is shown this once; only its digest is kept."""
+    """Create a key for the caller NAME and print it, once; only its digest is stored."""
     out = claim_stdout()
     with _keys(config) as keys:
         try:
@@ -54,17 +53,17 @@ def create(name: str, *, tools: tuple[str, ...], is_json: bool, config: Path | N
         except BadKeyRequest as error:
             raise click.UsageError(str(error)) from None
     if is_json:
-        click.echo(json.dumps({**asdict(made.kept), "key": made.text}, separators=(",", ":")), out)
+        print_json({**asdict(made.kept), "key": made.text}, out, is_ascii=True)
     else:
         click.echo(made.text, out)
-    say(f"key {made.kept.id} of {name} opens {', '.join(tools)}; it is not shown again")
+    say(f"key {made.kept.id} of {name} may call {', '.join(tools)}; it is not shown again")
 
 
 @command.command("list")
-@_json_option
+@json_option()
 @config_option
 def list_them(*, is_json: bool, config: Path | None) -> None:
-    """List the keys that were made, revoked ones too; not those of [[keys.allow]] in the settings file."""
+    """List the keys in the store, revoked ones too; not those of [[keys.allow]] in the settings file."""
     out = claim_stdout()
     with _keys(config) as keys:
         _print(keys.kept(), out, is_json=is_json)
@@ -72,24 +71,24 @@ def list_them(*, is_json: bool, config: Path | None) -> None:
 
 @command.command("revoke")
 @click.argument("key", metavar="ID|NAME")
-@_json_option
+@json_option()
 @config_option
 def revoke(key: str, *, is_json: bool, config: Path | None) -> None:
-    """Revoke the key with this id, or all keys of the caller with this name, for good."""
+    """Revoke the key with this id, or all keys of the caller with this name. It cannot be undone."""
     out = claim_stdout()
     with _keys(config) as keys:
         revoked = asyncio.run(keys.revoke(key))
     if not revoked:
-        say("error: no key in use has this id or name; `portbook keys list` lists them")
-        raise click.exceptions.Exit(1)
+        say("error: no active key has this id or name; `portbook keys list` lists the keys")
+        raise click.exceptions.Exit(ExitCode.FAILURE)
     _print(revoked, out, is_json=is_json)
 
 
 @contextmanager
 def _keys(config: Path | None) -> Generator[Keys]:
-    """Yield the keys of the store that the settings name; what is wrong with it ends the command."""
+    """Yield the keys of the store that the settings name; an unusable store ends the command."""
     try:
-        store = Store(settings_from(config, None, None).store_path)
+        store = Store(settings_from(config).store_path)
         try:
             yield Keys(store, SystemClock())
         finally:
@@ -100,11 +99,11 @@ def _keys(config: Path | None) -> Generator[Keys]:
 
 def _print(keys: list[KeptKey], out: TextIO, *, is_json: bool) -> None:
     if is_json or not out.isatty():
-        click.echo(json.dumps({"keys": [asdict(key) for key in keys]}, separators=(",", ":")), out)
+        print_json({"keys": [asdict(key) for key in keys]}, out, is_ascii=True)
     elif keys:
         width = max(len(key.name) for key in keys)
         for key in keys:
-            fate = f"revoked {key.revoked_at}" if key.revoked_at else f"made {key.made_at}"
+            fate = f"revoked {key.revoked_at}" if key.revoked_at else f"created {key.made_at}"
             click.echo(f"{key.id}  {key.name.ljust(width)}  {fate}  {', '.join(key.tools)}", out)
     else:
-        say("there are none")
+        say("there are no keys")

@@ -1,4 +1,4 @@
-"""The command `portbook` and its verbs. Each verb is imported only when it is asked for."""
+"""The command `portbook` and its verbs. Each verb is imported only when it runs."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ from typing import Final
 
 import click
 
+from portbook.cli.exit_codes import ExitCode
 from portbook.version import __version__
 
 __all__ = ["cli", "main", "run"]
 
-# The order is that of a newcomer's first minutes.
+# In the order in which a new user needs them.
 _VERBS: Final = {
     "serve": "Serve tools over STDIO, HTTP or both.",
     "call": "Run one call through the boundary and print its result.",
     "tools": "List the tools, resources and prompts that would be served.",
-    "init": "Write a commented settings file to start from.",
-    "explain": "Show what policy says of a call, without making it.",
-    "policy": "Try a policy out before it is in force.",
-    "approvals": "List, show and decide what calls wait for.",
-    "keys": "Make, list and revoke keys of callers.",
+    "init": "Write a commented settings file.",
+    "explain": "Show how policy decides a call, without running it.",
+    "policy": "Test a policy before it is in force.",
+    "approvals": "List, show and decide approvals.",
+    "keys": "Create, list and revoke the keys of callers.",
     "audit": "Verify, follow, show and export the execution log.",
-    "schema": "Show the official MCP schemas in force, or check one that would replace them.",
-    "validate": "Check files by their schemas.",
-    "diff": "Show what is different between two files, or whether a schema's change breaks.",
-    "wrap": "Run a program and print what it printed in an envelope.",
-    "envelope": "Check whether an envelope holds what it says.",
+    "schema": "Show the official MCP schemas in force, or check a replacement.",
+    "validate": "Validate JSON files against their schemas.",
+    "diff": "Compare two JSON files, or tell whether a schema change is breaking.",
+    "wrap": "Run a program and print its output in an envelope.",
+    "envelope": "Verify an envelope: schema, digests, anchors and signature.",
 }
 
 
 class _LateGroup(click.Group):
-    """A group that knows its verbs by name, and imports one only to run it."""
+    """A group that lists its verbs by name and imports a verb only to run it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_VERBS)
@@ -63,12 +64,12 @@ def main() -> None:
 
 
 def run(command: click.Command, name: str) -> None:
-    """Run a command under its name; what the system refuses is said in one line."""
+    """Run a command under its name; an error of the operating system is one line."""
     try:
         command(prog_name=name)
     except OSError as error:
         with contextlib.suppress(OSError):
             click.echo(f"portbook: error: {error.strerror or error}", err=True)
-        os._exit(1)  # the ordinary way out would try to flush what cannot be written
+        os._exit(ExitCode.FAILURE)  # a normal exit would try to flush what cannot be written
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(ExitCode.INTERRUPTED)

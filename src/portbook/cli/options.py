@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -17,27 +17,34 @@ from portbook.tools.spec import BadTool
 
 __all__ = [
     "START_ERRORS",
-    "claim_stdout",
+    "arguments_of_a_call",
     "common_options",
     "config_option",
     "debug_option",
-    "say",
+    "json_option",
+    "log_dir_option",
     "settings_from",
-    "stop_with",
+    "toolset_option",
+    "toolsets_argument",
 ]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 # What can be wrong with what an operator wrote; each explains itself.
-START_ERRORS = (BadSettings, BadTool, BadBundle, BrokenSchema)
+START_ERRORS: Final = (BadSettings, BadTool, BadBundle, BrokenSchema)
+
+
+def json_option(help_text: str = "Print JSON, even on a terminal.") -> Callable[[_F], _F]:
+    """Add the option that prints data instead of words."""
+    return click.option("--json", "is_json", is_flag=True, help=help_text)
 
 
 def debug_option(function: _F) -> _F:
-    """Add the option that shows what tools raise."""
+    """Add the option that prints the exceptions of tools."""
     return click.option(
         "--debug",
         is_flag=True,
-        help="Tracebacks of tools on standard error: for development, as they may hold secrets.",
+        help="Print tracebacks of tools to standard error. For development: they may hold secrets.",
     )(function)
 
 
@@ -46,24 +53,50 @@ def config_option(function: _F) -> _F:
     return click.option(
         "--config",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="Settings file.  [default: portbook.toml, where there is one]",
+        help="Settings file.  [default: portbook.toml, if it exists]",
     )(function)
 
 
+def log_dir_option(help_text: str) -> Callable[[_F], _F]:
+    """Add the option that names the folder of records."""
+    return click.option("--log-dir", type=click.Path(path_type=Path, file_okay=False), help=help_text)
+
+
+def toolset_option(function: _F) -> _F:
+    """Add the option that names toolsets to serve beside those of the settings."""
+    return click.option(
+        "--toolset", "toolsets", multiple=True, help="Python file or module with a Toolset. Repeatable."
+    )(function)
+
+
+def toolsets_argument(function: _F) -> _F:
+    """Add the arguments that name toolsets to serve beside those of the settings."""
+    return click.argument("toolsets", nargs=-1)(function)
+
+
+def arguments_of_a_call(function: _F) -> _F:
+    """Add a tool's name, its arguments as NAME=VALUE, and the option that gives them as one document."""
+    for option in (
+        click.option(
+            "--input", "document", help="All arguments as one JSON object; - reads it from standard input."
+        ),
+        click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]..."),
+        click.argument("tool"),
+    ):
+        function = option(function)
+    return function
+
+
 def common_options(function: _F) -> _F:
-    """Add the options of every verb that reads settings."""
+    """Add the options of every verb that runs calls."""
     for option in (
         click.option(
             "--deterministic-ids",
             is_flag=True,
             default=None,
-            help="Make request, trace and span ids from the content alone.",
+            help="Derive request, trace and span ids from the content alone.",
         ),
-        click.option(
-            "--log-dir",
-            type=click.Path(path_type=Path, file_okay=False),
-            help="Keep records here.  [default: runs]",
-        ),
+        log_dir_option("Folder for records.  [default: runs]"),
         config_option,
     ):
         function = option(function)
@@ -71,37 +104,22 @@ def common_options(function: _F) -> _F:
 
 
 def settings_from(
-    config: Path | None, log_dir: Path | None, deterministic_ids: bool | None, **flags: Any
+    config: Path | None,
+    log_dir: Path | None = None,
+    deterministic_ids: bool | None = None,
+    *,
+    toolsets: tuple[str, ...] = (),
+    debug: bool = False,
+    flags: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Return the settings in force.
+    """Return the settings in force, with the toolsets and the tracebacks that the command line adds.
+
+    `flags` are the values of further options, by the key of their setting.
 
     Raises `BadSettings` for what cannot be used.
     """
-    given = {"audit.log_dir": log_dir, "ids.deterministic": deterministic_ids, **flags}
-    return load_settings(config, os.environ, given, Path.cwd())
-
-
-def claim_stdout() -> TextIO:
-    """Return standard output for our data alone; what tools print goes to standard error from here on."""
-    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] # Python's answer to a closed descriptor
-        say("error: standard output is closed")
-        raise click.exceptions.Exit(2)
-    sys.stdout.flush()
-    ours = os.dup(1)
-    os.dup2(2, 1)
-    return os.fdopen(ours, "w", encoding="utf-8")
-
-
-def say(message: str) -> None:
-    """Tell the person at the terminal; standard output belongs to data."""
-    click.echo(f"portbook: {message}", err=True)
-
-
-def stop_with(error: Exception) -> click.exceptions.Exit:
-    """Say why nothing was started, and return the exit to raise."""
-    if isinstance(error, OSError):
-        name = f"{error.filename}: " if error.filename else ""
-        say(f"error: {name}{error.strerror or error}")
-    else:
-        say(f"error: {error}")
-    return click.exceptions.Exit(2)
+    given = {"audit.log_dir": log_dir, "ids.deterministic": deterministic_ids, **(flags or {})}
+    settings = load_settings(config, os.environ, given, Path.cwd())
+    return replace(
+        settings, toolsets=(*settings.toolsets, *toolsets), tracebacks=debug or settings.tracebacks
+    )

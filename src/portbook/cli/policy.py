@@ -1,8 +1,7 @@
-"""`portbook policy`: try a policy out, on cases that are written down and on calls that were recorded."""
+"""`portbook policy`: test a policy on written cases and on recorded calls."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,23 +10,23 @@ from typing import Any, Final, cast
 
 import click
 
-from portbook.access.callers import ANONYMOUS
-from portbook.app.rules_from_settings import base_urls_of, policy_of
-from portbook.app.tools_from_settings import collect_tools
 from portbook.audit.journal import EXECUTION_STREAM
 from portbook.audit.log_files import records_in, stream_folder
-from portbook.canonical import NotJSON, json_bytes
-from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
+from portbook.canonical import NotJSON
+from portbook.cli.dry_run import DryRun, dry_run
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolset_option
+from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
+from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped
 from portbook.model import JSONObject
-from portbook.policy import Action, Policy, PolicyInput, decide
+from portbook.policy import Action, Policy
 from portbook.policy.replay import Replayed, replay, subject_of
 from portbook.settings import BadSettings
-from portbook.tools.catalog import Catalog
 
 __all__ = ["command"]
 
-# What a case may say, the type of each member, and that type in words.
+# The members of a case, the type of each, and that type in words.
 _MEMBERS: Final[dict[str, tuple[type, str]]] = {
     "args": (dict, "a table"),
     "attempt": (int, "a whole number"),
@@ -37,42 +36,32 @@ _MEMBERS: Final[dict[str, tuple[type, str]]] = {
 
 @click.group("policy")
 def command() -> None:
-    """Try a policy out before it is in force."""
+    """Test a policy before it is in force."""
 
 
 @command.command("test")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--toolset", "toolsets", multiple=True, help="A Python file or module with a Toolset. Repeatable."
-)
-@click.option("--json", "as_json", is_flag=True, help="JSON, even on a terminal.")
+@toolset_option
+@json_option()
 @config_option
-def test(file: Path, *, toolsets: tuple[str, ...], as_json: bool, config: Path | None) -> None:
-    """Compare decisions with those that FILE expects; exit with 1 where one differs.
+def test(file: Path, *, toolsets: tuple[str, ...], is_json: bool, config: Path | None) -> None:
+    """Compare decisions with those that FILE expects; exit with 1 if one differs.
 
-    FILE is TOML with a [[case]] for each: tool, expect (allow, ask or deny), and if you like args, caller,
-    session, attempt, the name of the rule that must decide, and a name for the case. A tool can also be
+    FILE is TOML with one [[case]] per decision: tool, expect (allow, ask or deny), and optionally args,
+    caller, session, attempt, rule (the rule that must decide) and name (of the case). A tool can also be
     mcp.resource:URI or mcp.prompt:NAME.
     """
     out = claim_stdout()
     try:
-        settings = settings_from(config, None, None)
-        settings = replace(settings, toolsets=(*settings.toolsets, *toolsets))
-        catalog = collect_tools(settings).catalog
-        policy = policy_of(settings, base_urls_of(tool.spec for tool in catalog))
-        verdicts = [_verdict(policy, catalog, case, place) for place, case in _cases(file)]
+        dry = dry_run(settings_from(config, toolsets=toolsets))
+        verdicts = [_verdict(dry, case, place) for place, case in _cases(file)]
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
     failed = sum(not verdict["ok"] for verdict in verdicts)
-    if as_json or not out.isatty():
-        data = {"ok": not failed, "cases": verdicts}
-        click.echo(json.dumps(data, separators=(",", ":"), ensure_ascii=False), out)
-    else:
-        for verdict in verdicts:
-            click.echo(_line(verdict), out)
+    print_data({"ok": not failed, "cases": verdicts}, list(map(_line, verdicts)), out, is_json=is_json)
     say(f"{len(verdicts) - failed} of {len(verdicts)} cases as expected")
     if failed:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.FAILURE)
 
 
 def _cases(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -87,7 +76,7 @@ def _cases(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise BadSettings(f"{path}: not TOML: {error}") from None
     cases = document.get("case")
     if not isinstance(cases, list) or document.keys() != {"case"}:
-        raise BadSettings(f"{path}: a list of cases, each started with [[case]], and nothing else")
+        raise BadSettings(f"{path}: must hold a list of cases, each started with [[case]], and nothing else")
     places = Places(text)
     for number, case in enumerate(cast("list[Any]", cases)):
         place = f"{path}:{places.line_of(('case', number))}"
@@ -96,34 +85,26 @@ def _cases(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield place, cast("dict[str, Any]", case)
 
 
-def _verdict(policy: Policy, catalog: Catalog, case: dict[str, Any], place: str) -> dict[str, Any]:
+def _verdict(dry: DryRun, case: dict[str, Any], place: str) -> dict[str, Any]:
     for name, value in case.items():
         if name not in _MEMBERS:
-            known = ", ".join(sorted(_MEMBERS))
-            raise BadSettings(f"{place}: {name[:80]!r} is not part of a case; there are {known}")
+            hint = did_you_mean(name, _MEMBERS.keys(), f"use {', '.join(sorted(_MEMBERS))}")
+            raise BadSettings(f"{place}: {name[:80]!r} is not part of a case; {hint}")
         kind, wanted = _MEMBERS[name]
         if type(value) is not kind:
             raise BadSettings(f"{place}: {name} must be {wanted}")
     if case.get("expect") not in tuple(Action):
         raise BadSettings(f"{place}: expect must be one of {', '.join(Action)}")
-    named = catalog.named(str(case.get("tool")))
+    named = dry.catalog.named(str(case.get("tool")))
     if named is None:
-        raise BadSettings(f"{place}: there is no such tool; `portbook tools` lists those that are served")
+        raise BadSettings(f"{place}: no such tool; `portbook tools` lists what is served")
     tool, taken = named
     arguments = {**taken, **case.get("args", {})}
+    given = {name: case[name] for name in ("caller", "attempt", "session") if name in case}
     try:
-        size = len(json_bytes(arguments))
+        decision = dry.decide(tool, arguments, **given)
     except NotJSON:
         raise BadSettings(f"{place}: args must be a table that JSON can hold") from None
-    subject = PolicyInput.of(
-        tool.spec,
-        arguments,
-        size,
-        caller=case.get("caller", ANONYMOUS.name),
-        attempt=case.get("attempt", 1),
-        session=case.get("session"),
-    )
-    decision = decide(policy, subject)
     is_right = decision.action == case["expect"] and case.get("rule", decision.rule) == decision.rule
     return {
         "ok": is_right,
@@ -151,14 +132,14 @@ def _line(verdict: dict[str, Any]) -> str:
     "log_dir",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     required=True,
-    help="The folder of records, such as runs.",
+    help="Folder of records, such as runs.",
 )
-@click.option("--json", "as_json", is_flag=True, help="JSON, even on a terminal.")
-def diff(old: Path, new: Path, *, log_dir: Path, as_json: bool) -> None:
-    """Show which decisions on recorded calls would be others under NEW than under OLD.
+@json_option()
+def diff(old: Path, new: Path, *, log_dir: Path, is_json: bool) -> None:
+    """Show decisions that differ between OLD and NEW, for recorded calls; exit with 1 if one differs.
 
-    OLD and NEW are settings files. Exit with 1 where a decision changes. Records hold arguments only where
-    [audit] arguments = true; without them, what a rule's `where` would say is unknown.
+    OLD and NEW are settings files. Records hold arguments only with [audit] arguments = true; without them a
+    rule's `where` is unknown.
     """
     out = claim_stdout()
     try:
@@ -188,32 +169,22 @@ def diff(old: Path, new: Path, *, log_dir: Path, as_json: bool) -> None:
         }
         for (tool, caller, was, becomes), count in sorted(changes.items())
     ]
-    if as_json or not out.isatty():
-        click.echo(
-            json.dumps(
-                {"replayed": replayed, "undecided": undecided, "changes": rows}, separators=(",", ":")
-            ),
-            out,
-        )
-    else:
-        for row in rows:
-            click.echo(_change(row), out)
+    data = {"replayed": replayed, "undecided": undecided, "changes": rows}
+    print_data(data, list(map(_change, rows)), out, is_json=is_json, is_ascii=True)
     say(f"{replayed} recorded calls, {sum(changes.values())} decided differently")
     if undecided:
-        say(f"of {undecided} it cannot be told: their records lack the arguments that a rule asks about")
+        say(f"{undecided} undecided: their records lack the arguments that a rule checks")
     if changes:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.FAILURE)
 
 
 def _policy(path: Path) -> Policy:
-    settings = settings_from(path, None, None)
-    catalog = collect_tools(replace(settings, toolsets=(), docs_enabled=False)).catalog
-    return policy_of(settings, base_urls_of(tool.spec for tool in catalog))
+    return dry_run(replace(settings_from(path), toolsets=(), docs_enabled=False)).policy
 
 
 def _records(log_dir: Path) -> Iterator[JSONObject]:
     def on_bad(file: str, line: int) -> None:
-        say(f"warning: {file}:{line}: not a record; left out")
+        say(f"warning: {file}:{line}: not a record; skipped")
 
     for located in records_in(stream_folder(log_dir, EXECUTION_STREAM), on_bad):
         yield located.record

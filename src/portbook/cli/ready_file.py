@@ -1,4 +1,4 @@
-"""The ready file: there while the process answers, and only then."""
+"""The ready file: it exists while the process serves, and only then."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["ReadyFile"]
 
 
 class ReadyFile:
-    """Holds the process's number and when it became ready; gone when the block ends, however it ends.
+    """Holds the process id and the time when the process became ready; removed when the block ends.
 
-    It appears whole. Where it cannot be written, that is said, and the process serves all the same. Another
-    process's file is never removed.
+    It is written atomically. If it cannot be written, the process warns and serves. The file of a different
+    process is never removed.
     """
 
     def __init__(self, path: Path | None, now: str, warn: Callable[[str], None]) -> None:
@@ -48,7 +48,7 @@ class ReadyFile:
         self.remove()
 
     def remove(self) -> None:
-        """Remove the file, where it is still this process's own."""
+        """Remove the file, if it is still the one that this process wrote."""
         with contextlib.suppress(OSError):
             if self._path is not None and self._path.read_text("utf-8") == self._content:
                 self._path.unlink()

@@ -1,4 +1,4 @@
-"""Reports of checked files, in the forms that people, programs, GitHub and editors read. Pure: no I/O."""
+"""Reports of checked files, in the formats of people, programs, GitHub and editors. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from portbook.version import __version__
 
 __all__ = ["FORMATS", "shown", "summary", "width_of"]
 
-# Names of files and members are shown up to here; programs have them whole in the other forms.
+# Names of files and members are cut here on a terminal; the formats for programs have them whole.
 _MAX_SHOWN: Final = 1_024
 
 
 def shown(text: str) -> str:
-    """Return a file's or a member's name, or a message with one, as one line that nothing can hide in."""
+    """Return a name of a file or a member, or a message with one, as one line without control characters."""
     return escaped(text, _MAX_SHOWN)
 
 
@@ -38,7 +38,7 @@ def width_of(text: str) -> int:
 
 
 def _text(reports: Iterable[Report]) -> str:
-    """Each problem as a compiler says it: where, what, the line, and a caret under the value."""
+    """Each problem as compilers print it: the place, the message, the line, and a caret under the value."""
     lines: list[str] = []
     for report in reports:
         for problem in report.problems:
@@ -152,7 +152,7 @@ FORMATS: Final[dict[str, Callable[[Iterable[Report]], str]]] = {
 
 
 def summary(reports: Iterable[Report]) -> str:
-    """Return in a few words how it went."""
+    """Return one line: how many files were checked, and how many are invalid."""
     reports = list(reports)
     wrong = [report for report in reports if report.problems]
     checked = _count(len(reports), "file")

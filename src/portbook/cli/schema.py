@@ -1,17 +1,19 @@
-"""`portbook schema`: the official MCP schemas in force, and whether another could replace one of them."""
+"""`portbook schema`: the official MCP schemas in force, and whether a schema could replace one of them."""
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, cast
 
 import click
 
 from portbook.app.assemble import FETCH_S, official_schemas
-from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
+from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
+from portbook.did_you_mean import did_you_mean
 from portbook.model import JSON, JSONObject
 from portbook.net.fetch import CannotFetch, fetch, without_secrets
 from portbook.protocol.methods import METHODS, Method, method_of
@@ -21,21 +23,19 @@ from portbook.schema.store import NEWEST, OVERLAYS, REVISIONS, BrokenSchema, Sch
 
 __all__ = ["command"]
 
-_json_option = click.option("--json", "as_json", is_flag=True, help="JSON, even on a terminal.")
-
 
 @click.group("schema")
 def command() -> None:
-    """Show the official MCP schemas in force, or check one that would replace them."""
+    """Show the official MCP schemas in force, or check a replacement."""
 
 
 @command.command("check")
 @click.argument("uri")
-@click.option("--revision", default=NEWEST, show_default=True, help="Revision that it would stand in for.")
-@click.option("--sha256", metavar="DIGEST", help="What its sha256 must be.")
-@_json_option
-def check(uri: str, *, revision: str, sha256: str | None, as_json: bool) -> None:
-    """Tell whether a schema would be accepted as an override; exit with 1 where it would not.
+@click.option("--revision", default=NEWEST, show_default=True, help="Revision to replace.")
+@click.option("--sha256", metavar="DIGEST", help="Expected sha256 of the schema.")
+@json_option()
+def check(uri: str, *, revision: str, sha256: str | None, is_json: bool) -> None:
+    """Tell whether a schema would be accepted as an override; exit with 1 if not.
 
     URI is a file, or a file:, http: or https: address.
     """
@@ -53,9 +53,9 @@ def check(uri: str, *, revision: str, sha256: str | None, as_json: bool) -> None
         raise stop_with(error) from None
     else:
         verdict |= {"accepted": True, "definitions": len(SchemaStore(override).definitions(revision))}
-    _print(verdict, _verdict_in_words(verdict), out, as_json=as_json)
+    print_data(verdict, _verdict_in_words(verdict), out, is_json=is_json)
     if not verdict["accepted"]:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.FAILURE)
 
 
 def _verdict_in_words(verdict: dict[str, JSON]) -> list[str]:
@@ -71,30 +71,30 @@ def _verdict_in_words(verdict: dict[str, JSON]) -> list[str]:
 @command.command("show")
 @click.argument("revision")
 @click.argument("method", required=False)
-@_json_option
+@json_option()
 @config_option
-def show(revision: str, method: str | None, *, as_json: bool, config: Path | None) -> None:
-    """Show what is in force for a revision of MCP, and where it came from.
+def show(revision: str, method: str | None, *, is_json: bool, config: Path | None) -> None:
+    """Show the schema in force for a revision of MCP, and its origin.
 
-    REVISION is a date such as 2025-11-25. METHOD, a method such as tools/call or the name of a definition,
-    shows the schemas of its request and its result.
+    REVISION is a date such as 2025-11-25. METHOD is a method such as tools/call, or the name of a definition;
+    with it the schemas of its request and its result are shown.
     """
     _require_revision(revision)
     out = claim_stdout()
     try:
-        store, warnings = official_schemas(settings_from(config, None, None))
+        store, warnings = official_schemas(settings_from(config))
         for warning in warnings:
             say(f"warning: {warning}")
         if method is None:
             shown = _overview(store, revision)
-            _print(shown, _overview_in_words(shown), out, as_json=as_json)
+            print_data(shown, _overview_in_words(shown), out, is_json=is_json)
         else:
             schemas = {
                 name: closure(store.document(revision), name) for name in _named(store, revision, method)
             }
             words = [f"origin: {store.origin(revision)}"]
             words += [json.dumps(_alone(schema, name), indent=2) for name, schema in schemas.items()]
-            _print(_about(store, revision) | {"schemas": schemas}, words, out, as_json=as_json)
+            print_data(_about(store, revision) | {"schemas": schemas}, words, out, is_json=is_json)
     except START_ERRORS as error:
         raise stop_with(error) from None
 
@@ -135,14 +135,15 @@ def _methods(revision: str) -> list[Method]:
 
 
 def _named(store: SchemaStore, revision: str, name: str) -> list[str]:
-    """Return the definitions that a method's or a definition's name stands for."""
+    """Return the definitions that the name of a method or a definition stands for."""
     if method := method_of(name, revision):
         return [method.definition, *([method.result] if method.result else [])]
     definitions = store.definitions(revision)
     if name in definitions:
         return [name]
     known = [*(method.name for method in _methods(revision)), *sorted(definitions)]
-    raise click.UsageError(f"revision {revision} has no method or definition {name!r}{_hint(name, known)}")
+    hint = did_you_mean(name, known, f"`portbook schema show {revision}` lists its methods")
+    raise click.UsageError(f"revision {revision} has no method or definition {name!r}; {hint}")
 
 
 def _alone(schema: JSONObject, name: str) -> JSONObject:
@@ -152,18 +153,5 @@ def _alone(schema: JSONObject, name: str) -> JSONObject:
 
 def _require_revision(revision: str) -> None:
     if revision not in REVISIONS:
-        hint = _hint(revision, REVISIONS) or f"; there are {', '.join(REVISIONS)}"
-        raise click.UsageError(f"there is no revision {revision!r} of MCP{hint}")
-
-
-def _hint(name: str, known: tuple[str, ...] | list[str]) -> str:
-    folded = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
-    return f"; did you mean {folded[near[0]]}?" if near else ""
-
-
-def _print(data: dict[str, Any], words: list[str], out: TextIO, *, as_json: bool) -> None:
-    if as_json or not out.isatty():
-        click.echo(json.dumps(data, separators=(",", ":"), ensure_ascii=False), out)
-    else:
-        click.echo("\n".join(words), out)
+        hint = did_you_mean(revision, REVISIONS, f"use {', '.join(REVISIONS)}")
+        raise click.UsageError(f"there is no revision {revision!r} of MCP; {hint}")

@@ -1,4 +1,4 @@
-"""`portbook serve`: open the doors, and close them in an orderly way."""
+"""`portbook serve`: open the doors, and close them without losing a call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +17,9 @@ from typing import Any, Protocol
 import click
 
 from portbook.app.assemble import App, assemble
-from portbook.cli.options import START_ERRORS, common_options, debug_option, say, settings_from, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
+from portbook.cli.terminal import say, stop_with
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import Reader, StandardStreams, Writer, claim_standard_streams
 from portbook.model import Arrival
@@ -29,29 +30,29 @@ __all__ = ["Door", "command", "serve_until_done", "stop_on_signals"]
 
 
 class Door(Protocol):
-    """What can be opened."""
+    """A transport that can be served and stopped."""
 
     async def serve(self) -> None:
-        """Answer until there is nothing more to answer, or until stopped."""
+        """Serve until the input ends or `stop` is called."""
         ...
 
     def stop(self) -> None:
-        """Finish what is in flight and take no more."""
+        """Finish the calls in flight and take no more."""
         ...
 
 
 @click.command("serve")
-@click.argument("toolsets", nargs=-1)
-@click.option("--stdio", is_flag=True, help="Serve standard input and output, a message a line.")
+@toolsets_argument
+@click.option("--stdio", is_flag=True, help="Serve standard input and output, one message per line.")
 @click.option(
-    "--http", is_flag=True, help="Serve HTTP: MCP at /mcp, /execute and /rpc, pages at / and /docs."
+    "--http", is_flag=True, help="Serve HTTP: MCP at /mcp, calls at /execute and /rpc, pages at / and /docs."
 )
-@click.option("--host", help="Address for HTTP.  [default: 127.0.0.1]")
-@click.option("--port", type=int, help="Port for HTTP; 0 takes a free one.  [default: 8765]")
+@click.option("--host", help="Address of the HTTP server.  [default: 127.0.0.1]")
+@click.option("--port", type=int, help="Port of the HTTP server; 0 picks a free one.  [default: 8765]")
 @click.option(
     "--schema-override",
     metavar="URI",
-    help="File or address of a schema to use instead of the embedded official one.",
+    help="File or address of a schema that replaces the embedded official one.",
 )
 @debug_option
 @common_options
@@ -70,25 +71,20 @@ def command(
 ) -> None:
     """Serve tools over STDIO, HTTP or both.
 
-    TOOLSETS are Python files or modules that hold a Toolset. With neither --stdio nor --http: HTTP where
-    standard input is a terminal, STDIO where it is a pipe.
+    TOOLSETS are Python files or modules with a Toolset. Without --stdio and --http: HTTP if standard input is
+    a terminal, STDIO if it is a pipe.
     """
     if not stdio and not http:
         http = sys.stdin.isatty()
         stdio = not http
-    # Before any tool is loaded: what its module prints must not land among the frames.
+    # Before any tool is loaded: what its module prints must not mix with the frames.
     try:
         streams = claim_standard_streams() if stdio else None
         flags = {"server.host": host, "server.port": port, "schema_override_uri": schema_override}
-        load = partial(settings_from, config, log_dir, deterministic_ids, **flags)
-        settings = load()
-        # From now on that file alone: one that is gone when the rules are read again leaves them as they are.
-        load = partial(settings_from, settings.config, log_dir, deterministic_ids, **flags)
-        settings = replace(
-            settings,
-            toolsets=(*settings.toolsets, *toolsets),
-            tracebacks=debug or settings.tracebacks,
-        )
+        given = partial(settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags)
+        settings = given(config, toolsets=toolsets, debug=debug)
+        # A reload reads the same file; if it is gone by then, the rules stay as they are.
+        load = partial(given, settings.config)
         listener = _listen(settings) if http else None
         is_exposed = listener is not None and not _is_loopback(settings.host)
         app = assemble(settings, is_exposed=is_exposed, warn=lambda text: say(f"warning: {text}"))
@@ -122,11 +118,12 @@ async def _serve(
     finally:
         await app.close()
     if app.executor.has_strays:
-        os._exit(0)  # all is answered and recorded; the loop would wait for what refuses to end
+        # Every call is answered and recorded; the loop would wait for threads that do not end.
+        os._exit(ExitCode.SUCCESS)
 
 
 async def serve_until_done(door: Door, doors: list[Door]) -> None:
-    """Serve one door. When it is done (its input ended, nobody reads its answers), all are."""
+    """Serve one door. When it ends (its input ended, or its client is gone), stop all doors."""
     try:
         with contextlib.suppress(BrokenPipeError):
             await door.serve()
@@ -136,7 +133,7 @@ async def serve_until_done(door: Door, doors: list[Door]) -> None:
 
 
 def _reload(app: App, load: Callable[[], Settings]) -> None:
-    """Put the rules of the settings file as it is now into force, or keep the old ones where it is broken."""
+    """Put the rules of the changed settings file into force, or keep the old ones if it cannot be used."""
     try:
         settings = load()
         if settings.config is None or not settings.is_given:
@@ -144,14 +141,14 @@ def _reload(app: App, load: Callable[[], Settings]) -> None:
         app.govern(settings)
     except (*START_ERRORS, OSError) as error:
         say(f"error: {error}")
-        say("the rules stay what they were")
+        say("reload failed; the old rules stay in force")
     else:
-        say("policy, keys and redaction are those of the settings file now; tools change with a restart")
+        say("reloaded policy, keys and redaction; restart to change tools")
 
 
 def _http_door(app: App, listener: socket.socket) -> Door:
     # uvicorn takes 100 ms to import: only where there is an HTTP door.
-    from portbook.doors.http.routes import routes_of
+    from portbook.doors.http.route_table import routes_of
     from portbook.doors.http.server import HttpServer
 
     application = routes_of(app, warn=lambda text: say(f"warning: {text}"))
@@ -169,7 +166,7 @@ def _invitation(app: App, listener: socket.socket) -> str:
 
 
 def _counts(catalog: Catalog) -> list[tuple[str, int]]:
-    """Return what there is to serve, and how many; no tools where there is nothing at all."""
+    """Return how many tools, resources and prompts are served; `0 tools` if there is nothing."""
     kinds = ("tool", "resource", "prompt")
     counts = [(kind, sum(spec.kind == kind for spec in catalog.specs())) for kind in kinds]
     return [each for each in counts if each[1]] or counts[:1]
@@ -182,7 +179,7 @@ def _listen(settings: Settings) -> socket.socket:
         return bind(settings.host, settings.port)
     except OSError as error:
         hint = (
-            "is another server running there? choose another with --port"
+            "the port is in use; choose a different one with --port"
             if error.errno == errno.EADDRINUSE
             else "check --host"
         )
@@ -201,17 +198,17 @@ def stop_on_signals(
     before_exit: Callable[[], None] = lambda: None,
     before: Callable[[], None] = lambda: None,
 ) -> None:
-    """Let a signal stop the doors, after `before`; the second one ends the process, after `before_exit`."""
+    """Stop the doors at a signal, after `before`; a second signal ends the process, after `before_exit`."""
     loop = asyncio.get_running_loop()
     is_stopping = False
 
     def stop() -> None:
         nonlocal is_stopping
-        if is_stopping:  # asked twice: whoever asks does not want to wait
+        if is_stopping:  # the second signal: the operator does not want to wait
             before_exit()
-            os._exit(130)
+            os._exit(ExitCode.INTERRUPTED)
         is_stopping = True
-        say("finishing what is in flight; once more ends it at once")
+        say("finishing calls in flight; once more stops at once")
         before()
         for door in doors:
             door.stop()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import click
 
 from portbook.app.rules_from_settings import load_signing_key
-from portbook.cli.options import claim_stdout, say, stop_with
+from portbook.cli.options import json_option
+from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
 from portbook.provenance.signing import BadKey, SigningKey
 
 __all__ = ["command"]
@@ -17,13 +17,12 @@ __all__ = ["command"]
 
 @click.command("signing")
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False), default="signing.pem")
-@click.option("--json", "as_json", is_flag=True, help="JSON, even on a terminal.")
-def command(path: Path, *, as_json: bool) -> None:
-    """Make a key that signs envelopes, or show the public half of one.
+@json_option()
+def command(path: Path, *, is_json: bool) -> None:
+    """Create a key that signs envelopes, or show its public key.
 
-    Where PATH (signing.pem without one) is not there, a new Ed25519 key is written to it, readable by you
-    alone, and its public half beside it, as PATH.pub: others check your envelopes with that. A key that is
-    there is never replaced.
+    If PATH (default: signing.pem) does not exist, a new Ed25519 key is written to it, readable by you alone,
+    and its public key to PATH.pub, which verifies your envelopes. An existing key is never replaced.
     """
     out = claim_stdout()
     is_new = not path.exists()
@@ -32,11 +31,10 @@ def command(path: Path, *, as_json: bool) -> None:
     except (OSError, BadKey) as error:
         raise stop_with(error) from None
     if is_new:
-        say(f"wrote {path}, which is secret, and {path}.pub, which is not")
+        say(f"wrote {path}, which is secret, and {path}.pub, which is public")
     public = key.public.to_pem()
-    if as_json or not out.isatty():
-        shown = {"key_id": key.key_id, "public_key": public}
-        click.echo(json.dumps(shown, separators=(",", ":")), out)
+    if is_json or not out.isatty():
+        print_json({"key_id": key.key_id, "public_key": public}, out)
     else:
         click.echo(f"{key.key_id}\n{public}", out, nl=False)
 

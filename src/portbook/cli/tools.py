@@ -1,17 +1,16 @@
-"""`portbook tools`: what would be served, resources and prompts too."""
+"""`portbook tools`: the tools, resources and prompts that would be served."""
 
 from __future__ import annotations
 
-import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, TextIO
 
 import click
 
 from portbook.app.tools_from_settings import collect_tools
-from portbook.cli.options import START_ERRORS, claim_stdout, config_option, settings_from, stop_with
+from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
+from portbook.cli.terminal import claim_stdout, print_json, stop_with
 from portbook.model import Kind
 from portbook.tools.catalog import Catalog, Tool
 
@@ -25,23 +24,21 @@ _SECTIONS: Final[tuple[tuple[str, Kind], ...]] = (
 
 
 @click.command("tools")
-@click.argument("toolsets", nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="JSON with the schemas, even on a terminal.")
+@toolsets_argument
+@json_option("Print JSON with the schemas, even on a terminal.")
 @config_option
-def command(toolsets: tuple[str, ...], *, as_json: bool, config: Path | None) -> None:
+def command(toolsets: tuple[str, ...], *, is_json: bool, config: Path | None) -> None:
     """List the tools, resources and prompts that would be served.
 
-    TOOLSETS are Python files or modules that hold a Toolset.
+    TOOLSETS are Python files or modules with a Toolset.
     """
     out = claim_stdout()
     try:
-        settings = settings_from(config, None, None)
-        catalog = collect_tools(replace(settings, toolsets=(*settings.toolsets, *toolsets))).catalog
+        catalog = collect_tools(settings_from(config, toolsets=toolsets)).catalog
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    if as_json or not out.isatty():
-        listed = {section: _as_data(catalog.of(kind)) for section, kind in _SECTIONS}
-        click.echo(json.dumps(listed, separators=(",", ":"), ensure_ascii=False), out)
+    if is_json or not out.isatty():
+        print_json({section: _as_data(catalog.of(kind)) for section, kind in _SECTIONS}, out)
     else:
         _print_table(catalog, out)
 
@@ -66,7 +63,7 @@ def _print_table(catalog: Catalog, out: TextIO) -> None:
     width = max((len(tool.spec.name) for tools in served.values() for tool in tools), default=0)
     room = max(shutil.get_terminal_size().columns - width - 16, 20)
     for section, tools in served.items():
-        if tools and has_more:  # with tools alone there is nothing to tell apart
+        if tools and has_more:  # with tools alone no headings are needed
             click.echo(f"{section}:", out)
         for tool in tools:
             first_line = tool.spec.description.partition("\n")[0]

@@ -1,8 +1,7 @@
-"""`portbook validate`: files checked by their schemas, with the place of every error."""
+"""`portbook validate`: files against their schemas, with the line and column of every error."""
 
 from __future__ import annotations
 
-import difflib
 import gc
 import os
 import signal
@@ -21,9 +20,11 @@ from portbook.assets.files import STDIN, CannotRead, walk
 from portbook.assets.library import Library, LibrarySchema, find_folders, load_library
 from portbook.assets.names import schema_name, version_of
 from portbook.assets.schema_files import SchemaFiles
-from portbook.cli.exit_codes import NO_VERDICT, verdict_or_none
-from portbook.cli.options import START_ERRORS, claim_stdout, config_option, say, settings_from, stop_with
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import START_ERRORS, config_option, settings_from
 from portbook.cli.reports import FORMATS, shown, summary
+from portbook.cli.terminal import claim_stdout, say, stop_with, verdict_or_none
+from portbook.did_you_mean import did_you_mean
 from portbook.schema.engine import BadSchema
 
 __all__ = ["command"]
@@ -32,10 +33,10 @@ __all__ = ["command"]
 _MANY: Final = 500
 _AT_ONCE: Final = 64
 
-# Below this many files, there is nothing to wait for.
+# Below this many files, no progress bar is needed.
 _WAIT: Final = 50
 
-# What is different about files after they were written to.
+# A file's time and size, which change when it is written.
 _Stamps: TypeAlias = "dict[str, tuple[int, int] | None]"
 
 # How long a change may go unnoticed while watching.
@@ -44,7 +45,7 @@ _LOOK_S: Final = 0.25
 
 @click.command("validate")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--schema", metavar="SCHEMA", help="Check all by this schema: its name, or its file.")
+@click.option("--schema", metavar="SCHEMA", help="Validate every file against this schema: a name or a file.")
 @click.option(
     "--schemas",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -56,9 +57,9 @@ _LOOK_S: Final = 0.25
     type=click.Choice(list(FORMATS)),
     default="text",
     show_default=True,
-    help="What is printed.",
+    help="Output format.",
 )
-@click.option("--watch", is_flag=True, help="Check again whenever a file changes; Ctrl-C ends it.")
+@click.option("--watch", is_flag=True, help="Validate again whenever a file changes, until Ctrl-C.")
 @config_option
 def command(
     paths: tuple[Path, ...],
@@ -69,19 +70,20 @@ def command(
     watch: bool,
     config: Path | None,
 ) -> None:
-    """Check files by their schemas.
+    """Validate JSON files against their schemas.
 
-    PATHS are files, folders whose .json files are checked, or - for standard input. A file is checked by the
-    schema that it names (by its member schema or $schemaRef, or by its name); a file called NAME.schema.json
-    is checked as a schema, and so is one of the folder of schemas that names no other. The exit status is 0
-    where all are valid, 1 where one is not, 2 where one cannot be checked.
+    PATHS are files, folders of .json files, or - for standard input. A file names its schema in its member
+    schema or $schemaRef, or by its file name. A file called NAME.schema.json is checked as a schema, and so
+    is a file in the folder of schemas that names none. The exit code is 0 if all files are valid, 1 if one is
+    invalid, and 2 if one cannot be checked.
     """
     out = claim_stdout()
     with verdict_or_none(out):
         try:
-            settings = settings_from(config, None, None, **{"assets.schemas": schemas})
+            settings = settings_from(config, flags={"assets.schemas": schemas})
             work = _Work(find_folders(settings.asset_schemas, None)[0], schema)
-            seen = _stamps(work, paths) if watch else {}  # before the look at them: nothing is missed
+            # Before the first check, so that no change is missed.
+            seen = _stamps(work, paths) if watch else {}
             status = _check(work, paths, form, out)
             if watch:
                 _watch(seen, work, paths, form, out)
@@ -92,7 +94,7 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What a process needs to make a checker of its own."""
+    """What a worker process needs to make its checker."""
 
     schemas: Path | None
     schema: str | None
@@ -114,8 +116,7 @@ def _chosen(library: Library, named: str) -> LibrarySchema:
     if left_out is not None and not path.is_file():
         raise click.UsageError(f"--schema: the schema {named!r} cannot be used: {shown(left_out.reason)}")
     if not path.exists() or path.is_dir():
-        near = difflib.get_close_matches(named, library.names, n=1)
-        hint = f"did you mean {near[0]}?" if near else "name a schema of the library, or a file"
+        hint = did_you_mean(named, library.names, "name a schema of the library, or a file")
         raise click.UsageError(f"--schema: there is no schema {named!r}; {shown(hint)}")
     try:
         document, _, validator = SchemaFiles(library.folder).read(named, MAX_BYTES)
@@ -128,11 +129,11 @@ def _chosen(library: Library, named: str) -> LibrarySchema:
     return LibrarySchema(schema_name(path.name), version_of(document), named, document, validator)
 
 
-def _check(work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> int:
-    """Check everything once, print it, and return the exit status."""
+def _check(work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> ExitCode:
+    """Check every file once, print the reports, and return the exit code."""
     files = _files(paths)
     checker = work.checker(is_loud=True)
-    gc.disable()  # what is read is let go of at once; looking for circles in it takes a quarter of the time
+    gc.disable()  # parsed files hold no cycles; looking for some takes a quarter of the time
     reports: list[Report] = []
     try:
         with _progress(len(files)) as advance:
@@ -151,12 +152,12 @@ def _check(work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> int:
     out.flush()
     say(summary(reports))
     if not all(report.is_checked for report in reports):
-        return NO_VERDICT
-    return 1 if any(report.problems for report in reports) else 0
+        return ExitCode.INVALID
+    return ExitCode.FAILURE if any(report.problems for report in reports) else ExitCode.SUCCESS
 
 
 def _files(paths: tuple[Path, ...]) -> list[File]:
-    """Return the files to check, in order: those that are named, and those that folders have."""
+    """Return the files to check, in order: those that are named, and those in folders."""
     found: dict[str, File] = {}
     for path in paths:
         named = str(path)
@@ -168,13 +169,13 @@ def _files(paths: tuple[Path, ...]) -> list[File]:
         for name, problem in below:
             found.setdefault(prefix + name, File(prefix + name if name else named, named, problem))
         if not below:
-            found[named] = File(named, named, "there is no file whose name ends in .json")
+            found[named] = File(named, named, "the folder holds no .json file")
     return list(found.values())
 
 
 @contextmanager
 def _progress(count: int) -> Generator[Callable[[], None]]:
-    """Show people who wait at a terminal how far it has come."""
+    """Show a progress bar on a terminal, if there are many files."""
     if count < _WAIT or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda: None
         return
@@ -192,7 +193,7 @@ _checker: Checker | None = None
 
 
 def _reports(work: _Work, checker: Checker, files: list[File]) -> Iterator[Report]:
-    """Yield the reports in the order of the files; many files are shared out among all processors."""
+    """Yield the reports in the order of the files; many files are divided among all processors."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if len(files) < _MANY or processors < 2 or not _can_be_shared(work, files):
         yield from map(checker.check, files)
@@ -204,7 +205,7 @@ def _reports(work: _Work, checker: Checker, files: list[File]) -> Iterator[Repor
 
 
 def _can_be_shared(work: _Work, files: list[File]) -> bool:
-    """Return whether every process can read all of it: a pipe gives what it has once."""
+    """Return whether every process can read its files: a pipe can be read only once."""
     named = [file.path for file in files if file.folder is None]
     return not any(map(_is_pipe, named)) and not (work.schema is not None and _is_pipe(work.schema))
 
@@ -217,8 +218,8 @@ def _is_pipe(path: str) -> bool:
 
 
 def _prepare(work: _Work) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for this one
-    global _checker  # noqa: PLW0603 - one for each process of the pool, made when it starts
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent process
+    global _checker  # noqa: PLW0603 - one per worker process, made when it starts
     _checker = work.checker()
     gc.disable()
 
@@ -232,10 +233,10 @@ def _check_one(file: File) -> Report:
 
 
 def _watch(seen: _Stamps, work: _Work, paths: tuple[Path, ...], form: str, out: Any) -> None:
-    """Check again whenever a file, or a schema, is another than it was when it was seen."""
+    """Check again whenever a file or a schema has changed."""
     import time
 
-    say("watching; Ctrl-C ends it")
+    say("watching; Ctrl-C stops")
     while True:
         time.sleep(_LOOK_S)
         now = _stamps(work, paths)
@@ -244,7 +245,7 @@ def _watch(seen: _Stamps, work: _Work, paths: tuple[Path, ...], form: str, out: 
         seen = now
         try:
             _check(work, paths, form, out)
-        except click.UsageError as error:  # a schema that is being written to, most likely
+        except click.UsageError as error:  # most likely a schema that is being written
             say(f"error: {error.format_message()}")
 
 

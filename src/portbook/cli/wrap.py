@@ -1,4 +1,4 @@
-"""`portbook wrap`: any program's output in an envelope."""
+"""`portbook wrap`: the output of a program in an envelope."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ import click
 
 from portbook.app.rules_from_settings import load_signing_key
 from portbook.canonical import NotJSON, json_bytes
-from portbook.cli.options import claim_stdout, stop_with
+from portbook.cli.exit_codes import ExitCode, exit_code_of_program
+from portbook.cli.terminal import claim_stdout, stop_with
 from portbook.clock import SystemClock
 from portbook.envelope.controls import Controls, Mode
 from portbook.envelope.enclose import enclose
@@ -34,10 +35,10 @@ from portbook.wire.parsing import parse
 
 __all__ = ["command"]
 
-# More than anybody would put into one JSON document; a program that never stops must not take all memory.
+# More than one JSON document needs; a program that never stops must not take all memory.
 _MAX_OUTPUT: Final = 64 << 20
 
-# What is kept of standard error: enough for the envelope, which has less.
+# How much of standard error is kept: more than the envelope holds.
 _MAX_STDERR: Final = 16 << 10
 
 _MEDIA_TYPES: Final = {".json": JSON_TYPE, ".txt": TEXT_TYPE, ".md": "text/markdown", ".csv": "text/csv"}
@@ -46,17 +47,21 @@ _MEDIA_TYPES: Final = {".json": JSON_TYPE, ".txt": TEXT_TYPE, ".md": "text/markd
 @click.command("wrap", context_settings={"allow_interspersed_args": False})
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
 @click.option("--provenance", type=click.Choice(["minimal", "full"]), help="Attach a record of the run.")
-@click.option("--digests/--no-digests", default=True, help="Whether that record has digests.  [default: yes]")
-@click.option("--input", "inputs", multiple=True, metavar="FILE", help="A file that it reads. Repeatable.")
-@click.option("--parent", "parents", multiple=True, metavar="RUN_ID", help="A run it builds on. Repeatable.")
-@click.option("--tool", metavar="NAME", help="What to call it in the record.  [default: the program's name]")
-@click.option("--tool-version", default="unknown", show_default=True, help="Its version in the record.")
-@click.option("--signing-key", type=click.Path(path_type=Path, dir_okay=False), help="Sign the record.")
+@click.option("--digests/--no-digests", default=True, help="Include digests in the record.  [default: yes]")
 @click.option(
-    "--json/--text", "is_json", default=None, help="What it prints.  [default: JSON if it looks so]"
+    "--input", "inputs", multiple=True, metavar="FILE", help="File that the program reads. Repeatable."
 )
 @click.option(
-    "--times", is_flag=True, help="Say when it ran and for how long; no two envelopes are equal then."
+    "--parent", "parents", multiple=True, metavar="RUN_ID", help="Run that this run builds on. Repeatable."
+)
+@click.option("--tool", metavar="NAME", help="Tool name in the record.  [default: the program's name]")
+@click.option("--tool-version", default="unknown", show_default=True, help="Tool version in the record.")
+@click.option(
+    "--signing-key", type=click.Path(path_type=Path, dir_okay=False), help="Sign the record with this key."
+)
+@click.option("--json/--text", "is_json", default=None, help="Format of the output.  [default: detected]")
+@click.option(
+    "--times", is_flag=True, help="Include start time and duration; then no two envelopes are equal."
 )
 def command(
     program: tuple[str, ...],
@@ -71,11 +76,11 @@ def command(
     is_json: bool | None,
     times: bool,
 ) -> None:
-    """Run a program and print what it printed in an envelope.
+    """Run a program and print its output in an envelope.
 
-    JSON objects, arrays and strings become that, anything else becomes text. An envelope is printed as it
-    came. A failure becomes an envelope with errors. The exit status is that of the program; 126 or 127 where
-    it could not be started, 128 and the signal's number where a signal ended it.
+    A JSON object, array or string is kept as JSON; any other output becomes text. An envelope is printed
+    unchanged. A failure becomes an envelope with errors. The exit code is that of the program; 126 or 127 if
+    it could not be started, 128 plus the number of the signal if one ended it.
     """
     if signing_key is not None and provenance is None:
         raise click.UsageError("--signing-key signs a record; add --provenance minimal")
@@ -110,13 +115,13 @@ def command(
     form: Form = "auto" if is_json is None else "json" if is_json else "text"
     outcome, warnings = outcome_of(ran, form)
     if is_envelope(outcome):
-        out.buffer.write(ran.output)  # not even its spaces change
+        out.buffer.write(ran.output)  # byte for byte
     else:
         asked, known = replace(controls, warnings=warnings), replace(subject, occasion=occasion)
         envelope = enclose(outcome, asked, known, signer)
         click.echo(_shown(json_bytes(envelope), out), out)
     out.flush()
-    raise click.exceptions.Exit(ran.status if ran.status >= 0 else 128 - ran.status)
+    raise click.exceptions.Exit(exit_code_of_program(ran.status))
 
 
 def _shown(envelope: bytes, out: TextIO) -> str:
@@ -130,7 +135,7 @@ def _text(word: str) -> str:
 
 
 def _file(path: str, *, is_digested: bool) -> Artifact:
-    """Return a file as an artifact, of JSON where it is that."""
+    """Return a file as an artifact, as JSON if it is valid JSON."""
     content, name = Path(path).read_bytes(), _text(path)
     media_type = _MEDIA_TYPES.get(Path(path).suffix.lower())
     if media_type == JSON_TYPE:
@@ -145,16 +150,17 @@ def _file(path: str, *, is_digested: bool) -> Artifact:
 
 def _run(program: tuple[str, ...]) -> Ran:
     try:
-        process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - what we are for
+        process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - running a program is this verb's task
     except OSError as error:
         message = f"The program could not be started: {error.strerror}."
         problem = Problem(EXECUTION_FAILED, message, {"errno": errno.errorcode.get(error.errno or 0)})
-        return Ran(127 if isinstance(error, FileNotFoundError) else 126, problem=problem)
+        is_missing = isinstance(error, FileNotFoundError)
+        return Ran(ExitCode.NOT_FOUND if is_missing else ExitCode.CANNOT_START, problem=problem)
 
     def pass_on(number: int, frame: FrameType | None) -> None:
         process.send_signal(number)
 
-    # Ctrl-C reaches the program by itself; its end is what we wait for.
+    # The terminal sends Ctrl-C to the program too; we wait for it to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, pass_on)
     tail = bytearray()
@@ -164,15 +170,15 @@ def _run(program: tuple[str, ...]) -> Ran:
     problem = None
     if len(output) > _MAX_OUTPUT:
         process.kill()
-        message = f"The program was ended, for it printed more than {_MAX_OUTPUT} bytes."
+        message = f"The program was ended because it printed more than {_MAX_OUTPUT} bytes."
         problem = Problem("ADAPTER.OUTPUT.TOO_LARGE", message, {"max_output_bytes": _MAX_OUTPUT})
     status = process.wait()
-    listener.join(1)  # whatever the program left running may hold standard error open for longer
+    listener.join(1)  # a child that the program left running may hold standard error open for longer
     return Ran(status, output[:_MAX_OUTPUT], bytes(tail), problem)
 
 
 def _listen(source: BinaryIO, tail: bytearray) -> None:
-    """Show what the program says on standard error as it says it, and keep the end of it."""
+    """Pass the program's standard error on as it is written, and keep the end of it."""
     while chunk := os.read(source.fileno(), 4096):
         sys.stderr.buffer.write(chunk)
         sys.stderr.buffer.flush()

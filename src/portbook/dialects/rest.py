@@ -130,7 +130,7 @@ class Rest:
 def described(tool: Tool, policy: Policy) -> JSONObject:
     """Return the entry of a tool in `GET /tools`."""
     spec, operation = tool.spec, tool.spec.operation
-    methods = policy.allowed_methods
+    methods = policy.methods
     return {
         "tool_id": spec.identifier,
         "name": spec.name,

@@ -1,8 +1,8 @@
-"""What a tool will find at a place in its arguments, defaults included. Pure: no I/O.
+"""The value that a tool will see at a place in its arguments, defaults included. Pure: no I/O.
 
-A caller may leave an argument out, or a part of one, and the tool then sees what its schema names as the
-default: of the argument itself, or of whatever holds it. Schemas made from Python types keep the parts of a
-model behind references; those within the document are followed.
+A caller may leave out an argument, or a part of one. The tool then sees the default in its schema: of the
+argument itself, or of the object that holds it. Schemas made from Python types keep the parts of a model
+behind references; references within the document are followed.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from portbook.model import JSON, JSONObject
 
 __all__ = ["Gap", "find"]
 
-# References and compositions that are followed for one place; what is nested deeper is not understood.
+# How many references and compositions are followed for one place; deeper ones are not.
 _MAX_NODES: Final = 64
 
 
 class Gap(Enum):
-    """Why nothing stands at a place."""
+    """Why there is no value at a place."""
 
-    UNTOLD = "the tool may put something there that its schema does not tell"
-    EMPTY = "the tool knows no such place, or refuses a call without it"
+    UNTOLD = "the tool may fill in a default that its schema does not name"
+    EMPTY = "the tool has no such place, or refuses a call without it"
 
 
 def find(arguments: JSONObject, schema: JSONObject, segments: tuple[str, ...]) -> JSON | Gap:
-    """Return what stands at `segments`, or would by default, or why nothing does."""
+    """Return the value at `segments`, or its default, or why there is neither."""
     value: JSON | Gap = arguments
     nodes = [*_nodes(schema, schema)]
     for segment in segments:
@@ -35,7 +35,7 @@ def find(arguments: JSONObject, schema: JSONObject, segments: tuple[str, ...]) -
         children = [child for node in nodes if (child := _property(node, segment)) is not None]
         nodes = [node for child in children for node in _nodes(child, schema)]
         if not isinstance(value, dict | list | Gap):
-            return Gap.UNTOLD  # a part of what has none: who knows what the tool makes of it
+            return Gap.UNTOLD  # a part of a value that has no parts: unknown what the tool makes of it
         value = _step(value, segment)
         if isinstance(value, Gap):
             value = _default(nodes, is_known=bool(children), is_required=is_required)
@@ -64,7 +64,7 @@ def _property(node: JSONObject, segment: str) -> Any:
 
 
 def _nodes(schema: Any, root: JSONObject) -> Iterator[JSONObject]:
-    """Yield a schema and those that apply beside it: behind its reference, and in its compositions."""
+    """Yield a schema and those that apply with it: behind its reference, and in its compositions."""
     waiting: list[Any] = [schema]
     for _ in range(_MAX_NODES):
         if not waiting:

@@ -1,4 +1,4 @@
-"""A rule's condition on one argument: a pointer and a JSON Schema for what stands there. Pure: no I/O."""
+"""A rule's condition on one argument: a JSON Pointer, and a JSON Schema for its value. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ __all__ = ["Condition"]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What must stand at one place in the arguments."""
+    """What the value at one place in the arguments must be."""
 
     pointer: str
     segments: tuple[str, ...]
     schema: JSONObject | bool
     validator: Validator
     types: frozenset[str] | None
-    """The JSON types that the schema speaks of; None where it speaks of every one."""
+    """The JSON types that the schema constrains; None for all of them."""
 
     def holds(self, arguments: JSONObject, input_schema: JSONObject, *, is_cautious: bool) -> bool:
         """Return whether the condition is met; `is_cautious` for rules that stop calls.
 
-        1. Where nothing stands there, the default that the tool's schema names is what the tool will see.
-        2. Where the tool may fill the place with a default that nobody wrote down, caution assumes the
-           worst. Where the tool knows no such place, or insists on being given it, there is nothing to judge.
-        3. A value of a type that the condition does not speak of is met with caution too: it stops a call,
-           and never lets one pass.
+        1. Without a value, the default in the tool's schema is what the tool will see.
+        2. If the tool may fill in a default that its schema does not name, a cautious condition is met. If
+           the tool has no such place, or requires a value there, the condition is not met.
+        3. A value of a type that the condition does not constrain meets a cautious condition: it stops a
+           call, and never allows one.
         4. Otherwise the schema decides.
         """
         value = find(arguments, input_schema, self.segments)

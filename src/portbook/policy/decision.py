@@ -1,14 +1,15 @@
-"""`decide`: the one place where policy is made to speak. Pure: the same call gets the same decision."""
+"""`decide`: the one function that applies a policy. Pure: the same call gets the same decision."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from portbook.canonical import fingerprint
+from portbook.canonical import fingerprint, json_bytes
 from portbook.errors import Reason
 from portbook.model import JSONObject
 from portbook.net.destinations import Destinations
+from portbook.policy.limits import Limits
 from portbook.policy.rule import Action, Rule
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
@@ -17,7 +18,7 @@ __all__ = ["Decision", "Policy", "PolicyInput", "decide"]
 
 
 class PolicyInput(NamedTuple):
-    """What a decision is about: a call, as far as policy may know it."""
+    """The parts of a call that policy may look at."""
 
     name: str
     effect: Effect
@@ -35,20 +36,23 @@ class PolicyInput(NamedTuple):
         cls,
         spec: ToolSpec,
         arguments: JSONObject,
-        payload_bytes: int,
+        payload_bytes: int | None = None,
         *,
         caller: str,
         attempt: int = 1,
         session: str | None = None,
     ) -> PolicyInput:
-        """Return a call of what `spec` declares."""
+        """Return a call of what `spec` declares; without `payload_bytes` the arguments are measured.
+
+        Raises `NotJSON` where they have to be measured and JSON cannot hold them.
+        """
         return cls(
             spec.name,
             spec.effect,
             caller,
             arguments,
             spec.input_schema,
-            payload_bytes,
+            len(json_bytes(arguments)) if payload_bytes is None else payload_bytes,
             attempt,
             session,
             spec.operation,
@@ -57,48 +61,43 @@ class PolicyInput(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What happens to a call, who said so, and what would change it."""
+    """What happens to a call, which rule decided, and what would change that."""
 
     action: Action
     rule: str
     """The name of the rule or the setting that decided."""
     place: str
-    """Where that stands: a file and a line."""
+    """The file and line of that rule or setting."""
     remedy: str
-    """What would have to be different for another decision."""
+    """What to change for a different decision."""
     reason: Reason | None = None
-    """Why it does not run, where it does not."""
+    """Why the call does not run; None if it does."""
     approver: Literal["operator", "client"] = "operator"
-    """Who may say yes, where somebody has to."""
+    """Who may approve the call, if it needs approval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Everything that decisions are made of. `places` says where each of its settings stands."""
+    """Limits and rules, and what follows from them. `places` holds the file and line of each limit."""
 
+    limits: Limits = field(default_factory=Limits)
     rules: tuple[Rule, ...] = ()
     destinations: Destinations | None = None
-    """Where HTTP tools may go; None where none was listed and none is declared."""
-    allowed_methods: frozenset[str] | None = None
-    max_payload_bytes: int | None = None
-    max_attempts: int | None = None
-    max_execution_timeout_ms: int | None = None
-    max_calls_per_minute: int | None = None
-    default: Literal["allow", "deny"] = "allow"
-    approval: Literal["never", "writes", "always"] = "never"
-    approver: Literal["operator", "client"] = "operator"
+    """Where HTTP tools may go: `limits.allowed_domains`, or the base URLs that tools declare."""
+    methods: frozenset[str] | None = None
+    """`limits.allowed_methods` in upper case; None for any."""
     is_redaction_missing: bool = False
     """Whether redaction is required and switched off."""
     places: tuple[tuple[str, str], ...] = ()
     digest: str = ""
-    """Changes when a decision could: what an approval is bound to."""
+    """Changes whenever a decision could change; an approval is bound to it."""
 
     def place_of(self, setting: str) -> str:
-        """Return where a setting stands."""
+        """Return the file and line of a limit."""
         return dict(self.places).get(setting, "default")
 
     def lists(self, operation: HttpOperation) -> bool:
-        """Return whether an operation's destination is one that may be called."""
+        """Return whether the destination of an operation is allowed."""
         return (
             self.destinations is not None
             and operation.destination is not None
@@ -106,17 +105,17 @@ class Policy:
         )
 
     def denied_where_dialled(self) -> Decision:
-        """Return the decision on a call whose name turned out to lead where nothing may go."""
-        return _deny(self, "allowed_networks", "list the network that its host lies in, in allowed_networks")
+        """Return the decision on a call whose host resolved to an address that is not allowed."""
+        return _deny(self, "allowed_networks", "add the network of its host to allowed_networks")
 
     def digest_of_rule(self, name: str) -> str | None:
-        """Return the fingerprint of the rule of this name, or None where a setting has it."""
+        """Return the fingerprint of the rule of this name, or None if it is the name of a limit."""
         return next((fingerprint(rule.as_data()) for rule in self.rules if rule.name == name), None)
 
     @property
     def can_ask(self) -> bool:
-        """Return whether a call may have to be approved."""
-        return self.approval != "never" or any(rule.action is Action.ASK for rule in self.rules)
+        """Return whether any call can need approval."""
+        return self.limits.approval != "never" or any(rule.action is Action.ASK for rule in self.rules)
 
 
 def decide(policy: Policy, subject: PolicyInput) -> Decision:
@@ -124,16 +123,16 @@ def decide(policy: Policy, subject: PolicyInput) -> Decision:
 
     The first of these that applies decides:
 
-    1. Redaction is required and switched off: deny, for no record could be kept of it.
-    2. Its destination is not listed: deny.
-    3. Its HTTP verb is not listed: deny.
+    1. Redaction is required and switched off: deny, for its record could hold secrets.
+    2. Its destination is not allowed: deny.
+    3. Its HTTP method is not allowed: deny.
     4. Its arguments are larger than the cap: deny.
     5. Its attempt is beyond the cap: deny.
     6. A rule that denies matches: deny.
     7. A rule that asks matches: ask.
     8. A rule that allows matches: allow.
     9. The default for what no rule decides is to deny: deny.
-    10. The approval setting wants a person for calls like this: ask.
+    10. The approval setting requires approval for calls like this: ask.
     11. Allow.
 
     Limits come before rules because no rule may lift them; deny before ask before allow so that adding a
@@ -149,18 +148,19 @@ def _limited(policy: Policy, subject: PolicyInput) -> Decision | None:
     if operation is not None:
         if not policy.lists(operation):
             return _deny(policy, "allowed_domains", "add the host of its base_url to allowed_domains")
-        if policy.allowed_methods is not None and operation.method not in policy.allowed_methods:
+        if policy.methods is not None and operation.method not in policy.methods:
             return _deny(policy, "allowed_methods", f"add {operation.method} to allowed_methods")
-    cap = policy.max_payload_bytes
+    cap = policy.limits.max_payload_bytes
     if cap is not None and subject.payload_bytes > cap:
         return _deny(
             policy,
             "max_payload_bytes",
-            f"send at most {cap} bytes of arguments, or raise the cap",
+            f"send at most {cap} bytes of arguments, or raise max_payload_bytes",
             Reason.PAYLOAD_TOO_LARGE,
         )
-    if policy.max_attempts is not None and subject.attempt > policy.max_attempts:
-        return _deny(policy, "max_attempts", f"give up after attempt {policy.max_attempts}, or raise the cap")
+    cap = policy.limits.max_attempts
+    if cap is not None and subject.attempt > cap:
+        return _deny(policy, "max_attempts", f"stop after attempt {cap}, or raise max_attempts")
     return None
 
 
@@ -180,36 +180,44 @@ def _ruled(policy: Policy, subject: PolicyInput) -> Decision | None:
 
 
 def _by_default(policy: Policy, subject: PolicyInput) -> Decision:
-    if policy.default == "deny":
-        return _deny(policy, "default", "add a rule that allows it, or set default to allow")
-    asks = policy.approval == "always" or (policy.approval == "writes" and subject.effect is not Effect.READ)
+    limits = policy.limits
+    if limits.default == "deny":
+        return _deny(policy, "default", "add a rule that allows the call, or set default to allow")
+    asks = limits.approval == "always" or (limits.approval == "writes" and subject.effect is not Effect.READ)
     if asks:
         return Decision(
             Action.ASK,
             "approval",
             policy.place_of("approval"),
-            "a person approves it; a rule that allows it would let it pass without one",
+            "approve the call, or add a rule that allows it",
             Reason.APPROVAL_REQUIRED,
-            policy.approver,
+            limits.approver,
         )
-    return Decision(Action.ALLOW, "default", policy.place_of("default"), "a rule that denies it or asks")
+    return Decision(
+        Action.ALLOW,
+        "default",
+        policy.place_of("default"),
+        "add a rule that denies the call or asks for approval",
+    )
 
 
 def _of_rule(rule: Rule) -> Decision:
     pointers = ", ".join(each.pointer or "(root)" for each in rule.where)
-    other = f"other values at {pointers}, or another rule" if pointers else "another rule"
+    change = f"send different values at {pointers}, or change the rule" if pointers else "change the rule"
     if rule.action is Action.ALLOW:
-        return Decision(rule.action, rule.name, rule.place, "a rule that denies it or asks")
+        return Decision(
+            rule.action, rule.name, rule.place, "add a rule that denies the call or asks for approval"
+        )
     if rule.action is Action.ASK:
         return Decision(
             rule.action,
             rule.name,
             rule.place,
-            f"a person approves it; {other}",
+            f"approve the call, or {change}",
             Reason.APPROVAL_REQUIRED,
             rule.approver,
         )
-    return Decision(rule.action, rule.name, rule.place, other, Reason.POLICY_VIOLATION)
+    return Decision(rule.action, rule.name, rule.place, change, Reason.POLICY_VIOLATION)
 
 
 def _deny(policy: Policy, setting: str, remedy: str, reason: Reason = Reason.POLICY_VIOLATION) -> Decision:

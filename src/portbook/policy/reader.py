@@ -1,25 +1,25 @@
-"""A policy from what an operator wrote: every mistake is found before anything is served. Pure: no I/O."""
+"""A policy from what the operator wrote: every mistake is found before anything is served. Pure: no I/O."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from portbook.canonical import NotJSON, fingerprint
+from portbook.did_you_mean import did_you_mean
 from portbook.globs import problem_of
 from portbook.model import JSONObject
 from portbook.net.destinations import BadDestination, Destinations
 from portbook.policy.condition import Condition
 from portbook.policy.decision import Policy
+from portbook.policy.limits import LIMIT_NAMES, Limits
 from portbook.policy.rule import Action, Rule, hidden_by
-from portbook.policy.types import UntoldTypes, misspelt_keyword, spoken_types
+from portbook.policy.types import KEYWORDS, UntoldTypes, spoken_types, unknown_keyword
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
 from portbook.tools.spec import Effect
 
-__all__ = ["BadPolicy", "Limits", "read_policy"]
+__all__ = ["BadPolicy", "read_policy"]
 
 Path: TypeAlias = tuple[str | int, ...]
 Approver: TypeAlias = Literal["operator", "client"]
@@ -40,64 +40,52 @@ class BadPolicy(ValueError):
         self.path = path
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The settings of a policy beside its rules, as written."""
-
-    allowed_domains: tuple[str, ...] | None = None
-    allowed_networks: tuple[str, ...] = ()
-    allowed_methods: tuple[str, ...] | None = None
-    max_payload_bytes: int | None = None
-    max_attempts: int | None = None
-    max_execution_timeout_ms: int | None = None
-    max_calls_per_minute: int | None = None
-    default: Literal["allow", "deny"] = "allow"
-    approval: Literal["never", "writes", "always"] = "never"
-    approver: Literal["operator", "client"] = "operator"
-    is_redaction_missing: bool = False
-
-
 def read_policy(
-    limits: Limits, rules: Sequence[Mapping[str, Any]], base_urls: Sequence[str], place: Place
+    limits: Limits,
+    rules: Sequence[Mapping[str, Any]],
+    base_urls: Sequence[str],
+    place: Place,
+    *,
+    is_redacting: bool = True,
 ) -> Policy:
-    """Return the policy; `place` tells where a key stands, `base_urls` are those that tools declare.
+    """Return the policy; `place` returns the file and line of a key, and tools declare `base_urls`.
 
-    Raises `BadPolicy` for the first thing that cannot be meant: an unknown key, a bad pattern, a schema that
-    does not compile, a rule that can never decide.
+    Raises `BadPolicy` for the first mistake: an unknown key, a bad pattern, a schema that does not compile, a
+    rule that can never decide.
     """
     read = tuple(_rule(number, table, place, limits.approver) for number, table in enumerate(rules))
     names: set[str] = set()
     for number, rule in enumerate(read):
         if rule.name in names:
-            raise BadPolicy((*_RULES, number, "name"), "is the name of another rule; choose another")
+            raise BadPolicy(
+                (*_RULES, number, "name"), "is the name of an earlier rule; choose a different one"
+            )
         names.add(rule.name)
         if other := hidden_by(rule, read):
             raise BadPolicy(
                 (*_RULES, number),
-                f"can never decide: {other.name!r} at {other.place} wins wherever it matches; "
-                "remove one of them, or give that one a condition",
+                f"can never decide: {other.name!r} at {other.place} always wins over it; "
+                "remove one of the two, or narrow the other with a condition",
             )
-    settings = [name for name in Limits.__slots__ if name != "is_redaction_missing"]
-    places = tuple((name, place(("policy", name))) for name in (*settings, "require_redaction"))
+    is_redaction_missing = limits.require_redaction and not is_redacting
     return Policy(
+        limits=limits,
         rules=read,
         destinations=_destinations(limits, base_urls),
-        allowed_methods=_methods(limits),
-        max_payload_bytes=limits.max_payload_bytes,
-        max_attempts=limits.max_attempts,
-        max_execution_timeout_ms=limits.max_execution_timeout_ms,
-        max_calls_per_minute=limits.max_calls_per_minute,
-        default=limits.default,
-        approval=limits.approval,
-        approver=limits.approver,
-        is_redaction_missing=limits.is_redaction_missing,
-        places=places,
-        digest=_digest(limits, read, base_urls),
+        methods=_methods(limits),
+        is_redaction_missing=is_redaction_missing,
+        places=tuple((name, place(("policy", name))) for name in LIMIT_NAMES),
+        digest=_digest(limits, read, base_urls, is_redaction_missing=is_redaction_missing),
     )
 
 
-def _digest(limits: Limits, rules: tuple[Rule, ...], base_urls: Sequence[str]) -> str:
-    written = {name: getattr(limits, name) for name in Limits.__slots__}
+def _digest(
+    limits: Limits, rules: tuple[Rule, ...], base_urls: Sequence[str], *, is_redaction_missing: bool
+) -> str:
+    written = {name: getattr(limits, name) for name in LIMIT_NAMES}
+    # No decision depends on whether redaction is required, only on whether it is missing.
+    del written["require_redaction"]
+    written["is_redaction_missing"] = is_redaction_missing
     return fingerprint(
         {"limits": written, "rules": [rule.as_data() for rule in rules], "base_urls": list(base_urls)}
     )
@@ -137,7 +125,7 @@ def _rule(number: int, table: Mapping[str, Any], place: Place, approver: Approve
             raise BadPolicy((*here, key), f"is not part of a rule{_near(key, _MEMBERS)}")
     name, action = table.get("name"), table.get("action")
     if not isinstance(name, str) or not 0 < len(name) <= 200 or not name.isprintable():
-        raise BadPolicy((*here, "name"), "must be a name of 1 to 200 characters: decisions are told by it")
+        raise BadPolicy((*here, "name"), "must be a name of 1 to 200 characters; decisions name it")
     if action not in tuple(Action):
         hint = _near(action, tuple(Action)) if isinstance(action, str) else ""
         raise BadPolicy((*here, "action"), f"must be one of {', '.join(Action)}{hint}")
@@ -160,7 +148,7 @@ def _approver(here: Path, table: Mapping[str, Any], action: Any, default: Approv
     if given not in _APPROVERS:
         raise BadPolicy((*here, "approver"), f"must be one of {', '.join(_APPROVERS)}")
     if "approver" in table and action != Action.ASK:
-        raise BadPolicy((*here, "approver"), "is for rules that ask; drop it, or set action to ask")
+        raise BadPolicy((*here, "approver"), "is only for rules that ask; remove it, or set action to ask")
     return given
 
 
@@ -199,24 +187,25 @@ def _condition(here: Path, pointer: str, schema: Any) -> Condition:
     if not isinstance(schema, dict | bool):
         raise BadPolicy(here, "must be a JSON Schema, such as { maximum = 1000 }")
     if "*" in pointer.split("/"):
-        raise BadPolicy(here, "names one place; * is no wildcard here, use contains or items in the schema")
+        raise BadPolicy(
+            here, "must name one place; * is not a wildcard here, use contains or items in the schema"
+        )
     schema = cast("JSONObject | bool", schema)
-    if misspelt := misspelt_keyword(schema):
-        keyword, meant = misspelt
-        hint = f"; did you mean {meant}?" if meant else ""
-        raise BadPolicy(here, f"has {keyword[:40]!r}, which JSON Schema does not have{hint}")
+    if keyword := unknown_keyword(schema):
+        hint = did_you_mean(keyword, sorted(KEYWORDS), "remove it")
+        raise BadPolicy(here, f"has {keyword[:40]!r}, which is not a keyword of JSON Schema; {hint}")
     try:
         validator = validator_for(schema)
     except (BadSchema, NotJSON) as error:
-        raise BadPolicy(here, f"is not a JSON Schema that can be used: {error}") from None
+        raise BadPolicy(here, f"is not a usable JSON Schema: {error}") from None
     try:
         types = spoken_types(schema)
     except UntoldTypes as error:
-        raise BadPolicy(here, f"may let more pass than it says: {error}") from None
+        raise BadPolicy(here, f"may match more than it says: {error}") from None
     segments = tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
     return Condition(pointer, segments, schema, validator, types)
 
 
 def _near(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"; did you mean {near[0]}?" if near else f"; use {', '.join(known)}"
+    hint = did_you_mean(name, known, f"use {', '.join(known)}")
+    return f"; {hint}"

@@ -1,7 +1,7 @@
-"""What another policy would have said of calls that were recorded. Pure: no I/O.
+"""How a different policy would have decided recorded calls. Pure: no I/O.
 
-A record has no arguments unless an operator asked for them, and then no secrets and no defaults, so that a
-rule with a `where` may or may not have matched: a decision is told only where it is the same either way.
+A record has no arguments unless the operator asked for them, and never secrets or defaults. So a rule with a
+`where` may or may not have matched: a decision is known only if it is the same either way.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ __all__ = ["Replayed", "replay", "subject_of"]
 
 
 class Replayed(NamedTuple):
-    """What a policy says of a recorded call."""
+    """How a policy decides a recorded call."""
 
     decision: Literal["deny", "ask", "allow", "unknown"]
     rule: str
-    """The rule and its place; empty where it is not known which."""
+    """The rule and its place; empty if it is unknown which rule."""
 
 
 def subject_of(record: JSONObject) -> PolicyInput | None:
-    """Return the call that an execution record is of; None where it is of none that policy decided on."""
+    """Return the call of an execution record; None if policy did not decide it."""
     tool, effect = record.get("tool_id"), record.get("effect")
     if not isinstance(tool, str) or not isinstance(effect, str) or effect not in tuple(Effect):
         return None
@@ -36,7 +36,7 @@ def subject_of(record: JSONObject) -> PolicyInput | None:
     attempt, size = record.get("attempt"), record.get("input_bytes")
     session = record.get("session_id")
     kind, name = named_by(tool)
-    if kind == "completion":  # judged as what it is for
+    if kind == "completion":  # decided as the resource or prompt that it completes
         kind = "resource" if "://" in name else "prompt"
     return PolicyInput(
         name=name,
@@ -53,9 +53,9 @@ def subject_of(record: JSONObject) -> PolicyInput | None:
 
 
 def replay(policy: Policy, subject: PolicyInput, *, has_arguments: bool) -> Replayed:
-    """Return what `policy` says of a recorded call."""
+    """Return how `policy` decides a recorded call."""
     untold = [rule for rule in policy.rules if rule.where and not (has_arguments and _is_told(rule, subject))]
-    # One rule decides in the end, so that it is enough to take each condition for the only one that is met.
+    # One rule decides, so it is enough to assume each condition in turn to be the only one that is met.
     possible = {_said(_where_met(policy, untold, met), subject) for met in (None, *untold)}
     if len(possible) == 1:
         return possible.pop()
@@ -64,9 +64,9 @@ def replay(policy: Policy, subject: PolicyInput, *, has_arguments: bool) -> Repl
 
 
 def _is_told(rule: Rule, subject: PolicyInput) -> bool:
-    """Return whether the record has all that a rule's conditions ask about.
+    """Return whether the record has every value that a rule's conditions check.
 
-    What was left out, or taken out, is not told: the tool may have had a default, and saw the secret.
+    A value that is missing or redacted is unknown: the tool may have had a default, and it saw the secret.
     """
     found = [find(subject.arguments, {}, condition.segments) for condition in rule.where]
     return not any(isinstance(value, Gap) or _is_taken_out(value) for value in found)
@@ -77,7 +77,7 @@ def _is_taken_out(value: JSON) -> bool:
 
 
 def _where_met(policy: Policy, untold: list[Rule], met: Rule | None) -> Policy:
-    """Return `policy` as if of the conditions in `untold` only those of `met` were met."""
+    """Return `policy` as if, of the rules in `untold`, only the conditions of `met` were met."""
     rules = (replace(rule, where=()) if rule is met else rule for rule in policy.rules)
     return replace(policy, rules=tuple(rule for rule in rules if rule not in untold))
 

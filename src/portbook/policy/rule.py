@@ -1,4 +1,4 @@
-"""One rule of a policy: what it matches, and what then happens. Pure: no I/O."""
+"""One rule of a policy: which calls it matches, and what happens to them. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Action", "Rule", "hidden_by"]
 
 
 class Action(StrEnum):
-    """What happens to a call; the first of these that a rule says wins."""
+    """What happens to a call; of several matching rules, the first of these actions wins."""
 
     DENY = "deny"
     ASK = "ask"
@@ -28,12 +28,12 @@ _EVERYTHING: Final = ("*",)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule. Each of its lists must have a match; an empty `where` is met by every call."""
+    """A rule. Each of its lists must match; an empty `where` matches every call."""
 
     name: str
     action: Action
     place: str
-    """The file and line that it stands at."""
+    """The file and line of the rule."""
     tools: tuple[str, ...] = _EVERYTHING
     kinds: tuple[str, ...] = _EVERYTHING
     effects: tuple[str, ...] = _EVERYTHING
@@ -41,14 +41,14 @@ class Rule:
     sessions: tuple[str, ...] = _EVERYTHING
     where: tuple[Condition, ...] = ()
     approver: Literal["operator", "client"] = "operator"
-    """Who may say yes, where it asks."""
+    """Who may approve the call, if the rule asks."""
 
     def is_about(self, kind: str, name: str, effect: str) -> bool:
         """Return whether this rule can ever match a call of that tool, resource or prompt."""
         return matches(self.tools, name) and matches(self.kinds, kind) and matches(self.effects, effect)
 
     def matches(self, caller: str, session: str, arguments: JSONObject, input_schema: JSONObject) -> bool:
-        """Return whether a call of something that it is about is one that it means."""
+        """Return whether the rule matches a call of a tool that it is about."""
         is_cautious = self.action is not Action.ALLOW
         return (
             matches(self.callers, caller)
@@ -57,7 +57,7 @@ class Rule:
         )
 
     def as_data(self) -> JSONObject:
-        """Return the rule without its place: what a digest of the policy is made of."""
+        """Return the rule without its place, for the digest of the policy."""
         return {
             "name": self.name,
             "action": self.action.value,
@@ -72,7 +72,7 @@ class Rule:
 
 
 def hidden_by(rule: Rule, rules: tuple[Rule, ...]) -> Rule | None:
-    """Return a rule because of which `rule` can never decide: it wins wherever `rule` matches."""
+    """Return a rule that wins wherever `rule` matches, so that `rule` can never decide, or None."""
     for other in rules:
         if other is rule:
             continue

@@ -1,13 +1,12 @@
-"""Which JSON types a schema speaks of: of all others it is silent, and lets them pass. Pure: no I/O."""
+"""Which JSON types a schema constrains: values of every other type pass. Pure: no I/O."""
 
 from __future__ import annotations
 
-import difflib
 from typing import Final, cast
 
 from portbook.model import JSON, JSONObject
 
-__all__ = ["UntoldTypes", "misspelt_keyword", "spoken_types", "types_of"]
+__all__ = ["KEYWORDS", "UntoldTypes", "spoken_types", "types_of", "unknown_keyword"]
 
 _SPEAKS_OF: Final = {
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "number"),
@@ -33,7 +32,7 @@ _MANY: Final = ("allOf", "anyOf", "oneOf")
 _ELSEWHERE: Final = ("$ref", "$dynamicRef")
 
 
-_KNOWN: Final = frozenset(
+KEYWORDS: Final = frozenset(
     {*_SPEAKS_OF, *_ONE, *_MANY, *_ELSEWHERE, "type", "const", "enum", "$schema", "$defs", "$comment"}
     | {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"}
 )
@@ -41,31 +40,31 @@ _MAPS: Final = ("properties", "patternProperties", "dependentSchemas", "$defs")
 _SINGLE: Final = ("items", "contains", "additionalProperties", "propertyNames")
 
 
-def misspelt_keyword(schema: JSON) -> tuple[str, str | None] | None:
-    """Return a keyword that JSON Schema does not have, and the one that may have been meant.
+def unknown_keyword(schema: JSON) -> str | None:
+    """Return the first keyword that JSON Schema does not have, or None.
 
-    A schema may hold any; in a rule, one that means nothing is a condition that nobody checks.
+    A schema may hold any; in a rule, an unknown keyword is a condition that is never checked.
     """
     if not isinstance(schema, dict):
         return None
     for keyword in schema:
-        if keyword not in _KNOWN:
-            return keyword, next(iter(difflib.get_close_matches(keyword, _KNOWN, n=1)), None)
+        if keyword not in KEYWORDS:
+            return keyword
     below: list[JSON] = [*_parts(schema), *cast("list[JSON]", schema.get("prefixItems", []))]
     below.extend(schema[keyword] for keyword in _SINGLE if keyword in schema)
     for keyword in _MAPS:
         below.extend(cast("JSONObject", schema.get(keyword, {})).values())
-    return next((found for part in below if (found := misspelt_keyword(part))), None)
+    return next((found for part in below if (found := unknown_keyword(part))), None)
 
 
 class UntoldTypes(ValueError):
-    """A schema of which it cannot be told what it speaks of; an explicit `type` says it."""
+    """A schema whose types cannot be found out; an explicit `type` names them."""
 
 
 def spoken_types(schema: JSONObject | bool) -> frozenset[str] | None:
-    """Return the JSON types that `schema` speaks of, or None where it treats them all alike.
+    """Return the JSON types that `schema` constrains, or None if it treats all types alike.
 
-    Raises `UntoldTypes` where that cannot be told.
+    Raises `UntoldTypes` if they cannot be found out.
     """
     if isinstance(schema, bool):
         return None
@@ -75,7 +74,7 @@ def spoken_types(schema: JSONObject | bool) -> frozenset[str] | None:
     if isinstance(named, list):
         return frozenset(cast("list[str]", named))
     if any(keyword in schema for keyword in _ELSEWHERE):
-        raise UntoldTypes("say which type it is about, with type")
+        raise UntoldTypes("name the type of the value with type")
     spoken = {_SPEAKS_OF[keyword] for keyword in schema if keyword in _SPEAKS_OF}
     if "const" in schema:
         spoken |= types_of(schema["const"])
@@ -94,7 +93,7 @@ def _parts(schema: JSONObject) -> list[JSONObject | bool]:
 
 
 def types_of(value: JSON) -> frozenset[str]:
-    """Return the names that JSON Schema has for the type of `value`."""
+    """Return the JSON Schema names of the type of `value`."""
     if isinstance(value, bool):
         return frozenset({"boolean"})
     if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):

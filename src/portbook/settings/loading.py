@@ -1,8 +1,7 @@
-"""Settings as values: read, checked, and put together from wherever they stand."""
+"""Settings as values: read from flags, variables and the file, checked, and merged."""
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey
+from portbook.did_you_mean import did_you_mean
 from portbook.globs import problem_of
+from portbook.policy.limits import LIMIT_NAMES, Limits
 from portbook.settings.table import SETTINGS, Setting
 
 if TYPE_CHECKING:
@@ -31,12 +32,12 @@ _KEY_MEMBERS: Final = frozenset({"name", "sha256", "tools"})
 
 
 class BadSettings(ValueError):
-    """Settings that cannot be used; the message says where they stand and what to do."""
+    """Settings that cannot be used; the message names the place and says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every setting's value. What each one means stands in `SETTINGS`."""
+    """The value of every setting. `SETTINGS` says what each one means."""
 
     schema_override_uri: str | None
     schema_override_revision: str
@@ -73,17 +74,7 @@ class Settings:
     outgoing_validation: Mode
     keys_required: bool | None
     allowed_keys: tuple[AllowedKey, ...]
-    allowed_domains: tuple[str, ...] | None
-    allowed_networks: tuple[str, ...]
-    allowed_methods: tuple[str, ...] | None
-    max_payload_bytes: int | None
-    max_execution_timeout_ms: int | None
-    max_attempts: int | None
-    max_calls_per_minute: int | None
-    policy_default: Literal["allow", "deny"]
-    approval: Literal["never", "writes", "always"]
-    approver: Literal["operator", "client"]
-    require_redaction: bool
+    limits: Limits
     policy_rules: tuple[dict[str, Any], ...]
     approval_expires_s: int
     approval_wait_s: int
@@ -98,19 +89,19 @@ class Settings:
     signing_key: Path | None
     http_tables: dict[str, Any]
     config: Path | None = None
-    """The file they came from, if there was one."""
+    """The settings file, if there was one."""
     is_given: bool = False
-    """Whether that file says anything."""
+    """Whether that file sets anything."""
     places: Places | None = field(default=None, compare=False, repr=False)
     """The lines of that file."""
 
     @property
     def folder(self) -> Path:
-        """Return where what the file names is looked for: beside it."""
+        """Return the folder in which relative paths of the file start: its own."""
         return Path() if self.config is None else self.config.parent
 
     def place_of(self, *path: str | int) -> str:
-        """Return the file and line of a key, or what stands for it where there is no file."""
+        """Return the file and line of a key, or `default` without a file."""
         if self.config is None or self.places is None:
             return "default"
         return f"{self.config.name}:{self.places.line_of(path)}"
@@ -137,7 +128,7 @@ def load_settings(
     if config is None and (named := environ.get("PORTBOOK_CONFIG")):
         config = Path(named)
     if config is None and folder is not None and os.path.lexists(folder / CONFIG_NAME):
-        # Even one that leads nowhere: somebody wanted to be governed by it.
+        # Even a broken link: the operator wanted these settings, so that an error is better than none.
         config = folder / CONFIG_NAME
     values = {setting.key: setting.default for setting in SETTINGS}
     places, given = None, {}
@@ -153,8 +144,9 @@ def load_settings(
     for key, value in flags.items():
         if value is not None:
             values[key] = _convert(_BY_KEY[key], value, flags_from)
-    named_values = {setting.field: values[setting.key] for setting in SETTINGS}
-    return Settings(**named_values, config=config, is_given=bool(given), places=places)
+    limits = Limits(**{name: values.pop(f"policy.{name}") for name in LIMIT_NAMES})
+    named_values = {_BY_KEY[key].field: value for key, value in values.items()}
+    return Settings(**named_values, limits=limits, config=config, is_given=bool(given), places=places)
 
 
 def by_key(tables: Mapping[str, Any], origin: str) -> dict[str, Any]:
@@ -178,7 +170,7 @@ def by_key(tables: Mapping[str, Any], origin: str) -> dict[str, Any]:
 
 
 def _is_unset(variable: str, environ: Mapping[str, str]) -> bool:
-    """Return whether a variable counts as not set: those of other contracts are passed on empty for that."""
+    """Return whether a variable counts as not set: those of the asset specification may be set to nothing."""
     return not environ[variable].strip() and not variable.startswith("PORTBOOK_")
 
 
@@ -227,7 +219,7 @@ def _flatten(path: Path, document: dict[str, Any], places: Places) -> Iterator[t
 
 
 def _from_folder(setting: Setting, value: Any, folder: Path) -> Any:
-    """Return `value` as meant: a path in the file starts where the file stands, not where we were started."""
+    """Return `value`, with a relative path in the file starting in the folder of the file."""
     if setting.kind == "path":
         return folder / value
     if setting.kind == "address" and not _SCHEME.match(value):
@@ -243,12 +235,11 @@ def _unknown(origin: str, key: str) -> BadSettings:
     beside = {known.rpartition(".")[2]: known for known in _BY_KEY if known.rpartition(".")[0] == section}
     if not section:
         beside |= {known: known for known in _SECTIONS}
-    for known in (beside, everywhere):  # the last: its name is right, its section is not
-        if near := difflib.get_close_matches(name, known, n=1, cutoff=0.6):
-            return BadSettings(f"{origin}: unknown setting {key[:80]!r}; did you mean {known[near[0]]}?")
-    return BadSettings(
-        f"{origin}: unknown setting {key[:80]!r}; docs/reference/settings.md lists the settings"
+    # Of the other sections last: the name is right there, and the section is not.
+    hint = did_you_mean(name, beside) or did_you_mean(
+        name, everywhere, "docs/reference/settings.md lists the settings"
     )
+    return BadSettings(f"{origin}: unknown setting {key[:80]!r}; {hint}")
 
 
 def _from_text(setting: Setting, text: str) -> Any:
@@ -303,9 +294,9 @@ def _key(item: Any, origin: str) -> AllowedKey:
     table = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
     name, digest, tools = table.get("name"), table.get("sha256"), table.get("tools", ["*"])
     if not isinstance(name, str) or not isinstance(digest, str) or not table.keys() <= _KEY_MEMBERS:
-        raise BadSettings(f"{origin}: each [[keys.allow]] has a name, a sha256 and, if you like, tools")
+        raise BadSettings(f"{origin}: each [[keys.allow]] needs name and sha256, and may have tools")
     if name in (ANONYMOUS.name, OPERATOR.name):
-        raise BadSettings(f"{origin}: keys.allow {name!r}: records call others so; choose another name")
+        raise BadSettings(f"{origin}: keys.allow {name!r}: this name is reserved; choose a different one")
     if not _SHA256.fullmatch(digest):
         raise BadSettings(
             f"{origin}: keys.allow {name!r}: sha256 must be 64 hexadecimal digits (sha256 of the key)"

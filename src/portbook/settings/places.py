@@ -1,7 +1,7 @@
-"""Where each key of a TOML document stands, so that a message can name the line. Pure: no I/O.
+"""The line of each key in a TOML document, for messages. Pure: no I/O.
 
-The standard library's parser forgets lines. This reads only what it needs to find keys again, and relies on
-that parser having accepted the document first.
+The parser of the standard library does not keep lines. This one finds only the keys, in a document that the
+parser has already accepted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VALUE_PART: Final = re.compile(rf"{_STRING}|#[^\n]*|[\[\]{{}}]|\n|[^\[\]{{}}#\n
 
 
 class Places:
-    """The line of every key that has one of its own; members of inline tables are where their table is."""
+    """The line of every key; a member of an inline table has the line of its table."""
 
     def __init__(self, text: str) -> None:
         self._lines: dict[Path, int] = {}

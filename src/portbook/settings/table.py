@@ -1,11 +1,12 @@
-"""Every setting there is: where it stands in the file, its variable, its default, and what it means."""
+"""Every setting: its key in the file, its variable, its default, and its meaning."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args, get_type_hints
 
+from portbook.policy.limits import Limits
 from portbook.schema.pins import PINS
 
 __all__ = ["SETTINGS", "Kind", "Setting"]
@@ -19,7 +20,7 @@ class Setting:
 
     key: str
     field: str
-    """Its name in `Settings`."""
+    """Its name in `Settings`; that of a limit begins with `limits.`."""
     kind: Kind
     default: Any
     env: str | None
@@ -29,6 +30,15 @@ class Setting:
     choices: tuple[str, ...] = ()
 
 
+def _limit(name: str, kind: Kind, meaning: str, minimum: int = 0, maximum: int = 2**31) -> Setting:
+    """Return the setting of one of the `Limits`, which declare its default and its choices."""
+    choices = get_args(get_type_hints(Limits)[name]) if kind == "choice" else ()
+    default = getattr(Limits(), name)
+    return Setting(
+        f"policy.{name}", f"limits.{name}", kind, default, None, meaning, minimum, maximum, choices
+    )
+
+
 SETTINGS: Final = (
     Setting(
         "schema_override_uri",
@@ -36,7 +46,7 @@ SETTINGS: Final = (
         "address",
         None,
         "PORTBOOK_SCHEMA_OVERRIDE_URI",
-        "File, or file:, http: or https: address, of a schema to use instead of an embedded official one.",
+        "File, or file:, http: or https: address, of a schema that replaces an embedded official one.",
     ),
     Setting(
         "schema_override_revision",
@@ -52,10 +62,10 @@ SETTINGS: Final = (
         "text",
         None,
         "PORTBOOK_SCHEMA_OVERRIDE_SHA256",
-        "What the sha256 of that schema must be, in hexadecimal; without it any schema is taken.",
+        "Expected sha256 of that schema, in hexadecimal; without it any schema is accepted.",
     ),
     Setting(
-        "server.host", "host", "text", "127.0.0.1", "PORTBOOK_HOST", "Address that the HTTP door binds to."
+        "server.host", "host", "text", "127.0.0.1", "PORTBOOK_HOST", "Address that the HTTP server binds to."
     ),
     Setting(
         "server.port",
@@ -63,7 +73,7 @@ SETTINGS: Final = (
         "whole",
         8765,
         "PORTBOOK_PORT",
-        "Port of the HTTP door; 0 takes a free one.",
+        "Port of the HTTP server; 0 picks a free one.",
         0,
         65535,
     ),
@@ -73,8 +83,8 @@ SETTINGS: Final = (
         "texts",
         (),
         None,
-        "Names that a request's Host may have beside those of loopback: name, for any port, or name:port. "
-        "Bound to more than loopback, any name is taken unless some are listed.",
+        "Names that the Host header may hold besides those of loopback: name, for any port, or name:port. "
+        "Bound to more than loopback, any name is accepted unless some are listed.",
     ),
     Setting(
         "server.allowed_origins",
@@ -82,7 +92,7 @@ SETTINGS: Final = (
         "texts",
         (),
         None,
-        "Sites whose pages may call tools from a browser, such as http://localhost:6274.",
+        "Origins whose pages may call tools from a browser, such as http://localhost:6274.",
     ),
     Setting(
         "server.name",
@@ -90,7 +100,7 @@ SETTINGS: Final = (
         "text",
         "portbook",
         None,
-        "Name by which MCP clients know this server.",
+        "Name of this server for MCP clients.",
     ),
     Setting(
         "server.title",
@@ -98,7 +108,7 @@ SETTINGS: Final = (
         "text",
         None,
         None,
-        "Name that MCP clients show to people; by default they show the name.",
+        "Title that MCP clients show to people; by default the name.",
     ),
     Setting(
         "server.version",
@@ -106,7 +116,7 @@ SETTINGS: Final = (
         "text",
         None,
         None,
-        "Version of what is served, as MCP clients are told it; by default Portbook's own.",
+        "Version of this server for MCP clients; by default the version of Portbook.",
     ),
     Setting(
         "server.instructions",
@@ -114,7 +124,7 @@ SETTINGS: Final = (
         "text",
         None,
         None,
-        "How to use what is served, told to MCP clients when they connect; many put it before their model.",
+        "How to use these tools, sent to MCP clients when they connect; many pass it to their model.",
     ),
     Setting(
         "audit.log_dir",
@@ -122,7 +132,7 @@ SETTINGS: Final = (
         "path",
         Path("runs"),
         "PORTBOOK_LOG_DIR",
-        "Folder under which records are kept.",
+        "Folder for records.",
     ),
     Setting(
         "audit.keep",
@@ -130,7 +140,7 @@ SETTINGS: Final = (
         "whole",
         1000,
         None,
-        "How many runs' files to keep; older ones are removed at start.",
+        "How many runs to keep records of; older files are removed at start.",
         1,
     ),
     Setting(
@@ -148,7 +158,7 @@ SETTINGS: Final = (
         "switch",
         False,
         None,
-        "Whether execution records go to standard error as well.",
+        "Whether execution records are also written to standard error.",
     ),
     Setting(
         "audit.arguments",
@@ -156,7 +166,7 @@ SETTINGS: Final = (
         "switch",
         False,
         None,
-        "Whether execution records hold the arguments, redacted.",
+        "Whether execution records hold the redacted arguments.",
     ),
     Setting(
         "store.path",
@@ -164,7 +174,7 @@ SETTINGS: Final = (
         "path",
         Path("portbook.db"),
         "PORTBOOK_STORE",
-        "File of approvals and keys; by default beside the settings file.",
+        "Database of approvals, keys and sessions; by default in the folder of the settings file.",
     ),
     Setting(
         "python.toolsets", "toolsets", "texts", (), None, "Python files or modules whose toolsets are served."
@@ -175,7 +185,7 @@ SETTINGS: Final = (
         "switch",
         False,
         None,
-        "Whether tracebacks of tools go to standard error: for development, as they may hold secrets.",
+        "Whether tracebacks of tools are printed to standard error. For development: they may hold secrets.",
     ),
     Setting(
         "execution.timeout_ms",
@@ -211,7 +221,7 @@ SETTINGS: Final = (
         "path",
         None,
         "PORTBOOK_DOCS",
-        "Folder that docs.search searches; by default these docs.",
+        "Folder that docs.search searches; by default this documentation.",
     ),
     Setting(
         "schemas.root",
@@ -219,7 +229,7 @@ SETTINGS: Final = (
         "path",
         None,
         "PORTBOOK_SCHEMA_ROOT",
-        "Folder of contract schemas; a bundle under its tools/ replaces the contract of the tool it names.",
+        "Folder of contract schemas; a bundle under tools/ replaces the contract of the tool that it names.",
     ),
     Setting(
         "assets.enabled",
@@ -227,7 +237,7 @@ SETTINGS: Final = (
         "switch",
         None,
         None,
-        "Whether the asset tools are served; by default where there is a folder of schemas or examples.",
+        "Whether the asset tools are served; by default if a folder of schemas or examples exists.",
     ),
     Setting(
         "assets.schemas",
@@ -235,7 +245,7 @@ SETTINGS: Final = (
         "path",
         None,
         "SYN_SCHEMAS_DIR",
-        "Folder of schemas; by default libs/synesthetic-schemas/jsonschema, where there is one.",
+        "Folder of schemas; by default libs/synesthetic-schemas/jsonschema, if it exists.",
     ),
     Setting(
         "assets.examples",
@@ -243,7 +253,7 @@ SETTINGS: Final = (
         "path",
         None,
         "SYN_EXAMPLES_DIR",
-        "Folder of examples; by default libs/synesthetic-schemas/examples, where there is one.",
+        "Folder of examples; by default libs/synesthetic-schemas/examples, if it exists.",
     ),
     Setting(
         "assets.max_batch",
@@ -251,7 +261,7 @@ SETTINGS: Final = (
         "whole",
         100,
         "MCP_MAX_BATCH",
-        "How many assets validate_many takes.",
+        "How many assets one validate_many call may hold.",
         1,
     ),
     Setting(
@@ -260,7 +270,7 @@ SETTINGS: Final = (
         "text",
         None,
         "SYN_BACKEND_URL",
-        "Address of the backend that populate_backend sends to; without one, it is unsupported.",
+        "Address of the backend that populate_backend sends to; without it the tool answers unsupported.",
     ),
     Setting(
         "assets.backend_path",
@@ -276,7 +286,7 @@ SETTINGS: Final = (
         "switch",
         False,
         None,
-        "Make request, trace and span ids from the content alone.",
+        "Whether request, trace and span ids are derived from the content alone.",
     ),
     Setting(
         "validation.incoming",
@@ -284,7 +294,7 @@ SETTINGS: Final = (
         "choice",
         "enforce",
         None,
-        "What to do with a message that the official MCP schema does not allow.",
+        "What to do with a received message that the official MCP schema does not allow.",
         choices=("enforce", "warn", "off"),
     ),
     Setting(
@@ -293,7 +303,7 @@ SETTINGS: Final = (
         "choice",
         "enforce",
         None,
-        "The same for what leaves.",
+        "What to do with a sent message that the official MCP schema does not allow.",
         choices=("enforce", "warn", "off"),
     ),
     Setting(
@@ -302,7 +312,7 @@ SETTINGS: Final = (
         "switch",
         None,
         None,
-        "Whether a call needs a key; by default only where HTTP is bound to more than loopback.",
+        "Whether a call needs a key; by default only if HTTP is bound to more than loopback.",
     ),
     Setting(
         "keys.allow",
@@ -310,101 +320,65 @@ SETTINGS: Final = (
         "keys",
         (),
         None,
-        "Keys that are accepted: name, sha256 of the key, and patterns of the tools that it is for.",
+        "Accepted keys: name, sha256 of the key, and patterns of the tools that it may call.",
     ),
-    Setting(
-        "policy.allowed_domains",
+    _limit(
         "allowed_domains",
         "texts",
-        None,
-        None,
-        "Where HTTP tools may go: host, host:port or *.domain; by default the declared base URLs alone.",
+        "Destinations of HTTP tools: host, host:port or *.domain; by default only the declared base URLs.",
     ),
-    Setting(
-        "policy.allowed_networks",
+    _limit(
         "allowed_networks",
         "texts",
-        (),
-        None,
-        "Private networks, such as 10.1.0.0/16, that a listed name may lie in.",
+        "Private networks, such as 10.1.0.0/16, that an allowed name may resolve to.",
     ),
-    Setting(
-        "policy.allowed_methods",
+    _limit(
         "allowed_methods",
         "texts",
-        None,
-        None,
-        "HTTP verbs that tools may use; by default any.",
+        "HTTP methods that tools may use; by default any.",
     ),
-    Setting(
-        "policy.max_payload_bytes",
+    _limit(
         "max_payload_bytes",
         "whole",
-        None,
-        None,
-        "Largest arguments of a call, as canonical JSON; by default whatever fits into a message.",
+        "Largest arguments of a call, in bytes of canonical JSON; by default the size of a message.",
     ),
-    Setting(
-        "policy.max_execution_timeout_ms",
+    _limit(
         "max_execution_timeout_ms",
         "whole",
-        None,
-        None,
-        "Longest that any tool may take, whatever deadline of its own it has.",
+        "Longest deadline of any tool, its own deadline included.",
         1,
         86_400_000,
     ),
-    Setting(
-        "policy.max_attempts",
+    _limit(
         "max_attempts",
         "whole",
-        None,
-        None,
-        "Highest attempt number that a call may carry, and how often an HTTP tool may be tried in one call.",
+        "Highest attempt number of a call, and how often one call may try an HTTP request.",
         1,
     ),
-    Setting(
-        "policy.max_calls_per_minute",
+    _limit(
         "max_calls_per_minute",
         "whole",
-        None,
-        None,
-        "How many calls one caller may make in a minute.",
+        "How many calls one caller may make per minute.",
         1,
     ),
-    Setting(
-        "policy.default",
-        "policy_default",
+    _limit(
+        "default",
         "choice",
-        "allow",
-        None,
-        "What happens to a call that no rule decides on.",
-        choices=("allow", "deny"),
+        "What happens to a call that no rule matches.",
     ),
-    Setting(
-        "policy.approval",
+    _limit(
         "approval",
         "choice",
-        "never",
-        None,
-        "Which calls a person has to approve where no rule decides.",
-        choices=("never", "writes", "always"),
+        "Which calls need approval if no rule matches.",
     ),
-    Setting(
-        "policy.approver",
+    _limit(
         "approver",
         "choice",
-        "operator",
-        None,
-        "Who may approve: an operator, or the person behind the client, where it can be asked.",
-        choices=("operator", "client"),
+        "Who may approve: an operator, or the user of the client, if the client supports elicitation.",
     ),
-    Setting(
-        "policy.require_redaction",
+    _limit(
         "require_redaction",
         "switch",
-        False,
-        None,
         "Whether calls are denied while redaction is switched off.",
     ),
     Setting(
@@ -421,7 +395,7 @@ SETTINGS: Final = (
         "whole",
         3600,
         None,
-        "How long a person has to decide, and the caller to use the decision.",
+        "How long an approval is valid, in seconds: for the decision and for the call after it.",
         1,
         31_536_000,
     ),
@@ -431,7 +405,7 @@ SETTINGS: Final = (
         "whole",
         0,
         None,
-        "How long a call waits for a decision, where it does not say so itself.",
+        "How long a call waits for a decision, in seconds, if the call does not say.",
         0,
         600,
     ),
@@ -441,7 +415,7 @@ SETTINGS: Final = (
         "switch",
         True,
         None,
-        "Whether secrets are taken out of results, errors, records and approvals.",
+        "Whether secrets are redacted in results, errors, records and approvals.",
     ),
     Setting(
         "redaction.keys",
@@ -449,7 +423,7 @@ SETTINGS: Final = (
         "texts",
         (),
         None,
-        "Names of members whose values are secret, beside the built-in ones.",
+        "Names of members whose values are secret, besides the built-in ones.",
     ),
     Setting(
         "redaction.pointers",
@@ -457,7 +431,7 @@ SETTINGS: Final = (
         "texts",
         (),
         None,
-        "JSON Pointers of values that are secret; * stands for one segment.",
+        "JSON Pointers of secret values; * stands for one segment.",
     ),
     Setting(
         "redaction.patterns",
@@ -465,7 +439,7 @@ SETTINGS: Final = (
         "texts",
         (),
         None,
-        "Patterns; a string in which one is found is taken out whole.",
+        "Regular expressions; a string that contains a match is redacted as a whole.",
     ),
     Setting(
         "redaction.secrets",
@@ -473,7 +447,7 @@ SETTINGS: Final = (
         "texts",
         (),
         None,
-        "Names of environment variables whose values are secret wherever they appear.",
+        "Names of environment variables whose values are redacted everywhere.",
     ),
     Setting(
         "redaction.detectors",
@@ -481,7 +455,7 @@ SETTINGS: Final = (
         "switch",
         True,
         None,
-        "Whether what looks like a key, a token or a card number is taken out.",
+        "Whether text that looks like a key, a token or a card number is redacted.",
     ),
     Setting(
         "redaction.mode",
@@ -489,7 +463,7 @@ SETTINGS: Final = (
         "choice",
         "replace",
         None,
-        "What takes the place of a secret.",
+        "What replaces a secret.",
         choices=("replace", "remove", "hash"),
     ),
     Setting(
@@ -498,7 +472,7 @@ SETTINGS: Final = (
         "choice",
         "off",
         None,
-        "What callers get that ask for nothing: their result, one in an envelope, or one with provenance.",
+        "What a caller gets by default: the result, an envelope, or an envelope with provenance.",
         choices=("off", "wrap", "provenance"),
     ),
     Setting(
@@ -507,7 +481,7 @@ SETTINGS: Final = (
         "path",
         None,
         "PORTBOOK_SIGNING_KEY",
-        "File of the Ed25519 key that signs envelopes with provenance; `portbook keys signing` makes one.",
+        "File of the Ed25519 key that signs envelopes with provenance; `portbook keys signing` creates one.",
     ),
     Setting(
         "http",

@@ -1,1 +1,1 @@
-"""What the pipeline is made of: the state of a call, and the stages that need a file of their own."""
+"""Parts of the pipeline: the state of a call, and the stages that have a file of their own."""

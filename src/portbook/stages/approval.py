@@ -1,7 +1,6 @@
-"""A person's yes to one call: an operator's, or where policy lets them, that of the person behind the client.
+"""The approval of one call: by the operator or, if policy allows it, by the user of the client.
 
-Whoever says it, the yes is a ticket in the store, good for one run of that call. Pure: no I/O; where tickets
-are kept is a port.
+An approval is a ticket in the store, valid for one run of its call. Pure: no I/O; the store is a port.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from portbook.tools.questions import Form
 
 __all__ = ["ApprovalStage", "unusable"]
 
-# Longer than any approval is good for: whoever waits so long hears of its end.
+# Longer than any approval is valid: the wait ends when the approval expires.
 _UNTIL_IT_EXPIRES_MS: Final = 10**12
 
-# Who decided, where the person behind the client did; and what they are asked.
+# Who decided, if the user of the client did; and the form that the user sees.
 _CLIENT: Final = "client"
 _CONSENT_NAME: Final = "portbook_approval"
 _CONSENT: Final[JSONObject] = {
@@ -35,16 +34,16 @@ _CONSENT: Final[JSONObject] = {
 
 
 class ApprovalStage:
-    """Asks, and lets a call in once somebody has said yes."""
+    """Requests approval, and admits a call once it is approved."""
 
     def __init__(self, approvals: Approvals, warn: Callable[[str], None]) -> None:
         self._approvals = approvals
         self._warn = warn
 
     async def admit(self, state: CallState, tool: Tool, decision: Decision, caller: Caller) -> str:
-        """Return the ticket under which the call may run, once a person has said yes to it.
+        """Return the ticket under which the call may run, once it is approved.
 
-        Where policy lets the person behind the client decide, and the client can ask them, it does.
+        If policy allows it and the client can ask, its user decides; otherwise the operator does.
         """
         call, ask = state.call, _ask(state, tool, decision, caller)
         form = None if decision.approver != "client" or call.client is None else _consent_form(tool, state)
@@ -60,15 +59,15 @@ class ApprovalStage:
         try:
             await self._approvals.decide(ticket, "approve" if is_allowed else "deny", by=_CLIENT)
         except Undecidable:
-            pass  # somebody else was quicker; what they said counts
+            pass  # the operator was quicker; that decision counts
         except OSError as error:
             raise unusable(error, self._warn) from None
         return await self._approve(state, ask, ticket, 0)
 
     async def _await_operator(self, state: CallState, ask: Ask) -> str:
-        """Return the ticket under which the call may run, once an operator has said yes to it.
+        """Return the ticket under which the call may run, once the operator has approved it.
 
-        A caller that knows tasks is told of one, which goes on as soon as somebody has decided.
+        A client that supports tasks gets one, which resumes after the decision.
         """
         call = state.call
         try:
@@ -79,17 +78,17 @@ class ApprovalStage:
                 raise
             ticket = cast("str", refused.details["approval_id"])
         admitted = await self._approve(state, ask, ticket, _UNTIL_IT_EXPIRES_MS)
-        call.client.detach(None)  # it waits for nobody any more
+        call.client.detach(None)  # no longer waits for a decision
         return admitted
 
     async def _approve(self, state: CallState, ask: Ask, approval: str | None, wait_ms: int | None) -> str:
         """Return the ticket under which the call may run.
 
-        Raises `Refused` where there is none, or not yet.
+        Raises `Refused` if the call is not approved, or not yet.
         """
         try:
             return await self._approvals.admit(ask, approval, wait_ms)
-        except Refused as refused:  # the record says of which ticket, and why
+        except Refused as refused:  # the record names the ticket, and why
             named = refused.details.get("approval_id")
             state.approval = named if isinstance(named, str) else None
             refused.note = refused.note or cast("str | None", refused.details.get("why"))
@@ -99,8 +98,8 @@ class ApprovalStage:
 
 
 def unusable(error: OSError, warn: Callable[[str], None]) -> Refused:
-    """Return the refusal of a call that needs the store, where that cannot be used; and say so."""
-    warn(f"calls are refused that need the store: {error}")
+    """Warn that the store cannot be used, and return the refusal of a call that needs it."""
+    warn(f"calls that need the store are refused: {error}")
     return Refused(Reason.STORE_UNUSABLE, note=place_of(error))
 
 
@@ -109,12 +108,12 @@ def _consent_form(tool: Tool, state: CallState) -> Form:
 
 
 async def _consented(client: Client, form: Form, ticket: str) -> bool:
-    """Return whether the person behind the client says yes.
+    """Return whether the user of the client approves the call.
 
-    The answer goes by the ticket's name, which nobody can know before they are asked, and which is good for
+    The answer carries the id of the ticket, which cannot be known before the question, and which is valid for
     one run.
 
-    Raises `InputNeeded` where their answer comes with the next round.
+    Raises `InputNeeded` if the answer comes with the next round.
     """
     name = f"{_CONSENT_NAME}_{ticket}"
     try:

@@ -1,4 +1,4 @@
-"""What the pipeline needs of the world, as protocols; their implementations live above it."""
+"""What the pipeline needs from outside, as protocols; their implementations live above it."""
 
 from __future__ import annotations
 
@@ -17,72 +17,72 @@ class Executor(Protocol):
     async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any:
         """Run `tool` within the time that `run` gives it and return what it returned.
 
-        Raises `Refused` where it did not run, `Failed` where it did not end in time, and whatever it raised.
+        Raises `Refused` if it did not run, `Failed` if it did not end in time, and any exception of the tool.
         """
         ...
 
 
 class Approvals(Protocol):
-    """Where people say yes or no to calls."""
+    """Stores approvals and their decisions."""
 
     async def admit(self, ask: Ask, approval_id: str | None, wait_ms: int | None) -> str:
-        """Return the ticket that this call has taken for itself; nobody else ever gets it.
+        """Return the ticket that this call has redeemed; no second call can redeem it.
 
-        Raises `Refused` where a person has not said yes: not yet, not to this call, or no.
+        Raises `Refused` if the call is not approved: not yet, not for this call, or denied.
         """
         ...
 
     async def complete(self, approval_id: str) -> None:
-        """Note that the call which took the ticket has ended well; from then on a kill does not lose that."""
+        """Store durably that the call of the ticket succeeded."""
         ...
 
     def finish(self, approval_id: str, *, is_done: bool) -> None:
-        """Note that the call which took the ticket has ended. Never waits."""
+        """Store that the call of the ticket has ended. Never waits."""
         ...
 
     async def decide(self, approval_id: str, decision: str, *, by: str, reason: str | None = None) -> object:
         """Approve or deny a ticket.
 
-        Raises `Undecidable` where that is too late.
+        Raises `Undecidable` if it is too late.
         """
         ...
 
     async def restore(self, approval_id: str) -> None:
-        """Note that the call which took the ticket will run anew; when this returns, it is good again."""
+        """Make the ticket valid again for a call that will run anew; returns when that is stored."""
         ...
 
     def give_back(self, approval_id: str) -> None:
-        """Note that the call which took the ticket never ran, so that it is good again. Never waits."""
+        """Make the ticket valid again, because its call never ran. Never waits."""
         ...
 
 
 class Sink(Protocol):
-    """Where records go."""
+    """Writes records."""
 
     def look(self) -> None:
-        """Do nothing where records can be kept, as far as can be told at no cost.
+        """Check, at no cost, that records can be written.
 
-        Raises `OSError` where they cannot.
+        Raises `OSError` if they cannot.
         """
         ...
 
     def mend(self) -> None:
-        """Make ready to write again after a failure; does nothing where there was none.
+        """Recover after a failure; do nothing if there was none.
 
-        Raises `OSError` where records still cannot be kept.
+        Raises `OSError` if records still cannot be written.
         """
         ...
 
     def intend(self, intent: JSONObject) -> None:
-        """Keep the note that a call with effects is about to run: from then on a kill does not lose it.
+        """Write durably that a call with effects is about to run.
 
-        Raises `OSError` where it cannot be kept.
+        Raises `OSError` if it cannot be written.
         """
         ...
 
     def write(self, envelope: JSONObject, execution: JSONObject) -> None:
-        """Keep both views of a record. When this returns, a killed process no longer loses them.
+        """Write both views of a record. After this returns, a kill of the process does not lose them.
 
-        Raises `OSError` where they cannot be kept.
+        Raises `OSError` if they cannot be written.
         """
         ...

@@ -1,8 +1,7 @@
-"""Keeps the record of every call, and keeps calls from running where it cannot.
+"""Writes the record of every call, and refuses calls while records cannot be written.
 
-Pure but for the sink and the clock that it is handed. What cannot be recorded is not acknowledged; what has
-effects does not begin before its intent is kept. Where an operator would rather go on, a warning is all there
-is.
+Pure but for the sink and the clock that it is given. A result that cannot be recorded is not returned; a call
+with effects does not begin before its intent is written. With `on_failure = "warn"` it only warns.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ = ["Recorder"]
 
 
 class Recorder:
-    """Writes to one sink, and knows whether it can."""
+    """Writes to one sink, and knows whether the sink works."""
 
     def __init__(self, sink: Sink, clock: Clock, warn: Callable[[str], None], *, deterministic: bool) -> None:
         self._sink = sink
@@ -30,12 +29,12 @@ class Recorder:
         self._warn = warn
         self._deterministic = deterministic
         self.is_recording = True
-        """Whether the last record could be kept."""
+        """Whether the last record could be written."""
 
     def require(self, rules: Rules) -> None:
-        """Let a call begin.
+        """Allow a call to begin.
 
-        Raises `Refused` while records cannot be written, unless an operator would rather go on.
+        Raises `Refused` while records cannot be written, unless the operator chose to continue without.
         """
         try:
             if self.is_recording:
@@ -56,9 +55,9 @@ class Recorder:
                 self._warn(f"records are written to a new file: {lost}")
 
     def intend(self, state: CallState) -> None:
-        """Write down that a call with effects is about to run.
+        """Write the intent of a call with effects, before it runs.
 
-        Raises `Refused` where that cannot be written, unless an operator would rather go on.
+        Raises `Refused` if it cannot be written, unless the operator chose to continue without.
         """
         noted = _without_secrets(state)
         intent = intent_view(noted, state.identity, state, ts=self._clock.now())
@@ -66,13 +65,13 @@ class Recorder:
             intent["arguments"] = state.shown()
         try:
             self._sink.intend(intent)
-        except Exception as error:  # noqa: BLE001 - whatever keeps it from being written keeps it from running
+        except Exception as error:  # noqa: BLE001 - a call whose intent cannot be written does not run
             self._note_failure(error, state.rules)
             if state.rules.on_audit_failure == "refuse":
                 raise _not_recorded(error) from None
 
     def record(self, state: CallState, outcome: Outcome, duration_ms: float) -> Outcome:
-        """Write down how a call ended; return how it is to be answered."""
+        """Write the record of a call; return the outcome to answer with."""
         rules, identity = state.rules, state.identity
         ts, call = self._clock.now(), _without_secrets(state)
         envelope = envelope_view(
@@ -83,18 +82,18 @@ class Recorder:
             execution["arguments"] = state.shown()
         try:
             self._sink.write(envelope, execution)
-        except Exception as error:  # noqa: BLE001 - a record that cannot be kept is an ending like any other
+        except Exception as error:  # noqa: BLE001 - a record that cannot be written is a failure like any
             self._note_failure(error, rules)
             if isinstance(outcome, Refused) or rules.on_audit_failure == "warn":
-                return outcome  # nothing ran, and that is all it says; or an operator would rather go on
-            return Failed(Reason.NOT_RECORDED, note=place_of(error))  # nothing is acknowledged without it
+                return outcome  # nothing ran; or the operator chose to continue without records
+            return Failed(Reason.NOT_RECORDED, note=place_of(error))  # no result without its record
         self.is_recording = True
         return outcome
 
     def _note_failure(self, error: Exception, rules: Rules) -> None:
         if self.is_recording:
             refuses = rules.on_audit_failure == "refuse"
-            consequence = "calls are refused until they can" if refuses else "calls go on"
+            consequence = "calls are refused until they can" if refuses else "calls continue"
             self._warn(f"records cannot be written, {consequence}: {error}")
         self.is_recording = False
 

@@ -1,4 +1,4 @@
-"""A client that hears no secrets: what a tool says on the way is as secret as its result. Pure: no I/O."""
+"""A client to which a running tool sends redacted messages only. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["RedactedClient"]
 
 
 class RedactedClient:
-    """The client of a call, with secrets taken out of what it is told and asked."""
+    """The client of a call; logs and questions to it are redacted."""
 
     __slots__ = ("_client", "_state")
 
@@ -22,7 +22,7 @@ class RedactedClient:
 
     @property
     def capabilities(self) -> JSONObject:
-        """Return what the client said that it can do."""
+        """Return the capabilities that the client declared."""
         return self._client.capabilities
 
     @property
@@ -31,11 +31,11 @@ class RedactedClient:
         return self._client.is_waiting
 
     def lacks(self, request: JSONObject) -> JSONObject | None:
-        """Return what the client would have to declare to be asked; None if it can be asked."""
+        """Return the capability that the client lacks for `request`; None if it can be asked."""
         return self._client.lacks(request)
 
     def log(self, level: str, data: JSON, logger: str | None) -> None:
-        """Tell the client something, if it wants to hear of that level."""
+        """Send a log message to the client, if it subscribed to that level."""
         self._client.log(level, self._without_secrets(data), logger)
 
     async def ask(
@@ -49,11 +49,11 @@ class RedactedClient:
         return await self._client.ask(told, is_usable)
 
     def detach(self, message: str | None = None) -> bool:
-        """Go on as a task, where the client knows those; return whether it does."""
+        """Continue as a task, if the client supports tasks; return whether it does."""
         return self._client.detach(message)
 
     def let_go(self) -> None:
-        """Close the stream that the client waits on, where it can come back for the answer."""
+        """Close the stream that the client waits on, if the client can resume it."""
         self._client.let_go()
 
     def _without_secrets(self, value: JSON) -> JSON:

@@ -1,4 +1,4 @@
-"""What governs calls: whose they are, what policy says of them, what must not be seen. Replaced whole."""
+"""The rules in force: policy, callers, rates, redaction. Replaced as a whole."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["Rules"]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules in force. A reload makes a new one; a call keeps the one that it began with."""
+    """The rules in force. A reload makes new ones; a call keeps the rules that it began with."""
 
     policy: Policy = field(default_factory=Policy)
     callers: Callers = field(default_factory=Callers)
     rates: Rates = field(default_factory=lambda: Rates(None))
     redactor: Redactor | None = None
-    """Takes secrets out; None where redaction is switched off."""
+    """Redacts secrets; None if redaction is switched off."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
-    """The values that it was told are secret when it was made."""
+    """The secret values that the redactor was made with."""
     enclosing: CallEnvelopes = field(default_factory=CallEnvelopes)
-    """Puts results into envelopes, where somebody asks for that."""
+    """Puts results into envelopes, if the caller or the operator asks for that."""
     on_audit_failure: Literal["refuse", "warn"] = "refuse"
     records_arguments: bool = False
-    """Whether execution records hold the arguments, redacted."""
+    """Whether execution records hold the redacted arguments."""
     timeout_ms: int = 30_000
-    """The deadline of a tool that has none of its own."""
+    """The deadline of a tool that does not set its own."""

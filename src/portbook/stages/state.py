@@ -1,4 +1,4 @@
-"""The state of one call on its way through the pipeline: what every stage is handed. Pure: no I/O."""
+"""The state of one call in the pipeline, which every stage receives. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ __all__ = ["CallState"]
 
 @dataclass(slots=True, kw_only=True)
 class CallState(Trail):
-    """A call, the rules that it began with, its names, and what it has met so far (`Trail`)."""
+    """A call, the rules that it began with, its ids, and what has happened to it so far (`Trail`)."""
 
     call: Call
     rules: Rules
-    """The rules that were in force when it began; it keeps them to its end."""
+    """The rules that were in force when the call began; it keeps them to its end."""
     identity: Identity
     redacting: Callable[[], Redactor | None] = lambda: None
-    """Returns the redactor when it is needed: a call may itself fetch a token that was not known before."""
+    """Returns the current redactor: the call itself may have fetched a token that must be redacted."""
 
     @property
     def redactor(self) -> Redactor | None:
-        """Return what takes secrets out; None where redaction is switched off."""
+        """Return the redactor; None if redaction is switched off."""
         return self.redacting()
 
     def shown(self) -> JSONObject:
-        """Return the call's arguments as people may see them."""
+        """Return the redacted arguments."""
         redactor, arguments = self.redactor, self.call.arguments
         return arguments if redactor is None else cast("JSONObject", redactor.redact(arguments)[0])
 

@@ -187,7 +187,7 @@ def test_an_unknown_approval_is_not_found(served: Served, approval: str) -> None
 @pytest.mark.parametrize(
     ("decisions", "state", "why"),
     [
-        (["approve", "approve"], "approved", "it is approved already"),
+        (["approve", "approve"], "approved", "it has already been approved"),
         (["deny", "deny"], "denied", "it was denied; the caller has to request a new approval"),
         (["deny", "approve"], "denied", "it was denied; the caller has to request a new approval"),
     ],

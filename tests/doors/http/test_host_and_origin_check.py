@@ -12,8 +12,8 @@ import pytest
 from portbook.doors.http.asgi import Receive, Scope, Send
 from portbook.doors.http.host_and_origin_check import check_host_and_origin, refusal_of
 from portbook.doors.http.response import respond
+from portbook.doors.http.route_table import route_table
 from portbook.doors.http.router import Route, router
-from portbook.doors.http.routes import route_table
 from portbook.net.host_and_origin import Hosts
 from support.in_process_connection import handshake
 from support.mcp_http_client import run as run_async

@@ -1,1 +1,1 @@
-"""Whether a change of a schema breaks what was valid."""
+"""Decides whether a change of a schema breaks valid documents."""

@@ -1,8 +1,8 @@
-"""A value that one schema allows and another refuses, looked for where their keywords say it may be.
+"""Searches for a value that the old schema allows and the new one refuses. Pure: no I/O.
 
-Values are suggested by the keywords of both schemas (limits and what lies just beyond them, listed values,
-names of properties) and tried, place by place, from the root down. What is found is a proof; finding nothing
-is none. Always looks in the same order. Pure: no I/O.
+Values are derived from the keywords of both schemas (limits and the values next to them, listed values, names
+of properties) and tried, place by place, from the root down. A value that is found is a proof; finding none
+proves nothing. The order of the search is always the same.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from portbook.model import JSON, JSONObject
 
 __all__ = ["NOTHING", "find_witness"]
 
-# Stands for a value where none was found; None is one.
+# Means that no value was found; None is a value.
 NOTHING: Final = object()
 
 
 class _Good(NamedTuple):
-    """A value that is good for a place, and the bytes that it takes."""
+    """A value for a place, and its size in bytes."""
 
     value: Any
     size: int
 
 
-# So many values are tried at most, so deep, and so many at one place.
+# The limits of the search: all values, the depth, and the values at one place.
 _MAX_TRIES: Final = 50_000
 _MAX_DEPTH: Final = 8
 _MAX_HERE: Final = 400
 
-# The bytes of one value, and of all that are tried; looked at before anything is built.
+# The bytes of one value, and of all that are tried; checked before a value is built.
 _MAX_BYTES: Final = 256 * 1024
 _MAX_WORK: Final = 64 * 1024 * 1024
 
-# Longer whole numbers than anybody's limits are not calculated with.
+# Longer integers than in any real schema are not used in arithmetic.
 _MAX_BITS: Final = 4_096
 
 _PLAIN: Final[tuple[JSON, ...]] = (None, True, False, 0, 1, -1, 2, 0.5, "", "a", "A b-1", [], {})
@@ -68,7 +68,7 @@ _FORMATS: Final = {
 
 _ANYTHING: Final = _Good(None, 4)
 
-# A name that no schema has for a property, until one does.
+# A property name that schemas are unlikely to have.
 _UNHEARD_OF: Final = "portbook-unheard-of"
 
 
@@ -94,11 +94,11 @@ class _Search:
 
     @property
     def is_spent(self) -> bool:
-        """Return whether enough was tried."""
+        """Return whether the limit of the search is reached."""
         return self._tries >= _MAX_TRIES or self._work >= _MAX_WORK
 
     def suggested(self, old: Place, new: Place, depth: int) -> Iterator[_Good]:
-        """Yield values for one place, the simple ones first, none of them twice."""
+        """Yield distinct values for one place, simple ones first."""
         seen: set[bytes] = set()
         for value in self._all(old, new, depth):
             self._tries += 1
@@ -128,11 +128,11 @@ class _Search:
         return all(kind == types or (isinstance(types, list) and kind in types) for types in said)
 
     def _witness(self, old: Place, new: Place, depth: int) -> _Good | None:
-        """Return a value for one place that is allowed there by the old schema and not by the new."""
+        """Return a value that the old schema allows at one place and the new one refuses."""
         if not new:
-            return None  # anything is allowed there
+            return None  # the new schema allows any value there
         if (old, new) not in self._found:
-            self._found[old, new] = None  # where these places lead to themselves, it is looked for elsewhere
+            self._found[old, new] = None  # ends the recursion of places that lead to themselves
             goods = self.suggested(old, new, depth)
             found = (
                 good
@@ -147,7 +147,7 @@ class _Search:
         if not old:
             return _ANYTHING
         if old not in self._good:
-            self._good[old] = None  # where this place leads to itself, it has to do without
+            self._good[old] = None  # ends the recursion of a place that leads to itself
             goods = self.suggested(old, (), depth)
             self._good[old] = next((good for good in goods if self._old.allows(old, good.value)), None)
         return self._good[old]
@@ -207,7 +207,7 @@ class _Search:
     def _crowds(
         self, old: Place, parts: list[JSONObject], base: dict[str, Any], depth: int
     ) -> Iterator[dict[str, Any]]:
-        """Yield objects of as many properties as there are limits for."""
+        """Yield objects with as many properties as the limits on their number."""
         rest = self._fitting(self._old.property_at(old, _UNHEARD_OF), depth)
         for count in sorted(_around(parts, "minProperties", "maxProperties")):
             more = count - len(base)
@@ -220,7 +220,7 @@ def _parts(schema: Subschemas, place: Place, *, into_unions: bool = True) -> lis
 
 
 def _choices(schema: Subschemas, place: Place) -> Iterator[Place]:
-    """Yield the place as it is, and with each branch of its unions."""
+    """Yield the place itself, and the place with each branch of its unions."""
     yield place
     for path in schema.spread(place):
         found = schema.at(path)
@@ -237,13 +237,13 @@ def _names(parts: list[JSONObject], keyword: str) -> list[str]:
 
 
 def _all_names(parts: list[JSONObject]) -> list[str]:
-    """Return the names of properties that are spoken of."""
+    """Return the names of properties that occur in these parts."""
     keywords = ("properties", "required", "dependentRequired", "dependentSchemas")
     return sorted({name for keyword in keywords for name in _names(parts, keyword)})
 
 
 def _around(parts: list[JSONObject], *keywords: str) -> set[int]:
-    """Return the limits that these keywords set, and what lies just beside them."""
+    """Return the limits that these keywords set, and the integers next to them."""
     limits = [part[keyword] for part in parts for keyword in keywords if isinstance(part.get(keyword), int)]
     return {cast("int", limit) + step for limit in limits for step in (-1, 0, 1)}
 
@@ -273,14 +273,14 @@ def _numbers(parts: list[JSONObject]) -> Iterator[JSON]:
 
 
 def _near(limit: float) -> Iterator[JSON]:
-    """Yield a limit and what lies beside it, as far as JSON has such numbers."""
+    """Yield a limit and numbers next to it that JSON can hold."""
     yield limit
     if isinstance(limit, int) and limit.bit_length() > _MAX_BITS:
         return
     if isinstance(limit, float) and limit.is_integer():
         yield int(limit)
     numbers: list[float] = [limit + 1, limit - 1, limit * 2, limit * 3]
-    with contextlib.suppress(OverflowError):  # a whole number that no float is near to
+    with contextlib.suppress(OverflowError):  # an integer beyond the range of floats
         numbers += [limit + 0.5, limit - 0.5]
     yield from (number for number in numbers if isinstance(number, int) or math.isfinite(number))
 

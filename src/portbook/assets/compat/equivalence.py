@@ -1,4 +1,4 @@
-"""Whether two subschemas say the same in the same words, whatever they are called. Pure: no I/O."""
+"""Compares two subschemas for equality, ignoring labels and the names of references. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from portbook.schema.references import Path
 
 __all__ = ["LABELS", "Equivalence", "is_same_value", "plain"]
 
-# What names or explains a schema, and says nothing of values.
+# Keywords that name or explain a schema, and do not constrain values.
 LABELS: Final = frozenset(
     {
         "$id", "$schema", "$defs", "definitions", "$anchor", "$dynamicAnchor", "$comment", "$vocabulary",
@@ -19,12 +19,12 @@ LABELS: Final = frozenset(
     }
 )  # fmt: skip
 
-# What these hold are values, and never schemas, whatever refers to them.
+# Keywords that hold values, never schemas, even if a reference points there.
 _VALUES: Final = frozenset({"const", "enum"})
 
 
 class Equivalence:
-    """Whether two subschemas say the same in the same words, and so do all that they refer to."""
+    """Decides whether two subschemas are equal, including all that they refer to."""
 
     def __init__(self, new: Subschemas, old: Subschemas) -> None:
         self._new = new
@@ -32,7 +32,7 @@ class Equivalence:
         self._assumed: set[tuple[Path, Path]] = set()
 
     def holds(self, new: Path, old: Path, keywords: tuple[str, ...] | None = None) -> bool:
-        """Return whether they do; by these keywords alone, where there are any."""
+        """Return whether they are equal; with `keywords`, only in these."""
         if (new, old) in self._assumed:
             return True
         ours, theirs = self._new.at(new), self._old.at(old)
@@ -59,7 +59,7 @@ class Equivalence:
         if self._new.knows(new) and self._old.knows(old):
             return self.holds(new, old)
         if new[-1] == "$ref" and self._new.knows(new[:-1]) and self._new.targets(new[:-1]):
-            return True  # what they refer to was compared
+            return True  # their targets were compared
         if isinstance(left, dict) and isinstance(right, dict):
             return left.keys() == right.keys() and all(
                 self._same_value((*new, name), (*old, name), left[name], right[name]) for name in left
@@ -72,13 +72,13 @@ class Equivalence:
 
 
 def _words(part: JSONObject, keywords: tuple[str, ...] | None) -> JSONObject:
-    """Return what a part says: by these keywords, or by all but its labels."""
+    """Return the members of a part with these keywords, or all except its labels."""
     is_meant = LABELS.isdisjoint if keywords is None else set(keywords).issuperset
     return {name: value for name, value in part.items() if is_meant((name,))}
 
 
 def plain(value: JSON) -> JSON:
-    """Return `value` with every whole number as an integer: 1 and 1.0 are the same to JSON Schema."""
+    """Return `value` with every integral number as an int: 1 and 1.0 are equal in JSON Schema."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
@@ -89,5 +89,5 @@ def plain(value: JSON) -> JSON:
 
 
 def is_same_value(left: JSON, right: JSON) -> bool:
-    """Return whether two values are the same to JSON Schema."""
+    """Return whether two values are equal in JSON Schema."""
     return canonical_bytes(plain(left)) == canonical_bytes(plain(right))

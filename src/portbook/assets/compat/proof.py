@@ -1,9 +1,9 @@
-"""Whether one schema allows everything that another allows: proved, or not.
+"""Tries to prove that the new schema allows every value that the old one allows. Pure: no I/O.
 
-A no is no disproof. Each keyword of the new schema must follow from the old one by a rule that is plainly
-right; what has no such rule (`not`, `oneOf`, `if`, ...) must stand in both in the same words. Recursion is
-taken to hold where it comes back to what is being proved: it has then descended into the value, and values
-end. Pure: no I/O.
+A failed proof is not a disproof. Each keyword of the new schema must follow from the old one by a simple,
+sound rule. Keywords without such a rule (`not`, `oneOf`, `if`, ...) must be equal in both. Where recursion
+returns to a statement that is being proved, it is assumed to hold: the proof has then descended into the
+value, and values are finite.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from portbook.schema.references import Path
 
 __all__ = ["Proof", "prove_inclusion"]
 
-# A proof of more steps than this is given up.
+# The most steps of a proof.
 _MAX_STEPS: Final = 20_000
 
-# So many places are compiled to try their values, and so many values at one.
+# The most places that are compiled to try their values, and the most values at one place.
 _MAX_TRIALS: Final = 100
 _MAX_VALUES: Final = 1_000
 
-# From here on, a whole number and the float that equals it may be told apart by arithmetic.
+# From here on, arithmetic may distinguish an integer from the float that equals it.
 _EXACT: Final = 2**53
 
 _TYPES: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 
-# Keywords that decide nothing by themselves: labels, and what is looked at together with another. A member
-# that is in none of these tables is no keyword of the dialect, and says nothing.
+# Keywords without a meaning of their own: labels, and keywords that belong to a different one. A member that
+# is in none of these tables is not a keyword of the dialect, and has no meaning.
 SILENT: Final = LABELS | {"allOf", "then", "else", "minContains", "maxContains", "contentSchema"}
 
-# Keywords that must stand in both in the same words, each with those that it is decided with.
+# Keywords that must be equal in both schemas, each with the keywords that belong to it.
 _OPAQUE: Final = {
     "not": ("not",),
     "oneOf": ("oneOf",),
@@ -51,11 +51,11 @@ _OPAQUE: Final = {
     "format": ("format",),
 }
 
-# Keywords that look at what their neighbours saw: all of them must be the same. What a dynamic reference
-# means depends on how it was reached: with one, nothing is proved.
+# Keywords that depend on those beside them: all of them must be equal. The target of a dynamic reference
+# depends on how it was reached, so with one nothing is proved.
 _WHOLE: Final = frozenset({"unevaluatedProperties", "unevaluatedItems", "$dynamicRef"})
 
-# The one type that a keyword speaks of: of values of other types it says nothing.
+# The only type that a keyword constrains.
 _ABOUT: Final = {
     **dict.fromkeys(
         ("minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType"), "string"
@@ -73,15 +73,15 @@ _ABOUT: Final = {
 
 
 class _TooLong(Exception):
-    """A proof of too many steps."""
+    """The proof needs too many steps."""
 
 
 class Proof(NamedTuple):
-    """Whether it is proved that one schema allows every value that another allows."""
+    """Whether it is proved that the new schema allows every value that the old one allows."""
 
     is_proved: bool
     undecided: Path | None = None
-    """The first place of the new schema that did not follow; None where the proof did not get that far."""
+    """The first place of the new schema that could not be proved; None where the proof was not completed."""
 
 
 def prove_inclusion(new: Subschemas, old: Subschemas) -> Proof:
@@ -100,10 +100,10 @@ class _Prover:
     def __init__(self, new: Subschemas, old: Subschemas) -> None:
         self._new = new
         self._old = old
-        # What is proved, or being proved, in this order; where a proof fails, what was built on it goes too.
+        # Statements that are proved or being proved, in this order; a failed proof removes those after it.
         self._assumed: dict[tuple[Place, Place], None] = {}
         self.undecided: Path | None = None
-        """Where the last of the proofs that failed did so."""
+        """The place at which the last failed proof stopped."""
         self._steps = 0
         self._trials = 0
         self._rules: dict[str, Callable[[JSONObject, Path, Place], bool]] = {
@@ -129,7 +129,7 @@ class _Prover:
         }
 
     def holds(self, new: Place, old: Place) -> bool:
-        """Return whether all that `old` allows is allowed by `new`."""
+        """Return whether it is proved that `new` allows every value that `old` allows."""
         self._steps += 1
         if self._steps > _MAX_STEPS:
             raise _TooLong
@@ -144,7 +144,7 @@ class _Prover:
             self._assumed[new, old] = None
             if prove(new, old):
                 return True
-            if attempt == 0:  # the others only repeat it for a part of the values
+            if attempt == 0:  # the other attempts repeat it for some of the values
                 undecided = self.undecided
             while len(self._assumed) > before:
                 self._assumed.popitem()
@@ -155,7 +155,7 @@ class _Prover:
         return all(self._part_holds(path, old) for path in self._new.spread(new))
 
     def _splits(self, new: Place, old: Place) -> bool:
-        """Return whether it holds for each branch of a union in `old`."""
+        """Return whether the statement holds for each branch of a union in `old`."""
         for path in old:
             schema = self._old.at(path)
             for keyword in ("anyOf", "oneOf"):
@@ -175,7 +175,7 @@ class _Prover:
         return all(self._new.verdict(new, value) for value in values)
 
     def _values(self, old: Place) -> list[JSON] | None:
-        """Return all values that there can be at `old`, and maybe more; None where that are too many."""
+        """Return all values that `old` allows, and maybe more; None where they are too many."""
         types = self._types(old)
         found: list[JSON] | None = None
         if types <= {"null", "boolean"}:
@@ -200,7 +200,7 @@ class _Prover:
         for keyword in members:
             self.undecided = None
             if not self._follows(keyword, members, path, old):
-                # What is below a keyword has said so already; of branches, any might have done.
+                # A place below the keyword is more exact, except in a union, where any branch would do.
                 if self.undecided is None or keyword == "anyOf":
                     self.undecided = (*path, keyword)
                 return False
@@ -221,7 +221,7 @@ class _Prover:
     # -- keywords of every type
 
     def _types(self, old: Place) -> frozenset[str]:
-        """Return the types that values at `old` can have."""
+        """Return the types of values that `old` allows."""
         types = _TYPES
         for path in old:
             part = self._old.at(path)
@@ -230,10 +230,10 @@ class _Prover:
         return types
 
     def _reference(self, members: JSONObject, path: Path, old: Place) -> bool:
-        """Return whether its target is looked at as a part, or is one that both refer to and nobody has."""
+        """Return whether its target is among the parts, or is missing for an equal reference in both."""
         if self._new.targets(path):
             return True  # it is among the parts
-        # The same words mean the same only where the old one has no target either.
+        # Equal references mean the same only where the old one has no target either.
         return any(
             isinstance(self._old.at(other), dict)
             and not self._old.targets(other)
@@ -268,7 +268,7 @@ class _Prover:
         """Return whether a bound of the old schema is at least as strict as every bound of `members`."""
         bounds = [bound for part in self._old.members_at(old) for bound in _bounds(part, keywords, sign)]
         if keywords[0] in ("minLength", "minItems", "minProperties"):
-            bounds.append((0, False))  # nothing has less than none
+            bounds.append((0, False))  # lengths and counts are never negative
         return all(any(bound >= wanted for bound in bounds) for wanted in _bounds(members, keywords, sign))
 
     def _multiple_of(self, members: JSONObject, path: Path, old: Place) -> bool:
@@ -286,7 +286,7 @@ class _Prover:
     # -- arrays
 
     def _items(self, members: JSONObject, path: Path, old: Place) -> bool:
-        """Return whether every item fits: those with a place of their own in either schema, and the rest."""
+        """Return whether it holds for every item: those in `prefixItems` of either schema, and the rest."""
         parts = [members, *self._old.members_at(old)]
         longest = max(len(cast("list[Any]", part.get("prefixItems", []))) for part in parts)
         return all(
@@ -295,7 +295,7 @@ class _Prover:
         )
 
     def _only_at(self, path: Path, members: JSONObject, index: int) -> Place:
-        """Return what this one part says of an item, and not what other parts of the new schema say."""
+        """Return the place of an item in this part alone, without other parts of the new schema."""
         before = len(cast("list[Any]", members.get("prefixItems", [])))
         if index < before:
             return ((*path, "prefixItems", index),)
@@ -334,10 +334,11 @@ class _Prover:
         return True
 
     def _all_names(self, below: Place, names: list[str], old: Place) -> bool:
-        """Return whether `below` includes the values of these properties, and of all that have no name."""
+        """Return whether `below` allows the values of these properties, and of all unnamed properties."""
         if not all(self.holds(below, self._old.property_at(old, name)) for name in names):
             return False
-        # What has no name in the old schema has a pattern's place in one of its parts, or the rest's in all.
+        # A property without a name in the old schema matches a pattern in one of its parts, or is an
+        # additional property in all of them.
         rest: list[Path] = []
         for path in old:
             found = self._old.at(path)
@@ -358,7 +359,7 @@ class _Prover:
         }
         return sorted(names)
 
-    # -- the same words
+    # -- equality
 
     def _has_same(self, keyword: str, value: JSON, old: Place) -> bool:
         return any(
@@ -366,12 +367,12 @@ class _Prover:
         )
 
     def _is_same(self, new: Path, old: Path, keywords: tuple[str, ...] | None = None) -> bool:
-        """Return whether two subschemas say the same, those of `keywords` alone where there are any."""
+        """Return whether two subschemas are equal; with `keywords`, only in these."""
         return Equivalence(self._new, self._old).holds(new, old, keywords)
 
 
 def _types_of(part: JSONObject) -> frozenset[str]:
-    """Return the types that one part allows by its `type`, or by the values that it lists."""
+    """Return the types that one part allows by its `type`, `enum` or `const`."""
     types = _TYPES
     if "type" in part:
         said = part["type"]
@@ -394,7 +395,7 @@ def _kind(value: JSON) -> str:
 
 
 def _is_exact(value: JSON) -> bool:
-    """Return whether every number in `value` is the same in all ways to write it."""
+    """Return whether every number in `value` is exact both as an integer and as a float."""
     if isinstance(value, list):
         return all(map(_is_exact, value))
     if isinstance(value, dict):
@@ -403,12 +404,12 @@ def _is_exact(value: JSON) -> bool:
 
 
 def _forms(value: JSON) -> tuple[JSON, JSON]:
-    """Return `value` with whole numbers for numbers that are, and with floats for all."""
+    """Return `value` with integral numbers as ints, and `value` with all numbers as floats."""
     return plain(value), _floated(value)
 
 
 def _floated(value: JSON) -> JSON:
-    """Return `value` with every number as a float: to JSON Schema it is the same."""
+    """Return `value` with every number as a float, which is equal in JSON Schema."""
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, list):
@@ -424,7 +425,7 @@ def _listed(part: JSONObject, keyword: str) -> frozenset[bytes]:
 
 
 def _bounds(part: JSONObject, keywords: tuple[str, ...], sign: int) -> list[tuple[float, bool]]:
-    """Return a part's bounds in one direction, so that the larger is the stricter one."""
+    """Return a part's bounds in one direction; a larger one is stricter."""
     found: list[tuple[float, bool]] = []
     for keyword in keywords:
         bound = part.get(keyword)

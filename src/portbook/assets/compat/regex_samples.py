@@ -1,4 +1,4 @@
-"""A text that a regular expression matches, made from its parts: a guess, to be tried. Pure: no I/O."""
+"""Builds a text that a regular expression probably matches; the caller has to try it. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 __all__ = ["sample"]
 
-# Counted repetitions make long texts out of short patterns.
+# Counted repetitions turn short patterns into long texts.
 _MAX_TEXT: Final = 2_000
 
 _CLASSES: Final = {
@@ -22,15 +22,15 @@ _CLASSES: Final = {
 
 
 def sample(pattern: str, more: int = 0) -> str | None:
-    """Return a text that `pattern` probably matches, each repetition `more` times longer than it has to be.
+    """Return a text that `pattern` probably matches, with each repetition `more` times beyond its minimum.
 
-    Of a range it has the first character or, where there is more, the last.
+    A range contributes its first character, or its last where `more` is above 0.
 
-    None for a pattern that Python does not read, or that asks for too much.
+    Return None for a pattern that Python cannot parse, or whose text would be too long.
     """
-    parser: Any = importlib.import_module("re._parser")  # Python's own reading of it; it has no public name
+    parser: Any = importlib.import_module("re._parser")  # Python's own parser, which has no public name
     try:
-        with warnings.catch_warnings(action="ignore"):  # of what a later Python may read in another way
+        with warnings.catch_warnings(action="ignore"):  # about syntax that a later Python may change
             pieces = parser.parse(pattern)
         text = "".join(_piece(str(kind), given, more) for kind, given in pieces)
     except (_SampleTooLong, RecursionError, parser.error, OverflowError):
@@ -39,7 +39,7 @@ def sample(pattern: str, more: int = 0) -> str | None:
 
 
 class _SampleTooLong(Exception):
-    """More text than anybody would read."""
+    """The text would be too long."""
 
 
 def _piece(kind: str, given: Any, more: int) -> str:
@@ -62,7 +62,7 @@ def _piece(kind: str, given: Any, more: int) -> str:
         if len(text) * times > _MAX_TEXT:
             raise _SampleTooLong
         return text * times
-    return ""  # an anchor, or what no linear-time pattern has
+    return ""  # an anchor, or syntax that linear-time patterns do not have
 
 
 def _all(pieces: Any, more: int) -> str:

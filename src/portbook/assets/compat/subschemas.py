@@ -1,8 +1,7 @@
-"""A schema taken apart by the places of a document that it speaks of.
+"""`Subschemas`: the subschemas of a schema, by the places of a document that they apply to. Pure: no I/O.
 
-What a schema says of one place is often said in several of its parts: behind references, in `allOf`, in
-`properties` here and there. A `Place` is all of those parts together; from one, the places of a property or
-an item can be reached. Pure: no I/O.
+Several subschemas often apply to one place: behind references, in `allOf`, in several `properties`. A `Place`
+is all of them together; from it, the places of a property or an item can be reached.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from portbook.schema.references import Document, Path
 
 __all__ = ["Place", "Subschemas"]
 
-# The subschemas that speak of a place, all of which hold there; none for a place that may be anything.
+# The subschemas that apply to a place, all of them; empty for a place where any value is allowed.
 Place: TypeAlias = "tuple[Path, ...]"
 
 _NAMELESS: Final = "urn:portbook:nameless"
 
 
 class Subschemas:
-    """One side of a comparison: a schema that refers to nothing outside of itself, and was compiled."""
+    """One side of a comparison: a compiled, self-contained schema."""
 
     root: Final[Place] = ((),)
 
     def __init__(self, bundle: JSONObject, whole: Validator) -> None:
-        # Without an address of its own, nothing outside of it could refer to its parts.
+        # It needs an address, so that a probe can refer to its parts.
         self.bundle = bundle if isinstance(bundle.get("$id"), str) else {**bundle, "$id": _NAMELESS}
         self.whole = whole
         self._document = Document(self.bundle)
@@ -43,16 +42,16 @@ class Subschemas:
         return self._document.nodes[path].schema
 
     def members_at(self, place: Place) -> list[JSONObject]:
-        """Return those subschemas of `place` that are objects."""
+        """Return the subschemas of `place` that are objects."""
         return [cast("JSONObject", part) for part in map(self.at, place) if isinstance(part, dict)]
 
     def targets(self, path: Path) -> list[Path]:
-        """Return where the references of the subschema at `path` lead."""
+        """Return the targets of the references of the subschema at `path`."""
         return self._document.nodes[path].targets
 
     @property
     def has_dynamic_references(self) -> bool:
-        """Return whether a subschema refers to what depends on how it was reached."""
+        """Return whether a subschema has a `$dynamicRef`."""
         return any(
             keyword == "$dynamicRef" for node in self._document.nodes.values() for keyword, _ in node.refs
         )
@@ -62,7 +61,7 @@ class Subschemas:
         return path in self._document.nodes
 
     def spread(self, place: Place, *, into_unions: bool = False) -> Place:
-        """Return all parts that hold at `place`; with the branches of unions, those that may hold too."""
+        """Return all parts that apply at `place`; with `into_unions`, also the branches of unions."""
         found: dict[Path, None] = {}
         waiting = list(reversed(place))
         while waiting:
@@ -113,11 +112,11 @@ class Subschemas:
         return tuple(below)
 
     def allows(self, place: Place, value: Any) -> bool:
-        """Return whether `value` may stand at `place`; yes where that cannot be told."""
+        """Return whether `value` is allowed at `place`; true where that is unknown."""
         return self.verdict(place, value) is not False
 
     def verdict(self, place: Place, value: Any) -> bool | None:
-        """Return whether `value` may stand at `place`, or None where that cannot be told."""
+        """Return whether `value` is allowed at `place`, or None where that is unknown."""
         if place not in self._validators:
             self._validators[place] = self._compile(place)
         validator = self._validators[place]
@@ -144,4 +143,4 @@ def _pattern(pattern: str) -> Validator:
 
 
 def _matches(pattern: str, name: str) -> bool:
-    return _pattern(pattern).allows(name)  # by the engine that will match it, and no other
+    return _pattern(pattern).allows(name)  # the same engine that validates with it

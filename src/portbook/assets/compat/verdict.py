@@ -1,6 +1,6 @@
-"""Whether a change of a schema breaks what was valid: yes with an instance, no with a proof, or unknown.
+"""Decides whether a change of a schema breaks valid documents: yes with an instance, no by proof, or unknown.
 
-Of two folders, the schemas of one name are compared.
+In two folders, schemas of the same name are compared.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from portbook.schema.messages import whole_pointer
 
 __all__ = ["Comparison", "Compatibility", "compare", "compare_folders"]
 
-# Whoever asks waits for the answer.
+# The user waits for the result, so an explanation may take long.
 _EFFORT = 1_000_000
 
 
 class Compatibility(StrEnum):
-    """What can be said of a change."""
+    """The verdict on a change."""
 
     COMPATIBLE = "compatible"
     BREAKS = "breaks"
     UNKNOWN = "unknown"
     ADDED = "added"
-    """There was no schema of that name."""
+    """Only the new folder has a schema of that name."""
     REMOVED = "removed"
-    """There is no schema of that name any more."""
+    """Only the old folder has a schema of that name."""
     UNUSABLE = "unusable"
-    """One of the two cannot be compiled, and nothing can be said."""
+    """One of the two cannot be compiled, so there is no verdict."""
 
 
 class Comparison(NamedTuple):
-    """A verdict and, where it breaks, the proof of that."""
+    """A verdict and, where the change breaks, an instance that proves it."""
 
     verdict: Compatibility
     instance: JSON = None
-    """Allowed by the old schema, and refused by the new; only where it breaks."""
+    """A value that the old schema allows and the new one refuses; only where the change breaks."""
     findings: tuple[Finding, ...] = ()
-    """Why the new schema refuses it."""
+    """The violations of the new schema by the instance."""
     undecided: str | None = None
-    """Where in the new schema the proof came to its end; only where it is unknown, and can be told."""
+    """The place in the new schema where the proof failed, if known; only for an unknown verdict."""
     problem: str = ""
-    """What cannot be used, and why; only where one cannot be."""
+    """The unusable schema and the reason; only where one is unusable."""
 
 
 def compare(old: tuple[JSONObject, Validator], new: tuple[JSONObject, Validator]) -> Comparison:
-    """Return whether everything that `old` allows is still allowed by `new`; both bundled and compiled."""
+    """Return whether `new` still allows everything that `old` allows; both are bundled and compiled."""
     before, after = Subschemas(*old), Subschemas(*new)
     inclusion = prove_inclusion(after, before)
     if inclusion.is_proved:
@@ -67,7 +67,7 @@ def compare(old: tuple[JSONObject, Validator], new: tuple[JSONObject, Validator]
 
 
 def compare_folders(old: SchemaFolder, new: SchemaFolder) -> Iterator[tuple[str, Comparison]]:
-    """Yield what can be said of every schema of either folder, ordered by their names."""
+    """Yield the comparison of every schema of either folder, ordered by name."""
     before, after = _paths(old), _paths(new)
     for name in sorted(before.keys() | after.keys()):
         if name not in before:
@@ -79,7 +79,7 @@ def compare_folders(old: SchemaFolder, new: SchemaFolder) -> Iterator[tuple[str,
 
 
 def _paths(folder: SchemaFolder) -> dict[str, str]:
-    """Return the paths of a folder's schemas by their names; empty for what cannot be read."""
+    """Return the paths of a folder's schemas by name; an empty path for one that cannot be read."""
     paths = {schema_name(path): path for path in folder.documents}
     return dict.fromkeys(folder.left_out, "") | paths
 

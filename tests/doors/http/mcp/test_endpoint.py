@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from portbook.doors.http.accept import EVERYTHING as EVERYTHING_ACCEPTED
-from portbook.doors.http.accept import accepted
 from portbook.doors.http.request import arrival_of, headers_of
-from support.in_process_connection import EVERY_REVISION, HANDSHAKES, META, STATELESS_META, handshake
+from support.in_process_connection import EVERY_REVISION, META, STATELESS_META, handshake
 from support.mcp_http_client import EVERYTHING, run, serving
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -195,14 +192,6 @@ def test_two_keys_are_none(tmp_path: Path) -> None:
     run(main())
 
 
-def test_a_header_sent_twice_counts_twice() -> None:
-    scope = {
-        "headers": [(b"accept", b"text/event-stream"), (b"host", b"a"), (b"accept", b"application/json")]
-    }
-    assert headers_of(scope) == {b"accept": b"text/event-stream, application/json", b"host": b"a"}
-    assert accepted(headers_of(scope)[b"accept"]) == EVERYTHING_ACCEPTED
-
-
 def test_a_batch_is_answered_in_the_revision_that_has_them(tmp_path: Path) -> None:
     async def main() -> None:
         async with serving(tmp_path) as client:
@@ -253,113 +242,6 @@ def test_a_session_goes_on_in_another_process(tmp_path: Path) -> None:
 
 
 # -- streams
-
-
-@pytest.mark.covers("design.mcp-http.streams")
-@pytest.mark.parametrize("revision", EVERY_REVISION)
-def test_what_is_said_before_the_answer_comes_as_events_in_order(tmp_path: Path, revision: str) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open(revision)
-            params = {"name": "test_tool_with_progress", "arguments": {}, "_meta": {"progressToken": "t"}}
-            exchange = await client.ask("tools/call", params).ended()
-            assert exchange.is_stream
-            *told, answer = exchange.messages
-            assert [message["params"]["progress"] for message in told] == [0, 50, 100]
-            assert answer["id"] == 1
-            ids = [identifier for identifier, _ in exchange.events]
-            assert all(ids) if revision in HANDSHAKES else not any(ids)
-            assert (exchange.events[0][1] is None) == (
-                revision == "2025-11-25"
-            )  # has an event to come back to
-
-    run(main())
-
-
-@pytest.mark.covers("design.mcp-http.resumption")
-def test_whoever_comes_back_with_the_last_event_gets_the_rest_and_nothing_twice(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open("2025-11-25")
-            params = {"name": "test_tool_with_progress", "arguments": {}, "_meta": {"progressToken": "t"}}
-            exchange = client.ask("tools/call", params)
-            await exchange.until(lambda: len(exchange.messages) == 1)
-            seen = exchange.events
-            await exchange.leave()
-            resumed = await client.send(method="GET", last_event_id=str(seen[-1][0]))
-            messages = [*exchange.messages, *resumed.messages]
-            assert [m["params"]["progress"] for m in messages[:-1]] == [0, 50, 100]
-            assert "result" in messages[-1]
-            assert len({identifier for identifier, _ in (*exchange.events, *resumed.events)}) == 5
-
-    run(main())
-
-
-def test_a_tool_can_send_its_caller_away_to_come_back_for_the_answer(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open("2025-11-25")
-            exchange = await client.ask("tools/call", {"name": "test_reconnection"}).ended()
-            [(identifier, message)] = exchange.events
-            assert message is None
-            assert b"retry: " in exchange.body
-            resumed = await client.send(method="GET", last_event_id=str(identifier))
-            assert resumed.messages[-1]["result"]["content"][0]["text"] == "Reconnection test completed"
-
-    run(main())
-
-
-def test_in_a_session_a_call_outlives_the_connection_that_made_it(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open("2025-11-25")
-            exchange = client.ask(
-                "tools/call", {"name": "slow_compute", "arguments": {"seconds": 0.2, "label": "x"}}
-            )
-            await asyncio.sleep(0)
-            await exchange.leave()
-            while not any(record["metadata"]["toolId"] for record in client.sink.records):
-                await asyncio.sleep(0.01)
-            assert client.sink.records[-1]["status"] == "ok"
-
-    run(main())
-
-
-def test_without_a_session_leaving_cancels_the_call(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open("2026-07-28")
-            exchange = client.ask(
-                "tools/call", {"name": "slow_compute", "arguments": {"seconds": 30, "label": "x"}}
-            )
-            await asyncio.sleep(0)
-            await exchange.leave()
-            assert client.sink.records[-1]["error"]["reason"] == "CANCELLED"
-            assert exchange.body == b""
-
-    run(main())
-
-
-def test_a_call_in_a_session_can_be_taken_back(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open("2025-11-25")
-            given = {"name": "slow_compute", "arguments": {"seconds": 30, "label": "x"}}
-            exchange = client.ask("tools/call", given, id="mine")
-            await asyncio.sleep(0)
-            assert (await client.notify("notifications/cancelled", {"requestId": "mine"})).status == 202
-            await exchange.ended()
-            assert (exchange.status, exchange.is_stream, exchange.messages) == (200, True, [])
-            assert client.sink.records[-1]["error"]["reason"] == "CANCELLED"
-            exchange = client.start(
-                {"jsonrpc": "2.0", "id": "again", "method": "tools/call", "params": given},
-                accept="application/json",
-            )
-            await asyncio.sleep(0)
-            await client.notify("notifications/cancelled", {"requestId": "again"})
-            assert (await exchange.ended()).status == 202
-
-    run(main())
 
 
 def test_a_stream_of_a_session_tells_of_changes(tmp_path: Path) -> None:
@@ -502,22 +384,5 @@ def test_without_a_key_nothing_is_served_and_the_status_says_so(tmp_path: Path, 
             assert exchange.status == 401
             assert exchange.headers["www-authenticate"] == "Bearer"
             assert "mcp-session-id" not in exchange.headers
-
-    run(main())
-
-
-def test_calls_in_flight_together_each_have_their_own_stream(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with serving(tmp_path, EVERYTHING) as client:
-            await client.open("2025-11-25")
-            params = {"name": "test_tool_with_progress", "arguments": {}}
-            exchanges = [
-                client.ask("tools/call", {**params, "_meta": {"progressToken": number}}, id=number)
-                for number in range(10)
-            ]
-            for number, exchange in enumerate(exchanges):
-                *told, answer = (await exchange.ended()).messages
-                assert {message["params"]["progressToken"] for message in told} == {number}
-                assert answer["id"] == number
 
     run(main())

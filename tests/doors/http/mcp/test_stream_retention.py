@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from portbook.doors.http.routes import routes_of
+from portbook.doors.http.route_table import routes_of
 from support.mcp_http_client import EVERYTHING, Client, Exchange, run, serving
 
 WATCHED = "test://watched-resource"

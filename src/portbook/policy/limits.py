@@ -1,0 +1,32 @@
+"""The limits of a policy: the keys of `[policy]` beside its rules, declared once. Pure: no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final, Literal
+
+__all__ = ["LIMIT_NAMES", "Limits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What no rule can lift, and what happens where no rule decides, as the operator wrote it.
+
+    `settings/table.py` says what each one means and takes its default from here; the places and the digest of
+    a policy follow these fields.
+    """
+
+    allowed_domains: tuple[str, ...] | None = None
+    allowed_networks: tuple[str, ...] = ()
+    allowed_methods: tuple[str, ...] | None = None
+    max_payload_bytes: int | None = None
+    max_execution_timeout_ms: int | None = None
+    max_attempts: int | None = None
+    max_calls_per_minute: int | None = None
+    default: Literal["allow", "deny"] = "allow"
+    approval: Literal["never", "writes", "always"] = "never"
+    approver: Literal["operator", "client"] = "operator"
+    require_redaction: bool = False
+
+
+LIMIT_NAMES: Final = tuple(each.name for each in fields(Limits))

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from portbook.apis.openapi import ImportedOperation, Skipped, read_openapi
+from portbook.apis.openapi_documents import Documents
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    """Write files, and read the operations of the first one."""
+
+    def read(*documents: dict[str, Any] | str, **others: Any) -> list[ImportedOperation | Skipped]:
+        for name, document in {"api.json": documents[0], **others}.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(document if isinstance(document, str) else json.dumps(document))
+        return read_openapi(Documents(tmp_path / "api.json"))
+
+    return read

@@ -1,0 +1,158 @@
+"""OpenAPI documents: found in the folder and nowhere else, references followed, YAML without surprises."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from portbook.apis.openapi import read_openapi
+from portbook.apis.openapi_documents import BadOpenAPI, Documents
+from support.openapi_samples import STRING, accepts, document, only, parameter
+
+
+@pytest.mark.covers("002.tools.openapi-references")
+def test_references_are_followed_wherever_they_may_stand(write: Any) -> None:
+    given = document(
+        parameters=[{"$ref": "#/components/parameters/Top"}],
+        responses={"200": {"$ref": "#/components/responses/Orders"}},
+        components={
+            "parameters": {"Top": parameter("top", "query", schema={"$ref": "#/components/schemas/Count"})},
+            "responses": {
+                "Orders": {
+                    "content": {
+                        "application/json": {
+                            "schema": {"type": "array", "items": {"$ref": "#/components/schemas/a~1b"}}
+                        }
+                    }
+                }
+            },
+            "schemas": {"Count": {"type": "integer"}, "a/b": {"$ref": "#/components/schemas/Count"}},
+        },
+    )
+    operation = only(write(given))
+    assert accepts(operation.input_schema, {"top": 5})
+    assert not accepts(operation.input_schema, {"top": "5"})
+    assert accepts(operation.output_schema, [1, 2])
+    assert not accepts(operation.output_schema, ["1"])
+
+
+def test_references_lead_to_other_files_of_the_folder(write: Any) -> None:
+    ref = {"$ref": "schemas/order.json#/definitions/Order"}
+    order = {
+        "type": "object",
+        "properties": {"id": {"$ref": "id.json"}, "total": {"$ref": "#/definitions/Money"}},
+    }
+    given = document(responses={"200": {"content": {"application/json": {"schema": ref}}}})
+    schema = only(
+        write(
+            given,
+            **{
+                "schemas/order.json": {"definitions": {"Order": order, "Money": {"type": "integer"}}},
+                "schemas/id.json": STRING,
+            },
+        )
+    ).output_schema
+    assert accepts(schema, {"id": "a", "total": 1})
+    assert not accepts(schema, {"id": 1})
+    assert not accepts(schema, {"total": "1"})
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "https://evil.test/x.json", "//evil.test/x.json", "file:///etc/passwd", "../secret.json",
+        "/etc/hostname", "none.json", "#/components/nothing", "#nothing", "other.json#/It/0",
+        "a/../../secret.json", "%2e%2e/secret.json", "\x00.json", "link.json",
+    ],
+)  # fmt: skip
+def test_a_reference_that_leads_out_or_nowhere_is_refused(write: Any, tmp_path: Path, reference: str) -> None:
+    secret = tmp_path.parent / "secret.json"
+    secret.write_text("{}")
+    (tmp_path / "link.json").symlink_to(secret)
+    given = document(responses={"200": {"content": {"application/json": {"schema": {"$ref": reference}}}}})
+    with pytest.raises(BadOpenAPI):
+        write(given, **{"other.json": {"It": []}})
+
+
+@pytest.mark.parametrize("place", ["parameters", "responses"])
+def test_references_in_a_circle_are_refused(write: Any, place: str) -> None:
+    loop = {"$ref": f"#/components/{place}/A"}
+    given = document(
+        **{place: [loop] if place == "parameters" else {"200": loop}},
+        components={
+            place: {"A": {"$ref": f"#/components/{place}/B"}, "B": {"$ref": f"#/components/{place}/A"}}
+        },
+    )
+    with pytest.raises(BadOpenAPI, match="refers to itself"):
+        write(given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "", "nonsense", "[]", "{}", '{"openapi":"2.0"}', '{"openapi":"3.2.0"}', '{"openapi":3}',
+        '{"swagger":"2.0"}', '{"openapi":"3.0.0","openapi":"3.0.0"}',
+        json.dumps(document(parameters=[{"in": "query"}])),
+        json.dumps(document(parameters=[parameter("x", "nowhere")])),
+        json.dumps(document(parameters=[parameter("x", "path")])),
+        json.dumps(document(path="/{id}")),
+        json.dumps(document(parameters=[parameter("x", "query", schema=5)])),
+    ],
+)  # fmt: skip
+def test_a_document_that_is_not_openapi_is_refused(write: Any, given: str) -> None:
+    with pytest.raises(BadOpenAPI, match=r"^api\.json"):
+        write(given)
+
+
+YAML = """
+openapi: 3.0.3
+paths:
+  /orders:
+    get:
+      operationId: listOrders
+      parameters:
+        - {name: since, in: query, schema: &date {type: string, format: date, default: 2024-01-01}}
+        - {name: until, in: query, schema: *date}
+      responses:
+        200:
+          content:
+            application/json:
+              schema: {type: array}
+"""
+
+
+def test_yaml_is_read_where_a_parser_is_installed(tmp_path: Path) -> None:
+    pytest.importorskip("yaml")
+    (tmp_path / "api.yaml").write_text(YAML)
+    operation = only(read_openapi(Documents(tmp_path / "api.yaml")))
+    date = {"type": "string", "format": "date", "default": "2024-01-01"}
+    assert operation.input_schema["properties"] == {"since": date, "until": date}
+    assert operation.output_schema == {"type": "array"}
+
+
+def test_yaml_without_a_parser_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    (tmp_path / "api.yaml").write_text(YAML)
+    with pytest.raises(BadOpenAPI, match="PyYAML"):
+        read_openapi(Documents(tmp_path / "api.yaml"))
+
+
+def bomb() -> str:
+    """A few lines of YAML that mean 9^9 values."""
+    return "a: &a0 [x]\n" + "".join(f"b{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a: [", bomb(), "!!python/object/apply:os.system ['true']"],
+    ids=["broken", "a bomb", "an object"],
+)
+def test_yaml_that_is_no_plain_data_is_refused(tmp_path: Path, text: str) -> None:
+    pytest.importorskip("yaml")
+    (tmp_path / "api.yaml").write_text(text)
+    with pytest.raises(BadOpenAPI, match="not YAML"):
+        read_openapi(Documents(tmp_path / "api.yaml"))

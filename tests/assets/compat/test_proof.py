@@ -1,0 +1,98 @@
+"""Changes that break nothing are proved to, keyword by keyword."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from support.compared_schemas import CLOSED, NAME, PERSON, TREE, case, made, verdict
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        case("nothing changed", PERSON, PERSON),
+        case(
+            "only the words around it",
+            PERSON,
+            {**PERSON, "title": "A person", "description": "x", "version": "2"},
+        ),
+        case("anything goes now", CLOSED, {}),
+        case("a wider type", {"type": "integer"}, {"type": ["number", "string"]}),
+        case("no longer required", {**PERSON, "required": ["name"]}, PERSON),
+        case(
+            "an optional property more", CLOSED, {**CLOSED, "properties": {**CLOSED["properties"], "x": {}}}
+        ),
+        case("opened", CLOSED, PERSON),
+        case("wider limits", {"minimum": 1, "maximum": 5}, {"minimum": 0, "maximum": 5.5}),
+        case("no longer exclusive", {"exclusiveMinimum": 1}, {"minimum": 1}),
+        case("one more of a list", {"enum": [1, "a"]}, {"enum": ["a", 1.0, None]}),
+        case("a constant of a list", {"const": 1}, {"enum": [1, 2]}),
+        case("values of a type", {"enum": ["a", "b"]}, {"type": "string"}),
+        case("a limit of a type that it never has", {"type": "string"}, {"type": "string", "minimum": 5}),
+        case("a divisor of it", {"type": "integer", "multipleOf": 6}, {"multipleOf": 3}),
+        case("one more form", {"anyOf": [NAME]}, {"anyOf": [{"type": "null"}, NAME]}),
+        case("a form was all there was", NAME, {"anyOf": [NAME, {"type": "null"}]}),
+        case(
+            "behind a reference",
+            {"$ref": "#/$defs/a", "$defs": {"a": NAME}},
+            {"$ref": "#/$defs/b", "$defs": {"b": NAME}},
+        ),
+        case("a tree", {**TREE, "required": ["name"]}, TREE),
+        case("items", {"items": {"minimum": 1}}, {"items": {"minimum": 0}}),
+        case(
+            "positions", {"prefixItems": [NAME], "items": False}, {"prefixItems": [{}, NAME], "items": False}
+        ),
+        case(
+            "a pattern's properties", {"patternProperties": {"^a": NAME}}, {"patternProperties": {"^a": {}}}
+        ),
+        case(
+            "the rest",
+            {"properties": {"a": NAME}, "additionalProperties": {"type": "integer"}},
+            {"additionalProperties": {"type": ["integer", "string"]}},
+        ),
+        case("the same words", {"not": NAME, "pattern": "^a", "format": "date"}, {"not": NAME}),
+        case(
+            "one of the same, by references",
+            {"oneOf": [{"$ref": "#/$defs/a"}, {"type": "null"}], "$defs": {"a": PERSON}},
+            {"oneOf": [{"$ref": "#/$defs/b"}, {"type": "null"}], "$defs": {"b": PERSON}, "title": "x"},
+        ),
+        case("what never was", {"type": "string", "enum": [1]}, {"type": "null"}),
+    ],
+)
+def test_a_change_that_breaks_nothing_is_proved_to(old: Any, new: Any) -> None:
+    assert verdict(old, new) == "compatible"
+
+
+def test_every_keyword_of_the_dialect_is_spoken_of() -> None:
+    from jsonschema import Draft202012Validator
+    from jsonschema_specifications import REGISTRY
+
+    from portbook.assets.compat import proof as inclusion
+    from portbook.assets.compat.subschemas import Subschemas
+
+    proof = inclusion._Prover(Subschemas(*made({})), Subschemas(*made({})))
+    known = {*proof._rules, *inclusion._OPAQUE, *inclusion._WHOLE, *inclusion.SILENT}
+    vocabularies = [part["$ref"] for part in Draft202012Validator.META_SCHEMA["allOf"]]
+    base = Draft202012Validator.META_SCHEMA["$id"].removesuffix("schema")
+    for vocabulary in vocabularies:
+        keywords = REGISTRY.contents(base + vocabulary)["properties"]
+        assert known.issuperset(keywords), set(keywords) - known
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        case("booleans", {"type": "boolean"}, {"enum": [True, False]}),
+        case("null", {"type": "null"}, {"const": None}),
+        case("words", {"enum": ["a", "b"]}, {"type": "string", "maxLength": 5, "pattern": "^[ab]$"}),
+        case(
+            "below",
+            {"properties": {"a": {"type": "boolean"}}},
+            {"properties": {"a": {"oneOf": [{"const": True}, {"const": False}]}}},
+        ),
+    ],
+)
+def test_what_has_few_values_is_proved_by_trying_them_all(old: Any, new: Any) -> None:
+    assert verdict(old, new) == "compatible"

@@ -1,0 +1,86 @@
+"""A message as HTTP brings it: its body within limits, its headers as they were sent."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from portbook.app.assemble import assemble
+from portbook.audit.jsonl import MemorySink
+from portbook.doors.http.accept import EVERYTHING as EVERYTHING_ACCEPTED
+from portbook.doors.http.accept import accepted
+from portbook.doors.http.request import headers_of
+from portbook.doors.http.rpc import rpc
+from portbook.settings import load_settings
+from support.portbook_process import HttpServer, invoke
+
+
+def test_a_header_sent_twice_counts_twice() -> None:
+    scope = {
+        "headers": [(b"accept", b"text/event-stream"), (b"host", b"a"), (b"accept", b"application/json")]
+    }
+    assert headers_of(scope) == {b"accept": b"text/event-stream, application/json", b"host": b"a"}
+    assert accepted(headers_of(scope)[b"accept"]) == EVERYTHING_ACCEPTED
+
+
+def test_an_oversize_body_is_answered_and_the_next_request_is_served(server: HttpServer) -> None:
+    room = 1_048_576 - len(invoke("echo", {"text": ""}))
+    assert server.rpc(invoke("echo", {"text": "x" * room})).status == 200
+    for extra in (1, 16_000_000):
+        response = server.rpc(invoke("echo", {"text": "x" * (room + extra)}))
+        assert response.status == 413
+        assert response.json["result"]["errors"] == [{"path": "", "msg": "payload_too_large"}]
+    assert server.rpc(invoke("echo", {"text": "x"})).status == 200
+
+
+def test_a_chunked_body_is_read_whole(server: HttpServer) -> None:
+    host, port = server.url.removeprefix("http://").split(":")
+    frame = invoke("echo", {"text": "x"})
+    with socket.create_connection((host, int(port)), timeout=30) as raw:
+        raw.sendall(
+            b"POST /rpc HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            b"transfer-encoding: chunked\r\nconnection: close\r\n\r\n"
+        )
+        for piece in (frame[:10], frame[10:]):
+            raw.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
+        raw.sendall(b"0\r\n\r\n")
+        answer = b"".join(iter(lambda: raw.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.endswith(b'"result":"x"}')
+
+
+def test_a_sender_that_leaves_midway_disturbs_nobody(server: HttpServer) -> None:
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as raw:
+        raw.sendall(
+            b"POST /rpc HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            b"content-length: 900\r\n\r\n{"
+        )
+    assert server.rpc(invoke("echo", {"text": "x"})).status == 200
+
+
+def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("portbook.doors.http.request._BODY_SECONDS", 0.01)
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+
+    settings = load_settings(None, {}, {"docs.enabled": False}, tmp_path)
+    assembled = assemble(settings, is_exposed=False, sink=MemorySink())
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+
+    async def give_up() -> None:
+        await rpc(assembled.boundary).serve({"headers": headers}, receive, send)
+        await assembled.close()
+
+    asyncio.run(give_up())
+    assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]

@@ -1,0 +1,191 @@
+"""Coroutines of tools: each in a task of its own, with a deadline that holds."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+
+from portbook.errors import Failed, Reason
+from portbook.executors.threads import ToolExit
+from portbook.model import JSONObject
+from support.python_tools import SHORT_MS, executor, first_step, make_tool_as_is, run_collecting_reports
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python starts tasks eagerly since 3.12")
+def test_a_coroutine_that_never_suspends_never_waits_for_the_loop() -> None:
+    async def quick(_: JSONObject) -> str:
+        return "done"
+
+    async def main() -> None:
+        assert first_step(executor().execute(make_tool_as_is(quick), {})) == "done"
+
+    asyncio.run(main())
+
+
+def test_a_coroutine_is_cancelled_at_its_deadline_and_may_clean_up() -> None:
+    cleaned: list[str] = []
+
+    async def tidy(_: JSONObject) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            cleaned.append("up")
+
+    async def main() -> None:
+        runner = executor(SHORT_MS)
+        with pytest.raises(Failed):
+            await runner.execute(make_tool_as_is(tidy), {})
+        assert len(runner._tasks._strays) == 1
+        await asyncio.gather(*runner._tasks._strays, return_exceptions=True)
+        await asyncio.sleep(0)  # its callbacks may run after those of gather
+        assert not runner._tasks._strays
+
+    assert run_collecting_reports(main) == []
+    assert cleaned == ["up"]
+
+
+def test_a_coroutine_that_refuses_to_be_cancelled_does_not_hold_up_its_deadline() -> None:
+    async def main() -> None:
+        release = asyncio.Event()
+        refusals: list[str] = []
+
+        async def stubborn(_: JSONObject) -> str:
+            while not release.is_set():
+                try:
+                    await release.wait()
+                except asyncio.CancelledError:
+                    refusals.append("no")
+            return "too late"
+
+        runner = executor(SHORT_MS)
+        with pytest.raises(Failed) as caught:
+            await runner.execute(make_tool_as_is(stubborn), {})
+        assert caught.value.reason is Reason.TIMEOUT
+        (stray,) = runner._tasks._strays
+        release.set()
+        assert await stray == "too late"
+        assert refusals == ["no"]
+        await asyncio.sleep(0)
+        assert not runner._tasks._strays
+
+    assert run_collecting_reports(main) == []
+
+
+def test_an_exception_that_comes_after_the_deadline_is_reported_nowhere() -> None:
+    async def late(_: JSONObject) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise ValueError("too late")
+
+    async def main() -> None:
+        runner = executor(SHORT_MS)
+        with pytest.raises(Failed):
+            await runner.execute(make_tool_as_is(late), {})
+        await asyncio.wait(set(runner._tasks._strays))
+        await asyncio.sleep(0)
+        assert not runner._tasks._strays
+
+    assert run_collecting_reports(main) == []
+
+
+def test_a_timeout_inside_a_coroutine_is_its_own_affair() -> None:
+    async def careful(_: JSONObject) -> str:
+        try:
+            async with asyncio.timeout(0):
+                await asyncio.Event().wait()
+        except TimeoutError:
+            return "fallback"
+        return "unreachable"
+
+    async def main() -> None:
+        assert await executor().execute(make_tool_as_is(careful), {}) == "fallback"
+
+    asyncio.run(main())
+
+
+def test_a_task_group_inside_a_coroutine_works() -> None:
+    async def parallel(_: JSONObject) -> list[int]:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(asyncio.sleep(0, at)) for at in range(3)]
+        return [task.result() for task in tasks]
+
+    async def main() -> None:
+        assert await executor().execute(make_tool_as_is(parallel), {}) == [0, 1, 2]
+
+    asyncio.run(main())
+
+
+def test_a_coroutine_that_cancels_itself_ends_its_call_alone() -> None:
+    async def giving_up(_: JSONObject) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+
+    async def main() -> None:
+        with pytest.raises(ToolExit):
+            await executor().execute(make_tool_as_is(giving_up), {})
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0
+
+    asyncio.run(main())
+
+
+def test_a_coroutine_has_a_task_of_its_own() -> None:
+    async def which(_: JSONObject) -> object:
+        return asyncio.current_task()
+
+    async def main() -> None:
+        assert await executor().execute(make_tool_as_is(which), {}) is not asyncio.current_task()
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_call_cancels_its_coroutine() -> None:
+    seen: list[str] = []
+
+    async def main() -> None:
+        started = asyncio.Event()
+
+        async def waiting(_: JSONObject) -> None:
+            started.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                seen.append("cancelled")
+                raise
+
+        runner = executor()
+        call = asyncio.create_task(runner.execute(make_tool_as_is(waiting), {}))
+        await started.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await asyncio.gather(*runner._tasks._strays, return_exceptions=True)
+        await asyncio.sleep(0)  # its callbacks may run after those of gather
+        assert not runner._tasks._strays
+
+    assert run_collecting_reports(main) == []
+    assert seen == ["cancelled"]
+
+
+def test_a_call_that_is_given_up_before_its_coroutine_began_leaves_nothing_behind() -> None:
+    async def tool(_: JSONObject) -> None:
+        await asyncio.Event().wait()
+
+    async def main() -> None:
+        runner = executor()
+        call = runner.execute(make_tool_as_is(tool), {})
+        call.send(None)  # up to its first wait; before Python 3.12 the coroutine has not begun then
+        call.close()
+        await asyncio.gather(*runner._tasks._strays, return_exceptions=True)
+        await asyncio.sleep(0)  # its callbacks may run after those of gather
+        assert not runner._tasks._strays
+
+    # A coroutine that was never awaited would be a warning, and a warning is an error.
+    assert run_collecting_reports(main) == []

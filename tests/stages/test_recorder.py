@@ -1,0 +1,140 @@
+"""What is written of a call, among fakes: its intent before it runs, its record before it is answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from portbook.errors import Failed, Reason, Refused
+from portbook.model import CallerContext, Done
+from portbook.redaction import Redactor
+from support.fake_world import ASKING, CANARY, FLAW, World, a_call, case, raising
+
+
+@pytest.mark.covers("002.log.intent-first")
+@pytest.mark.parametrize(
+    ("tool", "intended"), [("echo", []), ("refund", ["intended"]), ("wipe", ["intended"])]
+)
+def test_the_intent_of_a_call_with_effects_is_written_before_it_runs_and_of_a_read_never(
+    tool: str, intended: list[str]
+) -> None:
+    world = World()
+    world.run(a_call(tool=tool))
+    assert world.diary == [*intended, "ran", "recorded", "returned"]
+    names = ("request_id", "trace_id", "tool_id", "decision", "rule", "caller", "effect")
+    for intent in world.sink.intents:
+        assert [intent[name] for name in names] == [world.execution[name] for name in names]
+
+
+@pytest.mark.covers("002.log.no-intent-no-run")
+def test_a_call_whose_intent_cannot_be_written_is_refused_before_it_runs() -> None:
+    world = World()
+    world.sink.intent_failure = OSError(28, CANARY)
+    outcome = world.run(a_call(tool="refund"))
+    assert isinstance(outcome, Refused)
+    assert outcome.reason is Reason.NOT_RECORDED
+    assert world.diary == ["intended", "recorded", "returned"]
+    assert world.record["error"]["executed"] is False
+    assert CANARY not in json.dumps([world.record, world.execution])
+    assert [warning.partition(":")[0] for warning in world.warnings] == [
+        "records cannot be written, calls are refused until they can"
+    ]
+
+
+@pytest.mark.covers("002.log.on-failure")
+def test_a_call_whose_intent_cannot_be_written_runs_where_an_operator_would_rather_go_on() -> None:
+    world = World(on_audit_failure="warn")
+    world.sink.intent_failure = world.sink.failure = OSError(28, "full")
+    for _ in range(2):
+        assert world.run(a_call(tool="refund")) == Done(b'"hello"')
+    once = ["intended", "ran", "recorded", "returned"]
+    assert world.diary == [*once, "mended", *once]
+    assert world.warnings == ["records cannot be written, calls continue: [Errno 28] full"]  # said once
+
+
+def test_calls_are_refused_until_records_can_be_written_again() -> None:
+    world = World(sink_failure=OSError(28, "full"))
+    assert world.run(a_call()).reason is Reason.NOT_RECORDED
+    assert not world.pipeline.is_recording
+    world.sink.mend_failure = OSError(28, "full")
+    world.diary.clear()
+    refused = world.run(a_call())
+    assert isinstance(refused, Refused)
+    assert refused.reason is Reason.NOT_RECORDED
+    assert world.diary == ["mended", "recorded", "returned"]
+    world.sink.mend_failure = world.sink.failure = None
+    assert isinstance(world.run(a_call()), Done)
+    assert world.pipeline.is_recording
+    world.diary.clear()
+    world.run(a_call())
+    assert world.diary == ["ran", "recorded", "returned"]
+
+
+def test_a_call_is_refused_before_it_runs_where_it_can_be_told_that_no_record_would_be_kept() -> None:
+    world = World()
+    world.sink.look_failure = world.sink.mend_failure = OSError(2, "gone")
+    assert world.run(a_call()).reason is Reason.NOT_RECORDED
+    assert world.diary == ["mended", "recorded", "returned"]
+    assert [warning.rpartition(": ")[2] for warning in world.warnings] == ["[Errno 2] gone"]
+    world.sink.mend_failure = None  # mending is all that it takes
+    assert isinstance(world.run(a_call()), Done)
+
+
+def test_a_flawed_message_is_told_its_flaw_even_while_records_cannot_be_written() -> None:
+    world = World(sink_failure=OSError(28, "full"))
+    world.run(a_call())
+    assert world.run(a_call(flaw=FLAW)).reason is FLAW.reason
+
+
+def test_neither_record_nor_intent_nor_ticket_holds_a_secret_that_its_sender_says_of_itself() -> None:
+    world = World(policy=ASKING, redactor=Redactor(secrets=[CANARY]))
+    context = CallerContext(CANARY, CANARY, CANARY, 1, CANARY, CANARY, CANARY)
+    world.run(a_call(tool="refund", context=context, arguments={"text": "x"}))
+    assert CANARY not in json.dumps([world.record, world.execution, world.sink.intents])
+    assert world.approvals.asked[0][0].session == "[redacted]"
+
+
+def test_arguments_are_recorded_without_secrets_where_an_operator_asked_for_them() -> None:
+    rules: dict[str, Any] = {"records_arguments": True, "redactor": Redactor(secrets=[CANARY])}
+    for arguments, recorded in (({"text": CANARY}, {"text": "[redacted]"}), ({"text": 5}, {"text": 5})):
+        world = World(**rules)
+        world.run(a_call(arguments=arguments))
+        assert world.execution["arguments"] == recorded
+        assert "arguments" not in world.record
+    unknown, unasked = World(**rules), World()
+    unknown.run(a_call(tool="no"))
+    unasked.run(a_call())
+    assert "arguments" not in unknown.execution
+    assert "arguments" not in unasked.execution
+
+
+@pytest.mark.parametrize(
+    ("changes", "behave"),
+    [
+        case("a success", {}, lambda: "hello"),
+        case("a refusal", {"tool": "no"}, lambda: "hello"),
+        case("a failure", {}, raising(ValueError())),
+    ],
+)
+def test_nothing_is_acknowledged_whose_record_cannot_be_kept(
+    changes: dict[str, Any], behave: Callable[[], Any]
+) -> None:
+    world = World(behave, sink_failure=OSError(28, CANARY))
+    outcome = world.run(a_call(**changes))
+    assert not isinstance(outcome, Done)
+    if isinstance(outcome, Failed):
+        assert outcome.reason is Reason.NOT_RECORDED
+        assert outcome.note is not None
+        assert outcome.note.startswith("OSError at fake_world.py:")
+        assert CANARY not in outcome.note
+    assert world.diary[-2:] == ["recorded", "returned"]
+
+
+def test_time_comes_from_the_clock_that_was_handed_in() -> None:
+    world = World()
+    world.run(a_call())
+    assert (world.record["ts"], world.record["durationMs"]) == ("2026-01-02T03:04:05.678Z", 500.0)
+    assert (world.execution["timestamp"], world.execution["latency_ms"]) == (world.record["ts"], 500.0)

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from portbook.stores.approvals import ApprovalStore
+from support.approval_world import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path / "portbook.db")
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["file", "memory"])
+def approvals(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ApprovalStore]:
+    world = World(tmp_path / "portbook.db" if request.param == "file" else Path(":memory:"))
+    yield world.approvals()
+    world.close()

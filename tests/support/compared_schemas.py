@@ -1,0 +1,41 @@
+"""Two versions of a schema, compared; and where that breaks, shown to break."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from portbook.assets.compat.verdict import Compatibility, compare
+from portbook.model import JSONObject
+from portbook.schema.cache import validator_for
+from portbook.schema.engine import Validator
+
+
+def made(schema: Any) -> tuple[JSONObject, Validator]:
+    bundle = {"$id": "file:///s.json", **schema}
+    return bundle, validator_for(bundle)
+
+
+def verdict(old: Any, new: Any) -> str:
+    """Compare; where it breaks, make sure that it does."""
+    before, after = made(old), made(new)
+    found = compare(before, after)
+    if found.verdict is Compatibility.BREAKS:
+        assert before[1].is_valid(found.instance)
+        assert not after[1].is_valid(found.instance)
+        assert found.findings
+    return found.verdict.value
+
+
+def case(name: str, *values: object) -> Any:
+    return pytest.param(*values, id=name)
+
+
+NAME = {"type": "string"}
+PERSON: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": NAME, "age": {"type": "integer", "minimum": 0}},
+}
+CLOSED = {**PERSON, "additionalProperties": False}
+TREE = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}, "name": NAME}}

@@ -1,0 +1,38 @@
+"""Documents of OpenAPI with one operation, and what is read of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from portbook.apis.openapi import ImportedOperation, Skipped
+from portbook.schema.cache import validator_for
+
+STRING: dict[str, Any] = {"type": "string"}
+
+
+def document(
+    version: str = "3.0.3", path: str = "/it", method: str = "get", **operation: Any
+) -> dict[str, Any]:
+    components = operation.pop("components", {})
+    operation = {"operationId": "it", "responses": {}, **operation}
+    return {"openapi": version, "paths": {path: {method: operation}}, "components": components}
+
+
+def only(found: list[ImportedOperation | Skipped]) -> ImportedOperation:
+    assert len(found) == 1
+    assert isinstance(found[0], ImportedOperation), found[0]
+    return found[0]
+
+
+def accepts(schema: Any, value: Any) -> bool:
+    return validator_for(schema).is_valid(value)
+
+
+def parameter(name: str, place: str, **members: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": place,
+        "schema": STRING,
+        **({"required": True} if place == "path" else {}),
+        **members,
+    }
