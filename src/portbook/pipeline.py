@@ -37,12 +37,12 @@ from portbook.model import (
     Outcome,
     Report,
     Run,
-    is_trace_id,
 )
 from portbook.policy import Action, Decision, PolicyInput, decide
 from portbook.provenance.record import Occasion
 from portbook.redaction import Redactor
 from portbook.stages.approval import ApprovalStage, unusable
+from portbook.stages.deadline import timeout_ms_of
 from portbook.stages.ports import Approvals, Executor, Sink
 from portbook.stages.recorder import Recorder
 from portbook.stages.redacted_client import RedactedClient
@@ -50,6 +50,7 @@ from portbook.stages.rules import Rules
 from portbook.stages.state import CallState
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import Effect, ToolError
+from portbook.wire.trace_context import is_trace_id
 
 __all__ = ["Completed", "Pipeline"]
 
@@ -246,10 +247,8 @@ class Pipeline:
 
     async def _execute(self, state: CallState, tool: Tool) -> Any:
         call, rules = state.call, state.rules
-        cap = rules.policy.limits.max_execution_timeout_ms
-        timeout_ms = tool.spec.timeout_ms or rules.timeout_ms
         run = Run(
-            timeout_ms if cap is None else min(timeout_ms, cap),
+            timeout_ms_of(tool, rules),
             state.identity,
             state.session,
             call.context.correlation,

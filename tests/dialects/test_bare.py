@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from portbook.app.assemble import assemble
-from portbook.audit.jsonl import MemorySink
+from portbook.audit.log_writer import MemorySink
 from portbook.boundary import Boundary
 from portbook.dialects.bare import Bare
 from portbook.errors import REASONS, Failed, Finding, Reason, Refused

@@ -13,7 +13,7 @@ import pytest
 import portbook.mcp.connection
 from portbook.access.callers import digest_of_key
 from portbook.app.assemble import App, assemble
-from portbook.audit.jsonl import MemorySink
+from portbook.audit.log_writer import MemorySink
 from portbook.errors import Reason, Refused
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification
 from portbook.model import Arrival

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from portbook.apis.effects import READING_METHODS, default_effect
 from portbook.apis.gateway import Gateway
 from portbook.apis.gateway_table import GATEWAY_KEYS, is_argument_header, read_gateway
 from portbook.apis.openapi import ImportedOperation, Skipped, read_openapi
@@ -57,7 +58,6 @@ _TOOL_KEYS: Final = (
 _ADJUSTABLE: Final = (
     "description", "effect", "idempotent", "max_response_bytes", "output", "retries", "timeout_ms",
 )  # fmt: skip
-_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _MAX_TIMEOUT_MS: Final = 86_400_000
 _MAX_RETRIES: Final = 10
 _MAX_RESPONSE_BYTES: Final = 67_108_864
@@ -128,7 +128,7 @@ def _declared(table: Table, name: str, gateway: Gateway) -> ToolSpec:
     if method not in METHODS:
         raise table.wrong("method", f"must be one of {', '.join(METHODS)}")
     path = _path(table)
-    effect = Effect(table.choice("effect", Effect) or _usual_effect(method))
+    effect = Effect(table.choice("effect", Effect) or default_effect(method))
     response = table.text("response") or "application/json"
     if not is_media_type(response):
         raise table.wrong("response", "must be a content type, such as application/json, in lower case")
@@ -187,16 +187,10 @@ def _parameters(table: Table, gateway: Gateway) -> tuple[Parameter, ...]:
     return tuple(found)
 
 
-def _usual_effect(method: str) -> Effect:
-    if method in _READING:
-        return Effect.READ
-    return Effect.DESTRUCTIVE if method == "DELETE" else Effect.WRITE
-
-
 def _is_idempotent(table: Table, method: str, effect: Effect) -> bool:
     """Return whether the operation is idempotent; by default, only reading is."""
     given = table.switch("idempotent")
-    return method in _READING and effect is Effect.READ if given is None else given
+    return method in READING_METHODS and effect is Effect.READ if given is None else given
 
 
 # -- tools of an OpenAPI document
@@ -248,7 +242,7 @@ def _spec_of(
     operation: ImportedOperation, name: str, gateway: Gateway, effects: dict[str, Effect]
 ) -> ToolSpec:
     named = (effect for pattern, effect in effects.items() if matches((pattern,), operation.name))
-    effect = next(named, _usual_effect(operation.method))
+    effect = next(named, default_effect(operation.method))
     return ToolSpec(
         name,
         operation.description,
@@ -263,7 +257,7 @@ def _spec_of(
             parameters=operation.parameters,
             body=operation.body,
             has_body=operation.has_body,
-            is_idempotent=operation.method in _READING and effect is Effect.READ,
+            is_idempotent=operation.method in READING_METHODS and effect is Effect.READ,
             request=operation.request,
             response=operation.response,
         ),

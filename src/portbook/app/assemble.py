@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from traceback import print_exception
 from typing import TYPE_CHECKING, Final, Protocol
 
+from portbook.app.health_checks import HealthChecks
 from portbook.app.rules_from_settings import doubts_of, load_signing_key, rules_of
 from portbook.app.tools_from_settings import Collected, collect_tools
 from portbook.assets.contracts import ASSET_TOOLS
@@ -26,8 +27,8 @@ from portbook.mcp.handlers import About
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.request_state import SignedStates
 from portbook.mcp.task_board import TaskBoard
+from portbook.net.allowed_hosts_and_origins import BadHost, Hosts
 from portbook.net.fetch import CannotFetch, fetch, without_secrets
-from portbook.net.host_and_origin import BadHost, Hosts
 from portbook.pipeline import Pipeline
 from portbook.protocol.conformance import SchemaValidator
 from portbook.provenance.signing import BadKey, Signer
@@ -47,17 +48,12 @@ from portbook.tools.toolset import Toolset
 from portbook.version import __version__
 
 if TYPE_CHECKING:
-    from portbook.executors.http import HttpExecutor
     from portbook.net.http_client import HttpClient
 
 __all__ = ["FETCH_S", "App", "assemble", "official_schemas", "open_journal"]
 
 # An override is fetched before anything is served: long enough for a slow host, short for a start.
 FETCH_S: Final = 10.0
-
-# For a health check, a gateway that takes longer than this to connect is unreachable.
-_PROBE_S: Final = 2.0
-_PROBE_KEPT_S: Final = 5.0
 
 
 class _ClosableSink(Sink, Protocol):
@@ -80,17 +76,13 @@ class App:
     _store: Store
     _keys: Keys
     _validator: SchemaValidator
-    _gateways: tuple[str, ...]
+    _health: HealthChecks
     notices: ChangeFeed
     sessions: SessionStore
     toolsets: tuple[Toolset, ...]
     _tasks: TaskBoard
-    _clock: Clock
     _environ: Mapping[str, str]
     _unwatch: tuple[Callable[[], None], ...]
-    _probes: dict[str, tuple[float, Mapping[str, str] | None]] = field(
-        default_factory=dict[str, tuple[float, Mapping[str, str] | None]]
-    )
 
     @property
     def needs_key(self) -> bool:
@@ -127,24 +119,7 @@ class App:
 
     async def checks(self, deep: bool) -> Mapping[str, str | None]:
         """Return the problem of each part, None if it works; `deep` also connects to the gateways."""
-        found: dict[str, str | None] = {
-            "store": await _problem_of_store(self._store),
-            "audit": _problem(self.sink.look if self._pipeline.is_recording else self.sink.mend),
-            "schemas": None,  # every contract was compiled before the server started
-        }
-        if deep and self.executor.http is not None:
-            unreachable = await self._unreachable(self.executor.http)
-            found |= {f"gateway:{name}": unreachable.get(name) for name in self._gateways}
-        return found
-
-    async def _unreachable(self, http: HttpExecutor) -> Mapping[str, str]:
-        """Return the gateways that cannot be reached, and why; a result is kept for a few seconds."""
-        now = self._clock.tick()
-        looked, found = self._probes.get("gateways", (0.0, None))
-        if found is None or now - looked > _PROBE_KEPT_S:
-            found = await http.unreachable(_PROBE_S)
-            self._probes["gateways"] = (now, found)
-        return found
+        return await self._health.problems(deep)
 
     async def close(self) -> None:
         """Close what was opened."""
@@ -240,6 +215,7 @@ def assemble(
     envelope = Envelope(registry.load_envelope(), registry.load(REQUEST))
     rest = Rest(registry.load_execute())
     boundary = Boundary(pipeline, envelope, official, Bare(ASSET_TOOLS), rest, tasks, notices)
+    gateways = [gateway.name for gateway in collected.gateways]
     return App(
         boundary=boundary,
         catalog=collected.catalog,
@@ -253,12 +229,11 @@ def assemble(
         _store=store,
         _keys=keys,
         _validator=validator,
-        _gateways=tuple(gateway.name for gateway in collected.gateways),
+        _health=HealthChecks(store, sink, pipeline, executor.http, gateways, clock),
         notices=notices,
         sessions=SessionStore(store, clock),
         toolsets=collected.toolsets,
         _tasks=tasks,
-        _clock=clock,
         _environ=environ,
         _unwatch=unwatch,
     )
@@ -401,19 +376,3 @@ def _state_key(store: Store, draw: Callable[[int], bytes]) -> Callable[[], bytes
             return own
 
     return key
-
-
-async def _problem_of_store(store: Store) -> str | None:
-    try:
-        await store.check()
-    except OSError as error:
-        return error.strerror or str(error)
-    return None
-
-
-def _problem(check: Callable[[], None]) -> str | None:
-    try:
-        check()
-    except OSError as error:
-        return error.strerror or str(error)
-    return None

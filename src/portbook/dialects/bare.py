@@ -11,8 +11,9 @@ from typing import Any, Final
 from portbook.canonical import json_bytes
 from portbook.dialects.request_meta import NO_CONTROLS, controls_of
 from portbook.errors import BareReason, Ending, Finding, Reason, Refused
-from portbook.model import JSON, Arrival, Call, CallerContext, Done, JSONObject, Outcome, trace_of
+from portbook.model import JSON, Arrival, Call, CallerContext, Done, JSONObject, Outcome
 from portbook.wire.jsonrpc import Id, refusal_frame, refuse_structure, result_frame
+from portbook.wire.trace_context import trace_of
 
 __all__ = ["Bare"]
 

@@ -21,13 +21,13 @@ from portbook.model import (
     Identity,
     JSONObject,
     Outcome,
-    trace_of,
 )
 from portbook.policy import Policy
 from portbook.schema.engine import Validator
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import is_slug, slug_of
 from portbook.wire.jsonrpc import violations
+from portbook.wire.trace_context import trace_of
 
 __all__ = ["METHOD", "Rest", "described", "error_of"]
 

@@ -37,7 +37,6 @@ from portbook.model import (
     Client,
     Done,
     JSONObject,
-    trace_of,
 )
 from portbook.pipeline import Completed, Pipeline
 from portbook.protocol.revisions import Revision
@@ -53,6 +52,7 @@ from portbook.wire.jsonrpc import (
     result_frame,
 )
 from portbook.wire.parsing import parse
+from portbook.wire.trace_context import trace_of
 
 __all__ = ["Emit", "Key", "McpConnection", "Order", "Parts", "Work", "unread"]
 

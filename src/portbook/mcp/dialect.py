@@ -38,7 +38,6 @@ from portbook.model import (
     Kind,
     Outcome,
     Report,
-    trace_of,
 )
 from portbook.protocol.conformance import SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS, TASKS, declares, findings_of, missing_extension
@@ -51,6 +50,7 @@ from portbook.tools.catalog import Catalog
 from portbook.tools.spec import is_slug
 from portbook.tools.uri_templates import MAX_URI
 from portbook.wire.jsonrpc import Id, generic_error, mcp_refusal_frame, refuse_structure, result_frame
+from portbook.wire.trace_context import trace_of
 
 __all__ = ["Exchange", "Line", "McpDialect", "Mode"]
 

@@ -10,10 +10,11 @@ from typing import Final, NamedTuple, cast
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.globs import matches
+from portbook.mcp.pagination import page_of
 from portbook.mcp.resources_and_prompts import described_prompt, described_resource, is_template
 from portbook.mcp.skills import directory_of, skill_of, skills_of
 from portbook.mcp.task_methods import TaskDesk, task_answers
-from portbook.mcp.tools import Listing, described_tool, page_of
+from portbook.mcp.tools import Listing, described_tool
 from portbook.model import JSON, Caller, JSONObject
 from portbook.protocol.extensions import SKILLS, TASKS, task_ids_of
 from portbook.protocol.revisions import STATELESS_REVISIONS, Revision

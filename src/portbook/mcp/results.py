@@ -11,7 +11,7 @@ from portbook.mcp.errors import META_ENVELOPE
 from portbook.mcp.handlers import LISTEN, as_page, kept_for
 from portbook.mcp.notifications import Mode, first_of
 from portbook.mcp.resources_and_prompts import completion_result, prompt_result, resource_result
-from portbook.mcp.tools import tool_result
+from portbook.mcp.tool_results import tool_result
 from portbook.model import JSON, JSONObject, Kind
 from portbook.protocol.conformance import RESULT, SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, cast
 
 from portbook.model import JSON, JSONObject
-from portbook.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, REVISIONS, Revision
+from portbook.protocol.revisions import REVISIONS, Revision
 
-__all__ = ["LEVELS", "Session", "negotiate"]
+__all__ = ["LEVELS", "Session"]
 
 # The log levels of MCP, from the least severe.
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -23,11 +23,6 @@ _MAX_WATCHED_CHARACTERS: Final = 65_536
 _CAPABILITIES: Final = ("elicitation", "sampling", "roots", "tasks", "extensions", "experimental")
 _MAX_TRAITS: Final = 8
 _MAX_TRAIT: Final = 64
-
-
-def negotiate(requested: str) -> Revision:
-    """Return the requested revision where it has a handshake, otherwise the newest that has one."""
-    return REVISIONS[requested] if requested in HANDSHAKE_REVISIONS else NEWEST_HANDSHAKE
 
 
 class Session:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from portbook.doors.http.asgi import Application, Headers, Receive, Scope, Send
 from portbook.doors.http.host_and_origin_check import refusal_of, refuse_plainly
 from portbook.doors.http.response import respond
-from portbook.net.host_and_origin import Hosts
+from portbook.net.allowed_hosts_and_origins import Hosts
 
 __all__ = ["with_cors"]
 

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, Protocol
 from portbook.mcp.from_any_thread import run_on
 from portbook.wire.sse import COMMENT, event, priming
 
-__all__ = ["EventStream", "Keeper", "StreamPosition"]
+__all__ = ["STANDALONE", "EventStream", "Keeper", "StreamPosition", "resume_position"]
 
 # What one stream keeps, for clients that resume and for slow ones.
 _MAX_EVENTS: Final = 1000
@@ -30,6 +30,9 @@ _FEW: Final = 16
 # When a client should reconnect, and how long a stream may be silent before a comment keeps it open.
 _RETRY_MS: Final = 500
 _SILENCE_S: Final = 15.0
+
+# The end of the name of a session's own stream, which GET opens.
+STANDALONE: Final = ".0"
 
 Write = Callable[[bytes], Awaitable[None]]
 
@@ -249,3 +252,32 @@ class EventStream:
         self.bytes += more
         if self._keeper is not None:
             self._keeper.weigh(more)
+
+
+def resume_position(
+    last_event: str | None,
+    standalone: EventStream,
+    find: Callable[[str], EventStream | None],
+    *,
+    is_primed: bool,
+) -> StreamPosition:
+    """Return where a client resumes that has read up to `last_event` (Last-Event-ID).
+
+    `standalone` is the session's own stream, `find` finds a retained stream by its name.
+
+    1. No event: the session's own stream, after what was delivered of it.
+    2. An event of a retained stream: that stream, after the event.
+    3. An event of the session's own stream in an earlier process: as without an event.
+    4. An event of an expired stream: the session's own stream, as a guest, which does not replace a
+       current reader.
+    """
+    fresh = StreamPosition(standalone, None, is_primed=is_primed)
+    if last_event is None:
+        return fresh
+    name, _, number = last_event.rpartition("-")
+    stream = find(name)
+    if stream is not None and number.isascii() and number.isdigit() and len(number) <= 12:
+        return StreamPosition(stream, min(int(number), stream.end_position))
+    if name.endswith(STANDALONE):
+        return fresh
+    return StreamPosition(standalone, None, is_guest=True)
