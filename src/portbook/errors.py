@@ -129,8 +129,6 @@ class Reason(StrEnum):
     NOT_JSONRPC = "NOT_JSONRPC"
     UNKNOWN_METHOD = "UNKNOWN_METHOD"
     ID_IN_USE = "ID_IN_USE"
-    TOO_MANY_IN_FLIGHT = "TOO_MANY_IN_FLIGHT"
-    TOO_MANY_STREAMS = "TOO_MANY_STREAMS"
     UNSUPPORTED_REVISION = "UNSUPPORTED_REVISION"
     HEADER_MISMATCH = "HEADER_MISMATCH"
     BAD_PARAMS = "BAD_PARAMS"
@@ -153,6 +151,8 @@ class Reason(StrEnum):
     NO_ANSWER = "NO_ANSWER"
     STORE_UNUSABLE = "STORE_UNUSABLE"
     BUSY = "BUSY"
+    TOO_MANY_IN_FLIGHT = "TOO_MANY_IN_FLIGHT"
+    TOO_MANY_STREAMS = "TOO_MANY_STREAMS"
     TIMEOUT = "TIMEOUT"
     UPSTREAM_ERROR = "UPSTREAM_ERROR"
     TOOL_FAILED = "TOOL_FAILED"
@@ -298,22 +298,6 @@ REASONS: dict[Reason, Row] = {
         canonical=Canonical("INVALID_INPUT", reason="ID_IN_USE"),
         mcp=McpError(-32600, "Invalid Request"),
         rest="INVALID_INPUT", http=400, exit=2,
-    ),
-    Reason.TOO_MANY_IN_FLIGHT: Row(
-        stage=Stage.CLASSIFY,
-        sentence="Too many requests or tasks are in progress. Wait for some of them to end, or cancel them.",
-        canonical=Canonical("INTERNAL_ERROR", reason="TOO_MANY_IN_FLIGHT"),
-        mcp=McpError(-31503, "Too many in flight"), to_model_since="2024-11-05",
-        bare=BareReason("backend_error", "too_many_in_flight"),
-        rest="BUSY", http=503, exit=1, is_retryable=True,
-    ),
-    Reason.TOO_MANY_STREAMS: Row(
-        stage=Stage.CLASSIFY,
-        sentence="Too many streams are open. Close some of them, then retry.",
-        canonical=Canonical("INTERNAL_ERROR", reason="TOO_MANY_STREAMS"),
-        mcp=McpError(-31503, "Too many streams"), to_model_since="2024-11-05",
-        bare=BareReason("backend_error", "too_many_streams"),
-        rest="BUSY", http=503, exit=1, is_retryable=True,
     ),
     Reason.UNSUPPORTED_REVISION: Row(
         stage=Stage.CLASSIFY,
@@ -508,6 +492,22 @@ REASONS: dict[Reason, Row] = {
         canonical=Canonical("INTERNAL_ERROR", reason="BUSY"),
         mcp=McpError(-31503, "Busy"), to_model_since="2024-11-05",
         bare=BareReason("backend_error", "busy"),
+        rest="BUSY", http=503, exit=1, is_retryable=True,
+    ),
+    Reason.TOO_MANY_IN_FLIGHT: Row(
+        stage=Stage.EXECUTE,
+        sentence="Too many requests or tasks are in progress. Wait for some of them to end, or cancel them.",
+        canonical=Canonical("INTERNAL_ERROR", reason="TOO_MANY_IN_FLIGHT"),
+        mcp=McpError(-31503, "Too many in flight"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "too_many_in_flight"),
+        rest="BUSY", http=503, exit=1, is_retryable=True,
+    ),
+    Reason.TOO_MANY_STREAMS: Row(
+        stage=Stage.EXECUTE,
+        sentence="Too many streams are open. Close some of them, then retry.",
+        canonical=Canonical("INTERNAL_ERROR", reason="TOO_MANY_STREAMS"),
+        mcp=McpError(-31503, "Too many streams"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "too_many_streams"),
         rest="BUSY", http=503, exit=1, is_retryable=True,
     ),
     Reason.TIMEOUT: Row(

@@ -188,7 +188,7 @@ def test_what_may_be_heard_is_decided_when_there_is_something_to_hear(tmp_path: 
         assert (await line.ask("resources/subscribe", {"uri": "notes://all"}))["result"] == {}
         line.govern(config)
         line.toolset.updated("notes://all")
-        line.served.notices.publish(Changed("tool"))
+        line.served.changes.publish(Changed("tool"))
         assert line.heard == heard
 
     run(main())
@@ -204,7 +204,7 @@ def test_a_stream_of_somebody_who_may_hear_nothing_more_ends(tmp_path: Path, cas
         await line.acknowledged()
         line.govern(config)
         line.toolset.updated("notes://all")
-        line.served.notices.publish(Changed("tool"))
+        line.served.changes.publish(Changed("tool"))
         await settled()
         assert line.heard == heard
         assert listening.done() == (heard == [])

@@ -56,7 +56,7 @@ def test_what_was_asked_for_is_heard_and_nothing_else(tmp_path: Path, case: str)
             exchange = await listening(client, **wanted)
             for trigger in TRIGGERS:
                 await client.result("tools/call", {"name": trigger})
-            client.served.notices.close()
+            client.served.changes.close()
             await exchange.ended()
             acknowledged, *told, ending = exchange.messages
             assert acknowledged["method"] == "notifications/subscriptions/acknowledged"

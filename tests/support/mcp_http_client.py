@@ -194,7 +194,7 @@ async def serving(
     try:
         yield Client(served, sink)
     finally:
-        served.notices.close()
+        served.changes.close()
         await served.close()
 
 

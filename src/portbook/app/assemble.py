@@ -77,7 +77,7 @@ class App:
     _keys: Keys
     _validator: SchemaValidator
     _health: HealthChecks
-    notices: ChangeFeed
+    changes: ChangeFeed
     sessions: SessionStore
     toolsets: tuple[Toolset, ...]
     _tasks: TaskBoard
@@ -230,7 +230,7 @@ def assemble(
         _keys=keys,
         _validator=validator,
         _health=HealthChecks(store, sink, pipeline, executor.http, gateways, clock),
-        notices=notices,
+        changes=notices,
         sessions=SessionStore(store, clock),
         toolsets=collected.toolsets,
         _tasks=tasks,

@@ -152,7 +152,7 @@ def _http_door(app: App, listener: socket.socket) -> Door:
     from portbook.doors.http.server import HttpServer
 
     application = routes_of(app, warn=lambda text: say(f"warning: {text}"))
-    return HttpServer(application, listener, on_stop=app.notices.close)
+    return HttpServer(application, listener, on_stop=app.changes.close)
 
 
 def _invitation(app: App, listener: socket.socket) -> str:
