@@ -30,7 +30,8 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import run
 from portbook.cli.options import START_ERRORS, config_option, log_dir_option, settings_from
 from portbook.cli.ready_file import ReadyFile
-from portbook.cli.serve import Door, serve_until_done, stop_on_signals
+from portbook.cli.serve import serve_until_done
+from portbook.cli.stop_signals import Door, stop_on_signals
 from portbook.cli.terminal import say, stop_with
 from portbook.clock import SystemClock
 from portbook.doors.ndjson import NdjsonDoor

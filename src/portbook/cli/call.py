@@ -26,7 +26,7 @@ from portbook.did_you_mean import did_you_mean
 from portbook.errors import Ending, Reason, Refused
 from portbook.model import Arrival, Done, JSONObject, Outcome
 from portbook.tools.spec import is_slug, slug_of
-from portbook.wire.jsonrpc import violations
+from portbook.wire.violations import violations
 
 __all__ = ["command"]
 

@@ -23,7 +23,7 @@ from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
 from portbook.policy import Decision
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import identifier_of, named_by
-from portbook.wire.jsonrpc import violations_of
+from portbook.wire.violations import violations_of
 
 __all__ = ["command"]
 

@@ -26,8 +26,8 @@ from portbook.policy import Policy
 from portbook.schema.engine import Validator
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import is_slug, slug_of
-from portbook.wire.jsonrpc import violations
 from portbook.wire.trace_context import trace_of
+from portbook.wire.violations import violations
 
 __all__ = ["METHOD", "Rest", "described", "error_of"]
 

@@ -23,7 +23,7 @@ from portbook.mcp.handlers import LISTEN
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification, Subscriber
 from portbook.mcp.outlet import Emit, Outlet
 from portbook.mcp.rounds import Carried
-from portbook.mcp.subscriptions import Subscription, wanted_resources
+from portbook.mcp.subscription_streams import Subscription, wanted_resources
 from portbook.mcp.task_board import TaskBoard
 from portbook.mcp.task_methods import created
 from portbook.mcp.task_runner import TaskRunner

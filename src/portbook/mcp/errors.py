@@ -7,7 +7,7 @@ from typing import Final, cast
 from portbook.errors import Ending, Reason, Stage
 from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
-from portbook.wire.jsonrpc import violations
+from portbook.wire.violations import violations
 
 __all__ = ["META_ENVELOPE", "status_of", "told_to_model"]
 

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, cast
 from portbook.errors import Finding, Reason, Refused
 from portbook.globs import matches
 from portbook.mcp.pagination import page_of
+from portbook.mcp.resource_subscriptions import subscribe, unsubscribe
 from portbook.mcp.resources_and_prompts import described_prompt, described_resource, is_template
 from portbook.mcp.skills import directory_of, skill_of, skills_of
 from portbook.mcp.task_methods import TaskDesk, task_answers
@@ -158,7 +159,7 @@ class Handlers:
         found = self._catalog.locate(uri)
         if found is None or not matches(caller.tools, found[0]):
             raise Refused(Reason.UNKNOWN_RESOURCE)
-        if not asked.session.watch(uri):
+        if not subscribe(asked.session, uri):
             finding = Finding("/params/uri", "too many subscriptions; unsubscribe from one", "maxItems", "")
             raise Refused(Reason.BAD_PARAMS, (finding,))
         return {}
@@ -187,7 +188,7 @@ def _set_level(asked: Asked, caller: Caller) -> JSONObject:
 
 
 def _unsubscribe(asked: Asked, caller: Caller) -> JSONObject:
-    asked.session.unwatch(cast("str", asked.params["uri"]))
+    unsubscribe(asked.session, cast("str", asked.params["uri"]))
     return {}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification
 from portbook.mcp.outlet import Outlet
-from portbook.mcp.subscriptions import Subscription
+from portbook.mcp.subscription_streams import Subscription
 from portbook.tools.toolset import Changed
 from support.mcp_http_client import EVERYTHING, Client, Exchange, run, serving
 
