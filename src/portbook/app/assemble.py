@@ -23,9 +23,9 @@ from portbook.errors import Refused
 from portbook.executors.dispatch import Dispatch
 from portbook.executors.python import PythonExecutor
 from portbook.mcp.dialect import McpDialect
-from portbook.mcp.handlers import About
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.request_state import SignedStates
+from portbook.mcp.server_info import About
 from portbook.mcp.task_board import TaskBoard
 from portbook.net.allowed_hosts_and_origins import BadHost, Hosts
 from portbook.net.fetch import CannotFetch, fetch, without_secrets

@@ -20,10 +20,11 @@ from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.request_meta import controls_of
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.mcp.errors import status_of, told_to_model
-from portbook.mcp.handlers import About, Asked, Handlers
+from portbook.mcp.handlers import Asked, Handlers
 from portbook.mcp.notifications import Mode, Notifications, first_of
 from portbook.mcp.results import Results
 from portbook.mcp.rounds import Carried, StateCodec, carried_by
+from portbook.mcp.server_info import About
 from portbook.mcp.task_methods import TaskDesk
 from portbook.model import (
     JSON,
