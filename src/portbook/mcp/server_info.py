@@ -1,4 +1,4 @@
-"""What `initialize` and `server/discover` tell of the server: name, instructions, capabilities. Pure: no I/O."""
+"""What `initialize` and `server/discover` tell of the server: name, instructions and capabilities. Pure."""
 
 from __future__ import annotations
 
