@@ -50,7 +50,7 @@ class Listing:
         self._made: dict[tuple[str, str], JSONObject | None] = {}
 
     def of(self, revision: Revision, may_see: Callable[[str], bool]) -> list[tuple[str, JSONObject]]:
-        """Return names and entries of what a caller may see, ordered by name."""
+        """Return names and entries of what a caller may see, ordered by name: a tool's canonical one."""
         seen = [tool for tool in self._tools() if may_see(tool.spec.name)]
         made = [(tool.spec.name, self._made_for(tool, revision)) for tool in seen]
         return [(name, described) for name, described in made if described is not None]
@@ -98,7 +98,7 @@ def _decoded(cursor: str) -> str | None:
 def described_tool(tool: Tool, revision: Revision) -> JSONObject:
     """Return a tool as a listing has it."""
     spec = tool.spec
-    described: JSONObject = {"name": spec.name, "inputSchema": _input_schema(spec.input_schema)}
+    described: JSONObject = {"name": tool.listed, "inputSchema": _input_schema(spec.input_schema)}
     if spec.description:
         described["description"] = spec.description
     if revision.has_annotations:
