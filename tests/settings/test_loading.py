@@ -339,7 +339,7 @@ DIGITS = "sha256 must be 64 hexadecimal digits (sha256 of the key)"
         case("a line break after it", f'[[keys.allow]]\nname = "ada"\nsha256 = "{DIGEST}\\n"', DIGITS),
         case("tools that are no list", f'[[keys.allow]]\n{KEY}tools = "*"', PATTERNS),
         case("a number as a pattern", f"[[keys.allow]]\n{KEY}tools = [1]", PATTERNS),
-        case("a bad pattern", f'[[keys.allow]]\n{KEY}tools = ["Look"]', "write 'look'"),
+        case("a bad pattern", f'[[keys.allow]]\n{KEY}tools = ["Look"]', "author's name has capitals"),
     ],
 )  # fmt: skip
 def test_an_allowed_key_of_another_shape_is_refused(text: str, said: str, tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "server.title": None,
         "server.version": None,
         "server.instructions": None,
+        "server.tool_names": "portable",
         "audit.log_dir": Path("runs"),
         "audit.keep": 1000,
         "audit.on_failure": "refuse",

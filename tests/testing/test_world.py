@@ -107,7 +107,7 @@ def test_the_environment_is_the_one_that_is_given(monkeypatch: pytest.MonkeyPatc
 
 def test_docs_search_is_there_where_the_test_wants_it() -> None:
     with TestClient(toolset, settings={"docs": {"enabled": True}}) as client:
-        assert "docs.search" in client.tools()
+        assert "docs__search" in client.tools()
 
 
 def test_doubts_are_warnings() -> None:

@@ -1,8 +1,8 @@
 """Reads the `[http]` table of the settings into tools, declared there or imported from OpenAPI documents.
 
-`[http.orders.tools.get_order]` is the tool `orders.get_order`. A table with the name of an imported tool
-changes the keys it has (an effect, a deadline) and keeps the rest of the document; one with a path replaces
-the tool.
+`[http.orders.tools.get_order]` is the tool `orders.get_order`. Both parts may have capitals and
+hyphens, as the names of Python tools may. A table with the name of an imported tool changes the keys it has
+(an effect, a deadline) and keeps the rest of the document; one with a path replaces the tool.
 
 An unusable base URL is a warning, not an error: its tools are served and every call of them is denied, as for
 any destination that is not on the allowlist.
@@ -33,7 +33,8 @@ from portbook.tools.operation import (
     problem_of_path,
     split_path,
 )
-from portbook.tools.spec import Effect, ToolSpec, is_slug
+from portbook.tools.spec import Effect, ToolSpec
+from portbook.tools.tool_names import canonical_name, is_declarable
 
 __all__ = ["HttpTools", "read_http"]
 
@@ -81,8 +82,8 @@ def read_http(
     found = HttpTools([], [], [])
     for name, value in tables.items():
         table = Table(value, ("http", name), complain)
-        if not is_slug(name) or "." in name:
-            raise table.wrong(None, "is not a valid name for a gateway; use a-z, 0-9 and '_'")
+        if not is_declarable(name) or "." in name:
+            raise table.wrong(None, "is not a valid name for a gateway; use A-Z, a-z, 0-9, '_' and '-'")
         table.only((*GATEWAY_KEYS, *_IMPORT_KEYS, "timeout_ms", "tools"))
         gateway = read_gateway(name, table, environ, folder)
         problem = problem_of_base_url(gateway.base_url)
@@ -102,8 +103,8 @@ def _specs(table: Table, gateway: Gateway, folder: Path, warnings: list[str]) ->
         one = declared.table(name)
         one.only(_TOOL_KEYS)
         full = f"{gateway.name}.{name}"
-        if not is_slug(full):
-            raise one.wrong(None, "is not a valid name for a tool; use a-z, 0-9, '_' and '.'")
+        if not is_declarable(full):
+            raise one.wrong(None, "is not a valid name for a tool; use A-Z, a-z, 0-9, '_', '-' and '.'")
         if full in specs and "path" not in one and "method" not in one:
             specs[full] = _adjusted(one, specs[full])
         else:
@@ -149,13 +150,14 @@ def _declared(table: Table, name: str, gateway: Gateway) -> ToolSpec:
         raise table.wrong("input", "must be a table: the JSON Schema of an object")
     output = table.schema("output")
     return ToolSpec(
-        name,
+        canonical_name(name),
         table.text("description") or f"{method} {path}",
         _input_of(split_path(path)[1]) if schema is None else schema,
         True if output is None else output,
         effect,
         operation=operation,
         timeout_ms=table.whole("timeout_ms", 1, _MAX_TIMEOUT_MS),
+        declared_name=name,
     )
 
 
@@ -219,7 +221,7 @@ def _imported(table: Table, gateway: Gateway, folder: Path, warnings: list[str])
         if isinstance(operation, Skipped):
             warnings.append(f"{name} is not served: {operation.reason}")
             continue
-        if not is_slug(name) or name in specs:
+        if not is_declarable(name) or name in specs:
             raise table.wrong(
                 "openapi", f"has two operations for the tool {name[:128]}, or its name is too long"
             )
@@ -244,7 +246,7 @@ def _spec_of(
     named = (effect for pattern, effect in effects.items() if matches((pattern,), operation.name))
     effect = next(named, default_effect(operation.method))
     return ToolSpec(
-        name,
+        canonical_name(name),
         operation.description,
         operation.input_schema,
         operation.output_schema,
@@ -261,6 +263,7 @@ def _spec_of(
             request=operation.request,
             response=operation.response,
         ),
+        declared_name=name,
     )
 
 

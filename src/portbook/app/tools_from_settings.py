@@ -74,7 +74,7 @@ def collect_tools(
     warnings.extend(
         f"{bundles[name].path}: no tool {name!r} is served; the contract is not used" for name in unused
     )
-    return Collected(Catalog(specs), gateways, tuple(warnings), tuple(toolsets))
+    return Collected(Catalog(specs, settings.tool_names), gateways, tuple(warnings), tuple(toolsets))
 
 
 def asset_library(settings: Settings) -> Library | None:

@@ -66,7 +66,7 @@ def command(
     """
     if not is_slug(slug_of(tool)):
         raise click.UsageError(
-            f"{tool!r} is not a valid tool name; `portbook tools` lists the tools that are served"
+            f"{tool!r} is not a canonical tool name; `portbook tools` lists the tools that are served"
         )
     out = claim_stdout()
     try:
@@ -120,7 +120,8 @@ def _as_data(ending: Ending) -> dict[str, Any]:
 
 
 def _hint(app: App, tool: str) -> str:
-    return did_you_mean(slug_of(tool), (known.spec.name for known in app.catalog))
+    shown = {name: each.spec.name for each in app.catalog for name in (each.spec.name, each.listed)}
+    return did_you_mean(slug_of(tool), shown)
 
 
 def _explain(ending: Ending) -> None:

@@ -202,6 +202,8 @@ class McpDialect:
         meta = _object(params.get("_meta"))
         kind = _GOVERNED.get(method)
         name, arguments = self._named(kind, params)
+        if kind == "tool" and name is not None and name != params["name"]:
+            params = {**params, "name": name}  # the same call, whichever of its names the tool is called by
         handler = self._handlers.get(method)
         client: Client | None = None
         pause = None
@@ -251,7 +253,7 @@ class McpDialect:
         """Return the name that a request calls, if it is a possible one, and the arguments."""
         name, arguments = params.get("name"), _object(params.get("arguments"))
         if kind == "tool":
-            return (name if isinstance(name, str) and is_slug(name) else None), arguments
+            return (self._tool_name(name) if isinstance(name, str) else None), arguments
         if kind == "prompt":
             return (name if isinstance(name, str) and len(name) <= 128 else None), arguments
         if kind == "resource":
@@ -265,6 +267,10 @@ class McpDialect:
                 name: argument[name] for name in ("name", "value") if name in argument
             }
         return None, arguments
+
+    def _tool_name(self, name: str) -> str | None:
+        """Return the canonical name of the tool that a client calls `name`; None where no tool can be."""
+        return self._catalog.canonical_name(name) or (name if is_slug(name) else None)
 
     def _pause(
         self,

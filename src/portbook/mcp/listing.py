@@ -32,7 +32,7 @@ class Listing:
         self._made: dict[tuple[str, str], JSONObject | None] = {}
 
     def of(self, revision: Revision, may_see: Callable[[str], bool]) -> list[tuple[str, JSONObject]]:
-        """Return names and entries of what a caller may see, ordered by name."""
+        """Return names and entries of what a caller may see, ordered by name: a tool's canonical one."""
         seen = [tool for tool in self._tools() if may_see(tool.spec.name)]
         made = [(tool.spec.name, self._made_for(tool, revision)) for tool in seen]
         return [(name, described) for name, described in made if described is not None]

@@ -14,7 +14,7 @@ __all__ = ["described_tool", "is_object_schema", "shown_in"]
 def described_tool(tool: Tool, revision: Revision) -> JSONObject:
     """Return a tool as a listing has it."""
     spec = tool.spec
-    described: JSONObject = {"name": spec.name, "inputSchema": _input_schema(spec.input_schema)}
+    described: JSONObject = {"name": tool.listed, "inputSchema": _input_schema(spec.input_schema)}
     if spec.description:
         described["description"] = spec.description
     if revision.has_annotations:

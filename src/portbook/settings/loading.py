@@ -14,6 +14,7 @@ from portbook.did_you_mean import did_you_mean
 from portbook.globs import problem_of
 from portbook.policy.limits import LIMIT_NAMES, Limits
 from portbook.settings.table import SETTINGS, Setting
+from portbook.tools.tool_names import ToolNames
 
 if TYPE_CHECKING:
     from portbook.settings.places import Places
@@ -50,6 +51,7 @@ class Settings:
     server_title: str | None
     server_version: str | None
     server_instructions: str | None
+    tool_names: ToolNames
     log_dir: Path
     keep_runs: int
     on_audit_failure: Literal["refuse", "warn"]

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, get_args, get_type_hints
 
 from portbook.policy.limits import Limits
 from portbook.schema.pins import PINS
+from portbook.tools.tool_names import ToolNames
 
 __all__ = ["SETTINGS", "Kind", "Setting"]
 
@@ -125,6 +126,16 @@ SETTINGS: Final = (
         None,
         None,
         "How to use these tools, sent to MCP clients when they connect; many pass it to their model.",
+    ),
+    Setting(
+        "server.tool_names",
+        "tool_names",
+        "choice",
+        "portable",
+        None,
+        "Names in the tools/list of MCP: portable ones, which every model API accepts (docs__search), or the "
+        "canonical ones (docs.search).",
+        choices=get_args(ToolNames),
     ),
     Setting(
         "audit.log_dir",

@@ -36,7 +36,7 @@ class TestClient(Workbench):
     """
 
     def call(self, tool: str, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> CallResult:
-        """Call a `tool` with `arguments`, or with those `named`.
+        """Call a `tool`, by any of its names, with `arguments`, or with those `named`.
 
         Raises `NotJSON` for arguments that JSON cannot hold, and what `answers` or `upstream` raise.
         """
@@ -51,7 +51,7 @@ class TestClient(Workbench):
         return self._run(self._prompt(name, {**(arguments or {}), **named}))
 
     def tools(self) -> dict[str, dict[str, Any]]:
-        """Return the tools that the caller sees, by name, each as MCP lists it.
+        """Return the tools that the caller sees, each as MCP lists it, by the listed name.
 
         Raises `NoResult` where the caller may not list them.
         """

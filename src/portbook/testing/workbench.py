@@ -180,7 +180,8 @@ class Workbench:
                 raise LookupError(f"{decided!r} has no approval to decide on")
             return decided.approval_id
         pending = self.pending
-        meant = [each.id for each in pending if decided in (None, each.id, each.tool)]
+        tool = None if decided is None else self._world.app.catalog.canonical_name(decided)
+        meant = [each.id for each in pending if decided in (None, each.id, each.tool) or each.tool == tool]
         if len(meant) == 1:
             return meant[0]
         if decided is not None and self._world.app.approvals.ticket(decided) is not None:
@@ -197,7 +198,8 @@ class Workbench:
 
     async def _call(self, tool: str, arguments: Mapping[str, Any]) -> CallResult:
         replied = await self._speaker.request("tools/call", {"name": tool, "arguments": dict(arguments)})
-        found = self._world.app.catalog.find(tool)
+        catalog = self._world.app.catalog
+        found = catalog.find(catalog.canonical_name(tool) or tool)
         result = replied.answer.get("result")
         value = None
         if found is not None and result is not None and not result.get("isError"):

@@ -21,6 +21,7 @@ from portbook.schema.messages import escape_pointer
 from portbook.tools.content import Content, blocks_of
 from portbook.tools.context import Context, leaves_questions
 from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec
+from portbook.tools.tool_names import canonical_name
 from portbook.tools.type_schemas import TypeSchemas, line_of, schema_of
 
 __all__ = ["bind_arguments", "jsonable", "place_of", "runner", "spec_from_function"]
@@ -44,7 +45,7 @@ def spec_from_function(
     detaches: bool = True,
     switch: Switch | None = None,
 ) -> ToolSpec:
-    """Return the spec of the tool that `function` implements.
+    """Return the spec of the tool that `function` implements; `name` is the declared one.
 
     Raises `BadTool` where its signature cannot be used for a tool.
     """
@@ -66,7 +67,8 @@ def spec_from_function(
             f"{place_of(function)}: no schema can be generated from its type hints: {line_of(error)}"
         ) from None
     return ToolSpec(
-        name=name,
+        name=canonical_name(name),
+        declared_name=name,
         description=description or inspect.getdoc(function) or "",
         input_schema=input_schema,
         output_schema=output_schema,

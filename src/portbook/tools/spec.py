@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject, Kind
 from portbook.tools.operation import HttpOperation
+from portbook.tools.tool_names import MAX_NAME, is_declarable
 
 __all__ = [
     "SKILL_SCHEME",
@@ -26,6 +27,7 @@ __all__ = [
     "identifier_of",
     "is_slug",
     "named_by",
+    "require_name",
     "require_slug",
     "slug_of",
 ]
@@ -36,8 +38,8 @@ SKILL_SCHEME: Final = "skill://"
 # Suggestions for one argument: a list, or a function that returns one from the text typed so far.
 Complete = Sequence[str] | Callable[[str], Sequence[str]]
 
-# The envelope contract's tool identifier without its prefix; MCP allows names of at most 128 characters.
-_SLUG = re.compile(r"[a-z0-9_.]{1,128}", re.ASCII)
+# The envelope contract's tool identifier without its prefix.
+_SLUG = re.compile(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
 
 
 class BadTool(ValueError):
@@ -84,6 +86,7 @@ class ToolSpec:
     """One tool, resource or prompt, before its schemas are compiled."""
 
     name: str
+    """A tool's canonical name, a prompt's name, a resource's URI."""
     description: str
     input_schema: JSONObject
     output_schema: JSONObject | bool
@@ -119,6 +122,8 @@ class ToolSpec:
     """The entry of the Agent Skill, where this resource is its `SKILL.md`."""
     cache_ms: int = 0
     """How long clients may cache the resource."""
+    declared_name: str | None = None
+    """The author's own name of a tool, where its canonical name is derived from that."""
 
     @property
     def policy_kind(self) -> Literal["tool", "resource", "prompt"]:
@@ -126,6 +131,11 @@ class ToolSpec:
         if self.kind == "completion":
             return self.completes or "prompt"
         return self.kind
+
+    @property
+    def declared(self) -> str:
+        """Return the name that its author gave it."""
+        return self.declared_name or self.name
 
     @property
     def is_on(self) -> bool:
@@ -150,18 +160,28 @@ class ToolSpec:
 
 
 def is_slug(name: str) -> bool:
-    """Return whether `name` is a valid tool name."""
+    """Return whether `name` is a valid canonical name."""
     return _SLUG.fullmatch(name) is not None
 
 
 def require_slug(name: str) -> str:
-    """Return `name` if it is a valid tool name.
+    """Return `name` if it is a valid canonical name.
 
     Raises `BadTool` otherwise.
     """
     if not is_slug(name):
+        raise BadTool(f"canonical tool name {name[:40]!r}: use 1 to 128 of a-z, 0-9, '_' and '.'")
+    return name
+
+
+def require_name(name: str) -> str:
+    """Return `name` if an author may declare it.
+
+    Raises `BadTool` otherwise.
+    """
+    if not is_declarable(name):
         raise BadTool(
-            f"tool name {name[:40]!r}: use 1 to 128 of a-z, 0-9, '_' and '.'; "
+            f"tool name {name[:40]!r}: use 1 to 128 of A-Z, a-z, 0-9, '_', '-' and '.'; "
             "set a different one with @toolset.tool(name=...)"
         )
     return name
