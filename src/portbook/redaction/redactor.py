@@ -22,6 +22,7 @@ from portbook.redaction.marks import MARK, hash_mark, is_mark
 from portbook.redaction.pointers import Places, below, places_of, problem_of, trigger_of
 from portbook.redaction.prefilter import Prefilter
 from portbook.redaction.secret_names import NAMES, SecretNames, folded
+from portbook.redaction.secret_search import place_of
 from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.messages import shorten
 from portbook.wire.parsing import parse
@@ -146,6 +147,25 @@ class Redactor:
         found = self._string(text, (), 0)
         return MARK if isinstance(found, _Gone) else found
 
+    def place_of_secret(self, value: JSON) -> str | None:
+        """Return the JSON Pointer of a secret in a document that must not be altered; None if it has none.
+
+        Only known secrets and tokens with a mark of their own count: names, formats, pointers and patterns
+        mean nothing in a document that describes data.
+        """
+        return place_of(value, self._is_certain)
+
+    def _is_certain(self, value: str | float) -> bool:
+        if not isinstance(value, str):
+            return self._known.are_in_number(value)
+        if value in self._clean:
+            return False
+        return any(map(self._is_certain_in, chain((value,), views(value) if has_views(value) else ())))
+
+    def _is_certain_in(self, text: str) -> bool:
+        is_known = next(self._known.spans(text), None) is not None
+        return is_known or (self._detects and has_marked_token(text))
+
     def _walk(self, value: JSON, places: Places, depth: int) -> JSON | _Gone:
         if isinstance(value, str):
             return self._string(value, places, depth)
@@ -261,7 +281,9 @@ class Redactor:
             return iter(())
         if not self._detects:
             return self._known.spans(text)
-        return chain(self._known.spans(text), spans_of_shapes(text, self._cards), self._key_values.spans(text))
+        return chain(
+            self._known.spans(text), spans_of_shapes(text, self._cards), self._key_values.spans(text)
+        )
 
     def _has_secret(self, text: str) -> bool:
         return next(self._spans(text), None) is not None

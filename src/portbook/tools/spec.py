@@ -19,6 +19,7 @@ __all__ = [
     "Complete",
     "Effect",
     "NotFound",
+    "SecretUse",
     "Switch",
     "TaskUse",
     "ToolError",
@@ -65,6 +66,10 @@ class Effect(StrEnum):
     WRITE = "write"
     DESTRUCTIVE = "destructive"
 
+
+# What happens to secrets in a result: they are redacted; the call fails, because the result must not be
+# altered; or they are given.
+SecretUse = Literal["redact", "refuse", "give"]
 
 # Whether a call runs as a task: never, where the client supports tasks, or always.
 TaskUse = Literal["never", "optional", "required"]
@@ -119,6 +124,7 @@ class ToolSpec:
     """The entry of the Agent Skill, where this resource is its `SKILL.md`."""
     cache_ms: int = 0
     """How long clients may cache the resource."""
+    secrets: SecretUse = "redact"
 
     @property
     def policy_kind(self) -> Literal["tool", "resource", "prompt"]:

@@ -36,6 +36,8 @@ def _headers(answer: Answer) -> Headers:
     if answer.identity is not None:
         headers.append((b"x-request-id", answer.identity.request.encode()))
         headers.append((b"traceparent", answer.identity.traceparent.encode()))
+    if answer.is_redacted:
+        headers.append((b"portbook-redacted", b"true"))
     if answer.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     if answer.retry_after_s is not None:
