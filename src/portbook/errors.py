@@ -157,6 +157,7 @@ class Reason(StrEnum):
     UPSTREAM_ERROR = "UPSTREAM_ERROR"
     TOOL_FAILED = "TOOL_FAILED"
     BAD_RESULT = "BAD_RESULT"
+    NOT_REDACTABLE = "NOT_REDACTABLE"
     CANCELLED = "CANCELLED"
     NOT_RECORDED = "NOT_RECORDED"
     INTERNAL = "INTERNAL"
@@ -550,6 +551,17 @@ REASONS: dict[Reason, Row] = {
         mcp=McpError(-32603, "Invalid tool output"),
         bare=BareReason("backend_error", "invalid result"),
         rest="INVALID_OUTPUT", http=502, exit=5,
+    ),
+    Reason.NOT_REDACTABLE: Row(
+        stage=Stage.RESULT,
+        sentence=(
+            "The document holds a secret at this pointer and must not be altered, so it is not given. "
+            "The operator can remove the secret, or set assets.redact to off."
+        ),
+        canonical=Canonical("UNAUTHORIZED", reason="NOT_REDACTABLE"),
+        mcp=McpError(-31403, "Forbidden"), to_model_since="2024-11-05",
+        bare=BareReason("unsupported", "redacted"),
+        rest="POLICY_VIOLATION", http=403, exit=3,
     ),
     Reason.CANCELLED: Row(
         stage=Stage.EXECUTE,

@@ -49,6 +49,8 @@ class InputNeeded(BaseException):
         """The requests to the client, by the key under which each answer is expected."""
         self.approval: str | None = None
         """The approval that the call ran under, or that the user is asked for; the next round needs it."""
+        self.is_redacted = False
+        """Whether a secret was redacted in the requests, or in earlier messages of the call."""
 
 
 class Client(Protocol):
@@ -176,9 +178,9 @@ class Call(NamedTuple):
     """Set where an operator decides an approval: it applies the decision, and needs the operator key."""
     operator_says: str | None = None
     """The operator's decision, for the record."""
-    seal: Callable[[Any, bytes, JSONObject | None], bytes] | None = None
-    """Converts a validated result (with its bytes and envelope) to the wire contract's form; raises where it
-    does not fit."""
+    seal: Callable[[Any, bytes, JSONObject | None, bool], bytes] | None = None
+    """Converts a validated result (with its bytes, its envelope, and whether it was redacted) to the wire
+    contract's form; raises where it does not fit."""
     report: Report | None = None
     """Reports progress to the caller, where it asked for it."""
     approval: str | None = None
@@ -244,3 +246,5 @@ class Answer(NamedTuple):
     """The call's ids in the record."""
     retry_after_s: int | None = None
     """How long to wait before a retry, where that is known."""
+    is_redacted: bool = False
+    """Whether a secret was redacted in what the caller gets."""

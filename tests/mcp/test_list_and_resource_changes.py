@@ -75,7 +75,7 @@ class Line:
         given = {"docs.enabled": False, "python.toolsets": (str(self.folder / "notes.py"),)}
         return load_settings(path, {}, {**given, "store.path": self.folder / "portbook.db"}, self.folder)
 
-    def _emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
+    def _emit(self, message: bytes, is_wanted: Callable[[], bool], **_: object) -> bool:
         if is_wanted():
             self.told.append(json.loads(message))
 
@@ -261,7 +261,7 @@ def test_a_caller_is_looked_up_once_to_begin_a_stream(
 def test_a_stream_that_cannot_begin_leaves_nobody_behind(tmp_path: Path) -> None:
     emitted: list[bytes] = []
 
-    def emit(message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
+    def emit(message: bytes, is_wanted: Callable[[], bool], **_: object) -> bool:
         emitted.append(message)
         raise ValueError("not today")
 

@@ -127,6 +127,7 @@ class App:
             unwatch()
         await self._tasks.close()
         await self.executor.close()
+        self._pipeline.close()
         self.sink.close()
         self._store.close()  # before the approvals, so that ended calls are stored as ended
         self.approvals.close()

@@ -55,9 +55,10 @@ def collect_tools(
         from portbook.assets.toolset import asset_tools
 
         warnings.extend(library.warnings)
-        tools = asset_tools(library, _backend(settings), settings.asset_max_batch)
+        secrets = "give" if settings.asset_redaction == "off" else "refuse"
+        tools = asset_tools(library, _backend(settings), settings.asset_max_batch, secrets)
         specs.extend(_under_contract(tools, bundles))
-        specs.extend(asset_resources(library))
+        specs.extend(asset_resources(library, secrets))
     toolsets = [*given, *(toolset for source in settings.toolsets for toolset in load_toolsets(source))]
     for toolset in toolsets:
         specs.extend(_under_contract(toolset.specs(), bundles))

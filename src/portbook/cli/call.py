@@ -83,7 +83,9 @@ def command(
     if wait_ms:
         meta["portbook/wait_ms"] = wait_ms
     arrival = Arrival("cli", "call", os.environ.pop("PORTBOOK_KEY", None))
-    outcome = asyncio.run(_invoke(app, tool, given, arrival, meta))
+    outcome, is_redacted = asyncio.run(_invoke(app, tool, given, arrival, meta))
+    if is_redacted:
+        say("note: secrets were redacted")
     if isinstance(outcome, Done):
         click.echo(_pretty(outcome) if out.isatty() and not is_json else outcome.body.decode(), out)
         return
@@ -96,9 +98,12 @@ def command(
     raise click.exceptions.Exit(outcome.row.exit)
 
 
-async def _invoke(app: App, tool: str, given: JSONObject, arrival: Arrival, meta: JSONObject) -> Outcome:
+async def _invoke(
+    app: App, tool: str, given: JSONObject, arrival: Arrival, meta: JSONObject
+) -> tuple[Outcome, bool]:
     try:
-        return (await app.boundary.invoke(tool, given, arrival, meta)).outcome
+        completed = await app.boundary.invoke(tool, given, arrival, meta)
+        return completed.outcome, completed.is_redacted
     finally:
         await app.close()
 

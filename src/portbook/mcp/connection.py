@@ -237,6 +237,7 @@ class McpConnection:
     async def _answer(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
         try:
             completed = await self._pipeline.run(exchange.call)
+            outlet.flush()
         finally:
             outlet.is_over = True
             if key is not None:
@@ -247,7 +248,7 @@ class McpConnection:
 
     def _written(self, exchange: Exchange, completed: Completed) -> Answer:
         body, status = self._official.write(exchange, completed.outcome)
-        return Answer(body, status, identity=completed.identity)
+        return Answer(body, status, identity=completed.identity, is_redacted=completed.is_redacted)
 
     def _agree(self, exchange: Exchange) -> None:
         content = cast("JSONObject", exchange.call.content)
@@ -297,6 +298,7 @@ class McpConnection:
         runner = TaskRunner(parts.pipeline, parts.official, parts.tasks)
         try:
             ended = await runner.run(exchange, _bound(exchange))
+            outlet.flush()
         finally:
             outlet.is_over = True
             if key is not None:

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, Protocol, cast
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.request_meta import controls_of
 from portbook.errors import Ending, Finding, Reason, Refused
-from portbook.mcp.errors import status_of, told_to_model
+from portbook.mcp.errors import META_REDACTED, status_of, told_to_model
 from portbook.mcp.handlers import Asked, Handlers
 from portbook.mcp.notifications import Mode, Notifications, first_of
 from portbook.mcp.results import Results
@@ -289,6 +289,8 @@ class McpDialect:
             "inputRequests": cast("JSON", needed.requests),
             "requestState": self._states.seal(bound(), carried.content(needed)),
         }
+        if needed.is_redacted:
+            result["_meta"] = {META_REDACTED: True}
         return self._results.checked(method, result, json_bytes(result), revision)
 
     def _beginning(

@@ -9,10 +9,13 @@ from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
 from portbook.wire.violations import violations
 
-__all__ = ["META_ENVELOPE", "status_of", "told_to_model"]
+__all__ = ["META_ENVELOPE", "META_REDACTED", "status_of", "told_to_model"]
 
 # The member of `_meta` that holds a call's result envelope.
 META_ENVELOPE: Final = "portbook/envelope"
+
+# The member of `_meta` that is true where a secret was redacted in what the call gave its caller.
+META_REDACTED: Final = "portbook/redacted"
 
 # The stages before the tool is looked up.
 _EARLY: Final = (Stage.FRAME, Stage.PARSE, Stage.CLASSIFY, Stage.READ)
@@ -33,7 +36,7 @@ def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
         else [
             ending.row.sentence,
             *(f"{finding.pointer or '(root)'}: {finding.message}" for finding in findings[:20]),
-            *(f"{name}: {value}" for name, value in ending.details.items()),
+            *(f"{name}: {value}" for name, value in ending.details.items() if name != "redacted"),
         ]
     )
     refusal: JSONObject = {
@@ -48,8 +51,11 @@ def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
         "isError": True,
         "_meta": {"portbook/refusal": refusal},
     }
+    meta = cast("JSONObject", result["_meta"])
+    if ending.details.get("redacted"):
+        meta[META_REDACTED] = True
     if ending.envelope is not None:
-        cast("JSONObject", result["_meta"])[META_ENVELOPE] = cast("JSON", ending.envelope)
+        meta[META_ENVELOPE] = cast("JSON", ending.envelope)
     return {**result, "resultType": "complete"} if revision.has_result_type else result
 
 

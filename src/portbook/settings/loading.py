@@ -68,6 +68,7 @@ class Settings:
     asset_schemas: Path | None
     asset_examples: Path | None
     asset_max_batch: int
+    asset_redaction: Literal["refuse", "off"]
     backend_url: str | None
     backend_path: str
     tracebacks: bool
@@ -86,6 +87,7 @@ class Settings:
     redacted_patterns: tuple[str, ...]
     secret_variables: tuple[str, ...]
     detectors: bool
+    redacted_cards: Literal["strings", "everywhere", "off"]
     redaction_mode: Literal["replace", "remove", "hash"]
     envelope_default: Literal["off", "wrap", "provenance"]
     signing_key: Path | None

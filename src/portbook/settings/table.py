@@ -276,6 +276,16 @@ SETTINGS: Final = (
         1,
     ),
     Setting(
+        "assets.redact",
+        "asset_redaction",
+        "choice",
+        "refuse",
+        None,
+        "What happens if a schema, an example or a patch holds a known secret or a token such as ghp_…: "
+        "the call is refused, or (off) the document is given. It is never altered.",
+        choices=("refuse", "off"),
+    ),
+    Setting(
         "assets.backend_url",
         "backend_url",
         "text",
@@ -467,6 +477,16 @@ SETTINGS: Final = (
         True,
         None,
         "Whether text that looks like a key, a token or a card number is redacted.",
+    ),
+    Setting(
+        "redaction.cards",
+        "redacted_cards",
+        "choice",
+        "strings",
+        None,
+        "Where payment card numbers are redacted: in strings, in which they stand alone or are grouped as on "
+        "a card; everywhere, in JSON numbers and next to letters too; or nowhere (off).",
+        choices=("strings", "everywhere", "off"),
     ),
     Setting(
         "redaction.mode",

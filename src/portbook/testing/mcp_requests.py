@@ -137,9 +137,16 @@ class Speaker:
     def _connect(self, session: Session | None, *, is_official: bool = False) -> McpConnection:
         connection: McpConnection | None = None
 
-        def emit(message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
+        def emit(
+            message: bytes,
+            is_wanted: Callable[[], bool],
+            *,
+            is_vital: bool = False,
+            on_room: Callable[[], None] | None = None,
+        ) -> bool:
             if is_wanted():
                 self._hear(json.loads(message), connection)
+            return True
 
         arrival = self._world.arrival(self.voice.key)
         connection = self._world.app.boundary.connect(arrival, emit, is_official=is_official, session=session)

@@ -20,6 +20,7 @@ __all__ = [
     "Complete",
     "Effect",
     "NotFound",
+    "SecretUse",
     "Switch",
     "TaskUse",
     "ToolError",
@@ -67,6 +68,10 @@ class Effect(StrEnum):
     WRITE = "write"
     DESTRUCTIVE = "destructive"
 
+
+# What happens to secrets in a result: they are redacted; the call fails, because the result must not be
+# altered; or they are given.
+SecretUse = Literal["redact", "refuse", "give"]
 
 # Whether a call runs as a task: never, where the client supports tasks, or always.
 TaskUse = Literal["never", "optional", "required"]
@@ -124,6 +129,7 @@ class ToolSpec:
     """How long clients may cache the resource."""
     declared_name: str | None = None
     """The author's own name of a tool, where its canonical name is derived from that."""
+    secrets: SecretUse = "redact"
 
     @property
     def policy_kind(self) -> Literal["tool", "resource", "prompt"]:

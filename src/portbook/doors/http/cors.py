@@ -26,7 +26,7 @@ _TAKEN: Final = frozenset(
 _TAKEN_PREFIX: Final = "mcp-"
 
 # Which headers of an answer a page may read.
-_SHOWN: Final = b"Mcp-Session-Id, Retry-After, Traceparent, WWW-Authenticate, X-Request-Id"
+_SHOWN: Final = b"Mcp-Session-Id, Portbook-Redacted, Retry-After, Traceparent, WWW-Authenticate, X-Request-Id"
 
 # How long a browser may cache a preflight answer; short enough that a changed setting takes effect soon.
 _REMEMBER_S: Final = b"600"

@@ -37,6 +37,8 @@ def _headers(answer: Answer) -> Headers:
     if answer.identity is not None:
         headers.append((b"x-request-id", answer.identity.request.encode()))
         headers.append((b"traceparent", traceparent_of(answer.identity).encode()))
+    if answer.is_redacted:
+        headers.append((b"portbook-redacted", b"true"))
     if answer.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     if answer.retry_after_s is not None:
