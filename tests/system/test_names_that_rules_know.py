@@ -220,33 +220,43 @@ def test_a_value_reaches_a_tool_under_the_names_of_its_schema_alone(tool: str, t
             "File.path",
         ),
         (
-            "class File(BaseModel):\n"
-            "    model_config = ConfigDict(alias_generator=AliasGenerator(\n"
-            "        validation_alias=lambda name: AliasChoices(name, name + '2')))\n"
-            "    path: str = ''",
+            (
+                "class File(BaseModel):\n"
+                "    model_config = ConfigDict(alias_generator=AliasGenerator(\n"
+                "        validation_alias=lambda name: AliasChoices(name, name + '2')))\n"
+                "    path: str = ''"
+            ),
             "File.path",
         ),
         (
-            "@dataclass\nclass File:\n"
-            '    path: Annotated[str, Field(validation_alias=AliasChoices("a", "b"))] = ""',
+            (
+                "@dataclass\nclass File:\n"
+                '    path: Annotated[str, Field(validation_alias=AliasChoices("a", "b"))] = ""'
+            ),
             "File.path",
         ),
         (
-            "class File(TypedDict):\n"
-            '    path: Annotated[str, Field(validation_alias=AliasChoices("a", "b"))]',
+            (
+                "class File(TypedDict):\n"
+                '    path: Annotated[str, Field(validation_alias=AliasChoices("a", "b"))]'
+            ),
             "File.path",
         ),
         (
-            "class Inner(BaseModel):\n"
-            '    path: str = Field("", validation_alias=AliasChoices("a", "b"))\n'
-            "class File(BaseModel):\n    inner: dict[str, list[Inner | None]] = {}",
+            (
+                "class Inner(BaseModel):\n"
+                '    path: str = Field("", validation_alias=AliasChoices("a", "b"))\n'
+                "class File(BaseModel):\n    inner: dict[str, list[Inner | None]] = {}"
+            ),
             "Inner.path",
         ),
         (
-            "class File(BaseModel):\n"
-            "    model_config = BY_NAME\n"
-            '    path: str = Field("", alias="filePath")\n'
-            "    def __init__(self, **data: Any) -> None:\n        super().__init__(**data)",
+            (
+                "class File(BaseModel):\n"
+                "    model_config = BY_NAME\n"
+                '    path: str = Field("", alias="filePath")\n'
+                "    def __init__(self, **data: Any) -> None:\n        super().__init__(**data)"
+            ),
             "File has its own __init__",
         ),
     ],

@@ -76,8 +76,8 @@ def _aliases(node: _Node) -> Iterator[tuple[str, Any]]:
     if members is None:
         return
     fields: Any = node[members[0]]
-    named = fields.items() if isinstance(fields, dict) else ((field["name"], field) for field in fields)
-    for name, field in cast("Iterator[tuple[str, _Node]]", named):
+    by_name: Any = fields if isinstance(fields, dict) else {field["name"]: field for field in fields}
+    for name, field in cast("dict[str, _Node]", by_name).items():
         yield name, field.get(members[1], name)
 
 
