@@ -155,6 +155,7 @@ class Reason(StrEnum):
     TOO_MANY_STREAMS = "TOO_MANY_STREAMS"
     TIMEOUT = "TIMEOUT"
     UPSTREAM_ERROR = "UPSTREAM_ERROR"
+    TOOL_ERROR = "TOOL_ERROR"
     TOOL_FAILED = "TOOL_FAILED"
     BAD_RESULT = "BAD_RESULT"
     NOT_REDACTABLE = "NOT_REDACTABLE"
@@ -532,6 +533,14 @@ REASONS: dict[Reason, Row] = {
         mcp=McpError(-31502, "Upstream error"), to_model_since="2024-11-05",
         bare=BareReason("backend_error", "upstream error"),
         rest="UPSTREAM_ERROR", http=502, exit=1,
+    ),
+    Reason.TOOL_ERROR: Row(
+        stage=Stage.EXECUTE,
+        sentence="The tool reported an error of its own. Its message or code says what to do.",
+        canonical=Canonical("INTERNAL_ERROR", reason="TOOL_ERROR"),
+        mcp=McpError(-31422, "Tool error"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "tool error"),
+        rest="TOOL_ERROR", http=422, exit=1,
     ),
     Reason.TOOL_FAILED: Row(
         stage=Stage.EXECUTE,

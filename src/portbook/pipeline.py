@@ -24,7 +24,7 @@ from portbook.canonical import canonical_bytes, json_bytes
 from portbook.clock import Clock, Ids
 from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Ending, Failed, Reason, Refused
-from portbook.faults import place_of
+from portbook.faults import Fault, place_of
 from portbook.globs import matches
 from portbook.model import (
     JSON,
@@ -51,6 +51,7 @@ from portbook.stages.recorder import Recorder
 from portbook.stages.redacted_client import RedactedClient
 from portbook.stages.rules import Rules
 from portbook.stages.state import CallState
+from portbook.stages.tool_errors import failure_by
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import Effect, ToolError
 from portbook.wire.trace_context import is_trace_id
@@ -64,7 +65,7 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
     "completion": Reason.UNKNOWN_PROMPT,
 }
 
-# The longest error message, and the longest message beside its progress, of a tool, in characters.
+# The longest message of a tool beside its progress, in characters.
 _MAX_MESSAGE: Final = 2000
 
 
@@ -92,7 +93,7 @@ class Pipeline:
         clock: Clock,
         ids: Ids,
         warn: Callable[[str], None] = lambda _: None,
-        on_fault: Callable[[Exception], None] = lambda _: None,
+        on_fault: Callable[[Fault], None] = lambda _: None,
     ) -> None:
         """Run calls; `on_fault` receives exceptions of tools, for the developer."""
         self._catalog = catalog
@@ -280,12 +281,10 @@ class Pipeline:
             raise Refused(refused.reason, note=refused.note, details={"rule": denied.rule}) from None
         except Ending:
             raise
-        except ToolError as error:  # the message of the tool's author, for the model
-            told = state.without_secrets(str(error)[:_MAX_MESSAGE])
-            raise Failed(Reason.TOOL_FAILED, note=place_of(error), details={"error": told}) from None
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
-            self._on_fault(error)
-            raise Failed(Reason.TOOL_FAILED, note=place_of(error)) from None
+            named, request = f"{tool.spec.kind} {tool.spec.name}", state.identity.request
+            self._on_fault(Fault(error, named, request, isinstance(error, ToolError)))
+            raise failure_by(error, state) from None
 
     def _enclosed(self, state: CallState, outcome: JSON | Failed) -> JSONObject | None:
         """Return the envelope of an outcome, if the caller or the operator wants one."""

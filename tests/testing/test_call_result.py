@@ -51,7 +51,8 @@ def test_what_a_tool_raised_is_the_cause(client: TestClient) -> None:
 
 def test_a_tools_own_words_are_the_message(client: TestClient) -> None:
     result = client.call("closed")
-    assert (result.reason, result.message) == ("TOOL_FAILED", "The shop is closed.")
+    assert (result.reason, result.message) == ("TOOL_ERROR", "The shop is closed.")
+    assert (result.code, result.data, result.is_retryable) == (None, None, False)
     assert result.text == "The shop is closed."
     assert result.exception is None
 

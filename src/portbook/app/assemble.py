@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from traceback import print_exception
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
 from portbook.app.rules_from_settings import doubts_of, load_signing_key, rules_of
 from portbook.app.tools_from_settings import Collected, collect_tools
@@ -22,6 +23,7 @@ from portbook.envelope.request import REQUEST
 from portbook.errors import Refused
 from portbook.executors.dispatch import Dispatch
 from portbook.executors.python import PythonExecutor
+from portbook.faults import Fault
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.request_state import SignedStates
@@ -89,6 +91,14 @@ class App:
         """Return whether a call without a key is refused under the rules in force."""
         return self._pipeline.rules.callers.is_key_required
 
+    def tools_open_to(self, key: str | None) -> list[str]:
+        """Return the names of the tools that the holder of `key` may see.
+
+        Raises `Refused` where the key opens nothing.
+        """
+        caller = self._pipeline.rules.callers.identify(key)
+        return [tool.spec.name for tool in self._pipeline.visible_to(caller)]
+
     def govern(self, settings: Settings) -> None:
         """Put the rules of changed settings into force: policy, keys and redaction. Tools stay as they are.
 
@@ -146,12 +156,13 @@ def assemble(
     environ: Mapping[str, str] = os.environ,
     draw: Callable[[int], bytes] = os.urandom,
     http: Callable[[], HttpClient] | None = None,
-    on_fault: Callable[[Exception], None] | None = None,
+    on_fault: Callable[[Fault], None] | None = None,
 ) -> App:
     """Return the boundary that `settings` describe; `is_exposed` if a different machine can reach it.
 
     `toolsets` are served beside those that the settings name. `draw` gives random bytes, `http` makes the
-    client that calls HTTP APIs, and `on_fault` is shown what a tool raised.
+    client that calls HTTP APIs, and `on_fault` is shown what a tool raised; by default,
+    standard error is.
 
     Raises `BadTool`, `BadBundle`, `BadSettings` or `OSError` for what cannot be served, read or written.
     """
@@ -193,7 +204,7 @@ def assemble(
         clock=clock,
         ids=ids,
         warn=warn,
-        on_fault=on_fault or (print_exception if settings.tracebacks else lambda _: None),
+        on_fault=on_fault or partial(report_fault, with_traceback=settings.tracebacks),
     )
     on_secret.append(lambda: _learn_secrets(pipeline, executor))
     tasks, notices = TaskBoard(clock), ChangeFeed()

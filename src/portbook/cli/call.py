@@ -83,7 +83,7 @@ def command(
     if wait_ms:
         meta["portbook/wait_ms"] = wait_ms
     arrival = Arrival("cli", "call", os.environ.pop("PORTBOOK_KEY", None))
-    outcome, is_redacted = asyncio.run(_invoke(app, tool, given, arrival, meta))
+    outcome, is_redacted, hint = asyncio.run(_invoke(app, tool, given, arrival, meta))
     if is_redacted:
         say("note: secrets were redacted")
     if isinstance(outcome, Done):
@@ -93,17 +93,22 @@ def command(
         print_json(_as_data(outcome), out, is_ascii=True)
     else:
         _explain(outcome)
-        if outcome.reason is Reason.UNKNOWN_TOOL and (hint := _hint(app, tool)):
+        if hint:
             say(f"  {hint}")
     raise click.exceptions.Exit(outcome.row.exit)
 
 
 async def _invoke(
     app: App, tool: str, given: JSONObject, arrival: Arrival, meta: JSONObject
-) -> tuple[Outcome, bool]:
+) -> tuple[Outcome, bool, str]:
+    """Return the outcome, whether it was redacted, and the name that was meant where no such tool exists."""
     try:
         completed = await app.boundary.invoke(tool, given, arrival, meta)
-        return completed.outcome, completed.is_redacted
+        outcome = completed.outcome
+        is_unknown = isinstance(outcome, Refused) and outcome.reason is Reason.UNKNOWN_TOOL
+        # A caller is not told of a tool that its key does not open.
+        hint = did_you_mean(slug_of(tool), app.tools_open_to(arrival.key)) if is_unknown else ""
+        return outcome, completed.is_redacted, hint
     finally:
         await app.close()
 
@@ -124,16 +129,12 @@ def _as_data(ending: Ending) -> dict[str, Any]:
     }
 
 
-def _hint(app: App, tool: str) -> str:
-    shown = {name: each.spec.name for each in app.catalog for name in (each.spec.name, each.listed)}
-    return did_you_mean(slug_of(tool), shown)
-
-
 def _explain(ending: Ending) -> None:
     say(f"{ending.row.canonical.code}: {ending.row.sentence}")
     for finding in ending.findings:
         say(f"  {finding.pointer or '(root)'}: {finding.message}")
     for name, value in ending.details.items():
-        say(f"  {name}: {value}")
+        is_text = isinstance(value, str | int | float)
+        say(f"  {name}: {value if is_text else json.dumps(value, ensure_ascii=False)}")
     if ending.note:
         say(f"  {ending.note}")

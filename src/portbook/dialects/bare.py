@@ -107,6 +107,7 @@ def _result(ending: Ending, bare: BareReason) -> dict[str, Any]:
         errors = sorted(set(found)) or [("", bare.detail)]
         return {**result, "errors": [{"path": path, "msg": message} for path, message in errors]}
     if bare.reason == "backend_error":
-        return {**result, "status": ending.row.http, "detail": bare.detail}
+        own = ending.details.get("error") if ending.reason is Reason.TOOL_ERROR else None
+        return {**result, "status": ending.row.http, "detail": own or bare.detail}
     # Details such as the id of the pending approval, or the seconds to wait.
     return {**result, "detail": bare.detail, **ending.details}

@@ -153,6 +153,8 @@ def error_of(ending: Ending) -> JSONObject:
     row = ending.row
     details: dict[str, Any] = {"reason": ending.reason.value, **ending.details}
     sentence = details.pop("hint", row.sentence)  # a more specific sentence, where there is one
+    if ending.reason is Reason.TOOL_ERROR:
+        sentence = details.get("error", sentence)  # the tool's own
     # The sender can fix its own message; the violations of a tool's result are only in the record.
     if ending.findings and row.stage.is_senders_fault:
         details["violations"] = violations(ending)

@@ -18,6 +18,7 @@ from portbook.access.callers import AllowedKey, digest_of_key
 from portbook.app.assemble import App, assemble
 from portbook.app.rules_from_settings import OPERATOR_KEY
 from portbook.errors import Reason, Refused
+from portbook.faults import Fault
 from portbook.mcp.connection import McpConnection
 from portbook.model import JSON, Arrival
 from portbook.settings import Settings, by_key, load_settings
@@ -177,7 +178,7 @@ def _keys(callers: NamedCallers) -> tuple[AllowedKey, ...]:
     return load_settings(None, {}, {"keys.allow": tables}, None, "callers=").allowed_keys
 
 
-def _note_fault(error: Exception) -> None:
+def _note_fault(fault: Fault) -> None:
     noted = noting.get()
-    if noted is not None:
-        noted.faults.append(error)
+    if noted is not None and not fault.is_meant:
+        noted.faults.append(fault.error)

@@ -48,10 +48,26 @@ class BadTool(ValueError):
 
 
 class ToolError(Exception):
-    """Raised by a tool to tell the model why it failed: the message reaches the caller, redacted.
+    """Raised by a tool to tell the caller why it failed: an error that the author means, not a crash.
 
-    The messages of all other exceptions are hidden from the caller.
+    A model reads the `message`; programs find the `code`, the `data` (any JSON value) and whether a retry may
+    help (`retryable`). Message, code and data are redacted.
+
+    Of all other exceptions, the caller gets the `code` where that is a string without spaces, and no text.
     """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        code: str | None = None,
+        data: JSON = None,
+        retryable: bool | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
+        self.retryable = retryable
 
 
 class NotFound(ToolError):
