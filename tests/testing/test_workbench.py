@@ -126,9 +126,10 @@ def test_a_reason_is_stored_without_secrets(client: TestClient) -> None:
 
 
 def test_the_operator_has_the_key_of_the_environment() -> None:
-    environ = {"PORTBOOK_OPERATOR_KEY": "a key that the settings of the shop name"}
-    with TestClient(toolset, policy=LARGE_REFUNDS, environ=environ) as client:
-        client.approve(client.call("refund", order=1, cents=20_000))
+    key = "opensesame-of-the-shop"
+    with TestClient(toolset, policy=LARGE_REFUNDS, environ={"PORTBOOK_OPERATOR_KEY": key}) as client:
+        result = client.call("refund", order=1, cents=20_000)
+        assert client.approve(result, reason=f"with {key}").reason == "with [redacted]"
         assert client.call("refund", order=1, cents=20_000).value == {"refunded": 20_000}
 
 
