@@ -640,4 +640,4 @@ class Refused(Ending):
 
 
 class Failed(Ending):
-    """The tool ran, or may have run."""
+    """A call that ended without a result although its tool ran, or may have run; `reason` says why."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from portbook.testing import NoResult, TestClient
+from portbook.testing import NoResult, TestClient, Violation
 from support.shop_toolset import LARGE_REFUNDS, toolset
 
 
@@ -60,7 +60,7 @@ def test_a_tools_own_words_are_the_message(client: TestClient) -> None:
 def test_a_result_that_breaks_its_schema_names_the_place(client: TestClient) -> None:
     result = client.call("liar")
     assert (result.reason, result.executed) == ("BAD_RESULT", True)
-    assert result.violations == [("", "expected integer")]
+    assert result.violations == [Violation("", "expected integer")]
 
 
 def test_a_value_is_what_was_returned_even_where_no_schema_says_what_it_is(client: TestClient) -> None:

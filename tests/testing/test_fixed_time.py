@@ -18,6 +18,10 @@ def test_a_clock_moves_when_it_is_told_to() -> None:
     assert (clock.now(), clock.tick()) == ("2026-01-01T00:01:30.250Z", 90.25)
     with pytest.raises(ValueError, match="a clock cannot go back"):
         clock.advance(-1)
+    for endless in (float("nan"), float("inf"), float("-inf")):
+        with pytest.raises(ValueError, match="a clock cannot go on by"):
+            clock.advance(endless)
+    assert clock.tick() == 90.25
 
 
 def test_ids_count_and_have_the_form_of_real_ones() -> None:

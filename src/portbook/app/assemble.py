@@ -131,10 +131,14 @@ class App:
         """Return the problem of each part, None if it works; `deep` also connects to the gateways."""
         return await self._health.problems(deep)
 
-    async def close(self) -> None:
-        """Close what was opened."""
+    def unwatch(self) -> None:
+        """Stop listening to the toolsets, which may outlive this boundary."""
         for unwatch in self._unwatch:
             unwatch()
+
+    async def close(self) -> None:
+        """Close what was opened."""
+        self.unwatch()
         await self._tasks.close()
         await self.executor.close()
         self._pipeline.close()
@@ -170,7 +174,7 @@ def assemble(
     ids = ids or (ContentIds() if settings.deterministic_ids else RandomIds())
     registry = SchemaRegistry(settings.schema_root)
     hosts = _hosts(settings, is_exposed=is_exposed)
-    collected = collect_tools(settings, registry, given=toolsets, environ=environ)
+    collected = collect_tools(settings, registry, given=toolsets, environ=environ, http=http)
     warnings = list(collected.warnings)
     store = Store(settings.store_path, draw=draw)
     keys = Keys(store, clock)
@@ -207,8 +211,7 @@ def assemble(
         on_fault=on_fault or partial(report_fault, with_traceback=settings.tracebacks),
     )
     on_secret.append(lambda: _learn_secrets(pipeline, executor))
-    tasks, notices = TaskBoard(clock), ChangeFeed()
-    unwatch = tuple(toolset.watch(notices.publish) for toolset in collected.toolsets)
+    tasks, notices = TaskBoard(clock, draw), ChangeFeed()
     official = McpDialect(
         collected.catalog,
         validator,
@@ -228,6 +231,8 @@ def assemble(
     rest = Rest(registry.load_execute())
     boundary = Boundary(pipeline, envelope, official, Bare(ASSET_TOOLS), rest, tasks, notices)
     gateways = [gateway.name for gateway in collected.gateways]
+    # Last: whatever cannot be served is raised before a toolset knows of this boundary.
+    unwatch = tuple(toolset.watch(notices.publish) for toolset in collected.toolsets)
     return App(
         boundary=boundary,
         catalog=collected.catalog,

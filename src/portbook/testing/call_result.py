@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 from portbook.errors import REASONS, Reason
 from portbook.testing.inquiries import Inquiry
@@ -15,7 +15,8 @@ __all__ = ["CallResult", "LogMessage", "NoResult", "Progress", "Violation", "res
 _TOLD: Final = ("code", "data", "hint", "policy_violation", "reason", "retryable", "violations")
 
 
-class Violation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Violation:
     """One thing that is wrong with the arguments, or with the result."""
 
     pointer: str
@@ -24,7 +25,8 @@ class Violation(NamedTuple):
     """What is wrong there."""
 
 
-class Progress(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Progress:
     """One progress report of a tool."""
 
     progress: float
@@ -35,7 +37,8 @@ class Progress(NamedTuple):
     """The text of the report."""
 
 
-class LogMessage(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LogMessage:
     """One log message of a tool."""
 
     level: str
@@ -51,7 +54,7 @@ class NoResult(AssertionError):
 
     def __init__(self, result: CallResult) -> None:
         lines = [f"{result.name}: {result.reason}: {result.message}"]
-        lines += [f"  {pointer or '(root)'}: {message}" for pointer, message in result.violations]
+        lines += [f"  {each.pointer or '(root)'}: {each.message}" for each in result.violations]
         if result.decision in ("deny", "ask"):
             lines.append(f"  rule: {result.rule}")
         super().__init__("\n".join(lines))
