@@ -75,9 +75,9 @@ def _aliases(node: _Node) -> Iterator[tuple[str, Any]]:
     members = _FIELDS.get(str(node.get("type")))
     if members is None:
         return
-    fields: Any = node[members[0]]
-    by_name: Any = fields if isinstance(fields, dict) else {field["name"]: field for field in fields}
-    for name, field in cast("dict[str, _Node]", by_name).items():
+    fields = cast("dict[str, _Node] | list[_Node]", node[members[0]])
+    by_name = fields if isinstance(fields, dict) else {str(field["name"]): field for field in fields}
+    for name, field in by_name.items():
         yield name, field.get(members[1], name)
 
 
