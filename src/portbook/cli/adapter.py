@@ -214,7 +214,7 @@ def _require_consent(settings: Settings, opening: _Opening) -> None:
 
 def _records(settings: Settings) -> Journal | NoSink:
     try:
-        return open_journal(settings, SystemClock())
+        return open_journal(settings, SystemClock(), is_server=True)
     except OSError as error:
         _warn(f"{settings.log_dir}: no records are written: {error.strerror}")
         return NoSink()

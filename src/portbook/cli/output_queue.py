@@ -92,7 +92,7 @@ class OutputQueue(io.BufferedIOBase):
         return self._is_idle and not self._queued and not self._dropped
 
     def _written_now(self, piece: bytes) -> int:
-        """Write `piece` if that does not block; return how much, which then survives a kill of the process."""
+        """Write `piece` if that does not block; return how much: that survives a kill of the process."""
         if len(piece) > _PIECE or not self._is_empty() or not self._has_room():
             return 0
         try:

@@ -91,7 +91,12 @@ def command(
             settings = given(config, toolsets=toolsets, debug=debug)
             listener = _listen(settings) if http else None
             is_exposed = listener is not None and not _is_loopback(settings.host)
-            app = assemble(settings, is_exposed=is_exposed, warn=lambda text: say(f"warning: {text}"))
+            app = assemble(
+                settings,
+                is_exposed=is_exposed,
+                warn=lambda text: say(f"warning: {text}"),
+                is_server=True,
+            )
         except (*START_ERRORS, OSError) as error:
             raise stop_with(error) from None
         for warning in app.warnings:
