@@ -61,7 +61,7 @@ CODE_SAYS_ENOUGH = {"UNAUTHORIZED", "UNKNOWN_TOOL", "TOOL_FAILED", "BAD_RESULT",
 # The message is no request that the asset contract could answer with a result.
 NO_REQUEST_AT_ALL = {
     *("FRAME_TOO_SLOW", "NOT_JSON_CONTENT", "NOT_ACCEPTABLE", "FOREIGN_HOST", "UNKNOWN_SESSION", "NOT_JSON"),
-    *("NOT_JSONRPC", "ID_IN_USE", "UNSUPPORTED_REVISION", "HEADER_MISMATCH"),
+    *("NOT_JSONRPC", "IGNORED", "ID_IN_USE", "UNSUPPORTED_REVISION", "HEADER_MISMATCH"),
 }
 # A model could do nothing about it: the client, the operator or the author of the tool has to.
 NEVER_TOLD_TO_MODEL = {

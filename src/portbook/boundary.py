@@ -15,7 +15,7 @@ from portbook.dialects.envelope import METHOD, Envelope
 from portbook.dialects.rest import Rest
 from portbook.errors import Ending, Reason, Refused
 from portbook.faults import place_of
-from portbook.mcp.connection import Emit, McpConnection, Parts, unread
+from portbook.mcp.connection import Cancel, Emit, McpConnection, Parts, unread
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.task_board import TaskBoard
@@ -105,13 +105,22 @@ class Boundary:
         return text if redactor is None else redactor.redact_text(text)
 
     def connect(
-        self, arrival: Arrival, emit: Emit, *, is_official: bool = False, session: Session | None = None
+        self,
+        arrival: Arrival,
+        emit: Emit,
+        *,
+        is_official: bool = False,
+        session: Session | None = None,
+        cancel: Cancel = lambda _: False,
     ) -> McpConnection:
         """Return a connection, which remembers what its client and this server agreed on.
 
-        Where `is_official`, all of its messages are MCP; `session` is what was agreed on earlier.
+        Where `is_official`, all of its messages are MCP; `session` is what was agreed on earlier. `cancel`
+        ends a request that the client cancels, where the door can.
         """
-        return McpConnection(self._parts, arrival, emit, is_official=is_official, session=session)
+        return McpConnection(
+            self._parts, arrival, emit, is_official=is_official, session=session, cancel=cancel
+        )
 
     def identify(self, key: str | None) -> Caller:
         """Return the caller whose key this is now.

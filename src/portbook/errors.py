@@ -127,6 +127,7 @@ class Reason(StrEnum):
     UNKNOWN_SESSION = "UNKNOWN_SESSION"
     NOT_JSON = "NOT_JSON"
     NOT_JSONRPC = "NOT_JSONRPC"
+    IGNORED = "IGNORED"
     UNKNOWN_METHOD = "UNKNOWN_METHOD"
     ID_IN_USE = "ID_IN_USE"
     UNSUPPORTED_REVISION = "UNSUPPORTED_REVISION"
@@ -283,6 +284,16 @@ REASONS: dict[Reason, Row] = {
             "Fix the fields listed under violations."
         ),
         canonical=Canonical("INVALID_INPUT", reason="NOT_JSONRPC"),
+        mcp=McpError(-32600, "Invalid Request"),
+        rest="INVALID_INPUT", http=400, exit=2,
+    ),
+    Reason.IGNORED: Row(
+        stage=Stage.CLASSIFY,
+        sentence=(
+            "The message refers to nothing that is in progress, so it has no effect. "
+            "Check the id or token that it names."
+        ),
+        canonical=Canonical("INVALID_INPUT", reason="IGNORED"),
         mcp=McpError(-32600, "Invalid Request"),
         rest="INVALID_INPUT", http=400, exit=2,
     ),

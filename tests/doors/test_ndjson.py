@@ -19,7 +19,7 @@ from portbook.audit.log_writer import MemorySink
 from portbook.boundary import Boundary
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import Reader, Writer
-from portbook.mcp.connection import Order, Work
+from portbook.mcp.connection import Key, Order, Work
 from portbook.model import Answer, Arrival
 from portbook.settings import load_settings
 from portbook.wire.framing import OVERSIZE, Frame
@@ -40,9 +40,16 @@ class Scripted:
         self.arrivals: set[Arrival] = set()
         self.waiting: dict[str, asyncio.Future[str]] = {}
 
-    def connect(self, arrival: Arrival, emit: Callable[[bytes, Callable[[], bool]], None]) -> Scripted:
+    def connect(
+        self,
+        arrival: Arrival,
+        emit: Callable[[bytes, Callable[[], bool]], None],
+        *,
+        cancel: Callable[[Key], bool],
+    ) -> Scripted:
         self.arrivals.add(arrival)
         self.emit = emit
+        self.cancel = cancel
         return self
 
     def close(self) -> None:
@@ -51,10 +58,9 @@ class Scripted:
     def receive(self, frame: Frame) -> Work:
         """Frames that begin with `free` may run at once, each under its name; `cancel <name>` cancels one."""
         name = "" if frame is OVERSIZE else frame.decode()
-        verb, _, rest = name.partition(" ")
-        if verb == "free":
+        if name.startswith("free"):
             return Work(self.answer(frame), Order.AT_ONCE, (str, name))
-        return Work(self.answer(frame), cancels=(str, rest) if verb == "cancel" else None)
+        return Work(self.answer(frame))
 
     async def answer(self, frame: Frame) -> Answer:
         if frame is OVERSIZE:
@@ -81,6 +87,8 @@ class Scripted:
             self.log.append(f"-{name}")
         if verb == "note":
             return Answer(b"<never to be sent>", 200, is_notification=True)
+        if verb == "cancel":
+            self.cancel((str, name.partition(" ")[2]))
         if verb in ("mute", "cancel"):
             return Answer(None, 202, is_notification=True)
         return Answer(b"<" + frame + b">", 200)

@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.every_revision import VALIDATOR, every_revision
-from support.in_process_connection import Connection, params
+from support.in_process_connection import HANDSHAKES, Connection, handshake, params
+from support.portbook_process import over_stdio
 
 
 @every_revision
-@pytest.mark.parametrize("wrong", [[1], "x", 5, None])
+@pytest.mark.parametrize("wrong", [[1], "x", 5, 1.5, None, True, ""])
+@pytest.mark.parametrize("method", ["tools/call", "tools/list", "initialize", "server/discover"])
 def test_params_of_another_type_are_wrong_params(
-    connection: Connection, revision: str, wrong: object
+    connection: Connection, revision: str, wrong: object, method: str
 ) -> None:
-    connection.open(revision)
-    code = connection.request("tools/call", wrong)["error"]["code"]
-    assert code in (-32602, -32600)
+    if method != "initialize":
+        connection.open(revision)
+    if method == "server/discover" and revision in HANDSHAKES:
+        return
+    error = connection.request(method, wrong)["error"]
+    assert (error["code"], error["data"]["reason"]) == (-32602, "BAD_PARAMS")
+
+
+@pytest.mark.parametrize("wrong", [[1], "x", 5, None, False])
+@pytest.mark.parametrize("mode", ["warn", "off"])
+def test_params_of_another_type_are_wrong_even_where_the_schema_is_not_enforced(
+    mode: str, wrong: object
+) -> None:
+    connection = Connection(**{"validation.incoming": mode}).open("2025-11-25")
+    assert connection.request("tools/list", wrong)["error"]["code"] == -32602
+
+
+def test_params_of_another_type_are_wrong_params_over_stdio(tmp_path: Path) -> None:
+    hello = {"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": handshake("2025-06-18")}
+    messages: list[object] = [hello]
+    for number, wrong in enumerate(([1], "x", 5, None, True)):
+        messages.append({"jsonrpc": "2.0", "id": number, "method": "tools/list", "params": wrong})
+    answers = over_stdio(*(json.dumps(message).encode() for message in messages), cwd=tmp_path).answers
+    codes = {answer["id"]: answer["error"]["code"] for answer in answers if "error" in answer}
+    assert codes == dict.fromkeys(range(5), -32602)
 
 
 @pytest.mark.covers("001.layers.structure")

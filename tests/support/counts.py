@@ -45,7 +45,8 @@ COUNTS: Final = {
     "altered frames": Count(
         300,
         50_000,
-        "{count:,} frames altered by chance: at most one answer each, and the next one is served",
+        "{count:,} frames altered by chance, for each of {tests} checks: at most one answer and one record "
+        "each, and the next one is served",
     ),
     "broken documents": Count(
         100,

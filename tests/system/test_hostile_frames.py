@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import random
@@ -150,26 +151,87 @@ ALTERATIONS = [
     b"\\ud800",
     b"-",
 ]
+# Messages that nobody waits for, beside those of the corpus.
+UNAWAITED = [
+    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}',
+    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}',
+    b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
+    b'{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}',
+    b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}',
+    b'{"jsonrpc":"2.0","method":"notifications/no_such"}',
+    b'{"jsonrpc":"2.0","id":"x-1","result":{}}',
+    b'{"jsonrpc":"2.0","id":"x-1","error":{"code":1,"message":"x"}}',
+    b'{"jsonrpc":"2.0","id":"x-1","result":{},"error":{"code":1,"message":"x"}}',
+    b'[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}},1]',
+]
 SHORT = [frame for row in ROWS if len(frame := frame_of(row)) < 2_000]
+HEEDED = ("notifications/initialized", "notifications/roots/list_changed")
+
+
+def _expected_records(frame: bytes, *, is_batch: bool = False) -> set[int]:
+    """How many records a frame may leave: one for each message, none for a notification that is heeded."""
+    try:
+        message = json.loads(frame)
+    except (ValueError, RecursionError):
+        return {1}
+    if is_batch and isinstance(message, list) and 0 < len(message) <= 100:
+        heeded = sum(_may_be_heeded(each) for each in message)
+        return set(range(len(message) - heeded, len(message) + 1)) | {1}  # 1: our parser is stricter
+    return {0, 1} if _may_be_heeded(message) else {1}
+
+
+def _may_be_heeded(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("method") in HEEDED
 
 
 @pytest.mark.soak("altered frames")
-def test_a_frame_that_chance_has_altered_has_one_answer_at_most_and_the_next_one_is_served(
-    tmp_path: Path,
+@pytest.mark.parametrize("revision", [None, "2025-03-26", "2025-11-25"])
+def test_a_frame_that_chance_has_altered_has_one_answer_at_most_and_one_record(
+    tmp_path: Path, revision: str | None
 ) -> None:
     (tmp_path / "tools.py").write_text(TOOL)
     connection = Connection(tools=tmp_path / "tools.py")
+    if revision is not None:
+        connection.open(revision)
     chance = random.Random(seed())
     good = {"name": "echo", "arguments": {"text": "x"}, "_meta": STATELESS_META}
     for number in range(count("altered frames")):
-        frame = _altered(chance.choice(SHORT), chance)
+        frame = _altered(chance.choice((*SHORT, *UNAWAITED)), chance)
+        connection.sink.records.clear()
         answers = connection.send(frame)
-        assert len(answers) <= 1, frame
+        if frame.strip(b" \t\r"):
+            found = len(connection.sink.records)
+            assert found in _expected_records(frame, is_batch=revision == "2025-03-26"), frame
+        answers = [each for answer in answers for each in (answer if isinstance(answer, list) else [answer])]
+        assert len(answers) <= 1 or revision == "2025-03-26", frame
         for answer in answers:
             assert answer["jsonrpc"] == "2.0", frame
             assert ("result" in answer) != ("error" in answer), frame
         if number % 10 == 0:
             assert connection.request("tools/call", good)["result"]["content"][0]["text"] == "x", frame
+
+
+@pytest.mark.soak("altered frames")
+@pytest.mark.parametrize("path", ["/rpc", "/mcp", "/mcp in a session", "/mcp without one"])
+def test_a_body_that_chance_has_altered_has_one_record(tmp_path: Path, path: str) -> None:
+    (tmp_path / "tools.py").write_text(TOOL)
+    chance = random.Random(seed())
+
+    async def main() -> None:
+        async with serving(tmp_path, tmp_path / "tools.py") as client:
+            if path == "/mcp in a session":
+                await client.open("2025-03-26")
+            elif path == "/mcp without one":
+                await client.open("2026-07-28")
+            for _ in range(count("altered frames")):
+                frame = _altered(chance.choice((*SHORT, *UNAWAITED)), chance)
+                client.sink.records.clear()
+                exchange = await client.send(frame, path=path.partition(" ")[0])
+                expected = _expected_records(frame, is_batch=path == "/mcp in a session")
+                assert len(client.sink.records) in expected, frame
+                assert exchange.status == 202 or len(exchange.messages) <= 1, frame
+
+    asyncio.run(main())
 
 
 def test_the_corpus_is_whole() -> None:

@@ -161,12 +161,14 @@ def assemble(
     draw: Callable[[int], bytes] = os.urandom,
     http: Callable[[], HttpClient] | None = None,
     on_fault: Callable[[Fault], None] | None = None,
+    is_server: bool = False,
 ) -> App:
     """Return the boundary that `settings` describe; `is_exposed` if a different machine can reach it.
 
     `toolsets` are served beside those that the settings name. `draw` gives random bytes, `http` makes the
-    client that calls HTTP APIs, and `on_fault` is shown what a tool raised; by default,
-    standard error is.
+    client that calls HTTP APIs, and `on_fault` is shown what a tool raised; by default, standard error is.
+    `is_server` tells whether it serves until it is stopped: the link to the latest records then leads to
+    its own.
 
     Raises `BadTool`, `BadBundle`, `BadSettings` or `OSError` for what cannot be served, read or written.
     """
@@ -198,7 +200,7 @@ def assemble(
     warnings.extend(override_warnings)
     validator = SchemaValidator(schemas)
     validator.initialize()
-    sink = sink or open_journal(settings, clock)
+    sink = sink or open_journal(settings, clock, is_server=is_server)
     pipeline = Pipeline(
         catalog=collected.catalog,
         rules=rules,
@@ -256,7 +258,7 @@ def assemble(
     )
 
 
-def open_journal(settings: Settings, clock: Clock) -> Journal:
+def open_journal(settings: Settings, clock: Clock, *, is_server: bool) -> Journal:
     """Return the journal for the records of this run.
 
     Raises `OSError` where the folder cannot be written.
@@ -267,6 +269,7 @@ def open_journal(settings: Settings, clock: Clock) -> Journal:
         run=RandomIds().name(b"").request[:8],
         keep=settings.keep_runs,
         to_stderr=settings.audit_to_stderr,
+        is_server=is_server,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -29,15 +30,28 @@ _LOOK_S: Final = 1.0
 class Journal:
     """Writes records to files under one folder."""
 
-    def __init__(self, log_dir: Path, *, started: str, run: str, keep: int, to_stderr: bool = False) -> None:
-        """Open this run's files.
+    def __init__(
+        self,
+        log_dir: Path,
+        *,
+        started: str,
+        run: str,
+        keep: int,
+        to_stderr: bool = False,
+        is_server: bool = False,
+    ) -> None:
+        """Open this run's files; `is_server` if it serves until it is stopped.
 
         Raises `OSError` where the folder cannot be written.
         """
-        self._envelope = JsonlSink(log_dir, ENVELOPE_STREAM, started=started, run=run, keep=keep)
-        self._execution = ChainedSink(log_dir, EXECUTION_STREAM, started=started, run=run, keep=keep)
+        self._open_chained = partial(
+            ChainedSink, log_dir, started=started, run=run, keep=keep, is_server=is_server
+        )
+        self._envelope = JsonlSink(
+            log_dir, ENVELOPE_STREAM, started=started, run=run, keep=keep, is_server=is_server
+        )
+        self._execution = self._open_chained(EXECUTION_STREAM)
         self._intents: ChainedSink | None = None
-        self._log_dir, self._started, self._run, self._keep = log_dir, started, run, keep
         self._to_stderr = to_stderr
         self._looked = time.monotonic()
 
@@ -68,9 +82,7 @@ class Journal:
         Raises `OSError` where it cannot be written.
         """
         if self._intents is None:
-            self._intents = ChainedSink(
-                self._log_dir, INTENT_STREAM, started=self._started, run=self._run, keep=self._keep
-            )
+            self._intents = self._open_chained(INTENT_STREAM)
         self._intents.write(intent)
 
     def write(self, envelope: JSONObject, execution: JSONObject) -> None:

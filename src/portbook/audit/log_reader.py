@@ -22,6 +22,7 @@ __all__ = [
     "Follower",
     "Located",
     "files_in",
+    "is_served_to",
     "is_written_to",
     "lines_from_end",
     "lines_of",
@@ -139,13 +140,25 @@ def _ignore(file: str, line: int) -> None:
 
 
 def is_written_to(path: Path) -> bool:
-    """Return whether a running process writes its records to this file.
+    """Return whether a running process writes its records to this file: it holds a lock on it.
 
     Raises `OSError` where it cannot be opened.
     """
+    return _is_locked(path, fcntl.LOCK_EX)
+
+
+def is_served_to(path: Path) -> bool:
+    """Return whether a running server writes its records to this file: its lock is exclusive.
+
+    Raises `OSError` where it cannot be opened.
+    """
+    return _is_locked(path, fcntl.LOCK_SH)
+
+
+def _is_locked(path: Path, kind: int) -> bool:
     with path.open("rb") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
     return False

@@ -1,5 +1,8 @@
 """Sinks for records: JSON Lines files, one per run, with a link to the latest.
 
+The link leads to the newest file of a server that still runs. Where none runs, it leads to the file of the
+latest run of any kind: a short command beside a server does not move it.
+
 A record is one `write(2)` to a file opened for appending, made before the answer is sent: a killed process
 loses no acknowledged record. The records of a chained stream are numbered, and each holds the hash of its
 predecessor; the first record of a file names the last records of earlier files.
@@ -16,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.audit.chain import Head, Links, chained, head_of, line_of, links_of
-from portbook.audit.log_reader import files_in, lines_from_end, lines_of, stream_folder
+from portbook.audit.log_reader import files_in, is_served_to, lines_from_end, lines_of, stream_folder
 from portbook.model import JSONObject
 
 __all__ = ["ENVELOPE_STREAM", "ChainedSink", "JsonlSink", "MemorySink", "NoSink"]
@@ -30,8 +33,10 @@ _ROOM: Final = 16_384
 class JsonlSink:
     """Appends records to `<log_dir>/mcp_server/<stream>/<start time>.<run>.jsonl`."""
 
-    def __init__(self, log_dir: Path, stream: str, *, started: str, run: str, keep: int) -> None:
-        """Open this run's file, point the latest link at it, and prune all files but the newest `keep`.
+    def __init__(
+        self, log_dir: Path, stream: str, *, started: str, run: str, keep: int, is_server: bool = False
+    ) -> None:
+        """Open this run's file, set the latest link, and prune all files but the newest `keep`.
 
         Raises `OSError` where the folder cannot be written.
         """
@@ -39,16 +44,36 @@ class JsonlSink:
         # No colons: not every file system allows them. The names still sort by time.
         self.path = folder / f"{started.replace(':', '-')}.{run}.jsonl"
         self._stream = stream
+        self._is_server = is_server
         self._file = self._open()
         self._oldest = _prune(folder, keep)
 
     def _open(self) -> int:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
-        fcntl.flock(file, fcntl.LOCK_SH)  # keeps other processes from pruning it
+        # Keeps other processes from pruning it; an exclusive lock also tells them that it is a server's.
+        fcntl.flock(file, fcntl.LOCK_EX if self._is_server else fcntl.LOCK_SH)
         self._size = 0
-        _link_latest(self.path, f"{self._stream}.latest.jsonl")
+        served = None if self._is_server else self._newest_served()
+        self._link_latest(served or self.path)
         return file
+
+    def _newest_served(self) -> Path | None:
+        """Return the newest file of a server that runs, except this one."""
+        for path in reversed(files_in(self.path.parent)):
+            with contextlib.suppress(OSError):  # pruned at this moment
+                if path != self.path and is_served_to(path):
+                    return path
+        return None
+
+    def _link_latest(self, target: Path) -> None:
+        # Created under a temporary name and renamed, so that the link always points to a file.
+        name = f"{self._stream}.latest.jsonl"
+        draft = self.path.with_name(f".{name}.{self.path.stem}")
+        with contextlib.suppress(FileNotFoundError):
+            draft.unlink()
+        draft.symlink_to(target.name)
+        draft.replace(self.path.with_name(name))
 
     def write(self, record: JSONObject) -> None:
         """Write `record`. Once this returns, it survives a kill of the process.
@@ -100,20 +125,29 @@ class JsonlSink:
             raise
 
     def close(self) -> None:
-        """Close the file. Nothing is buffered, so nothing is flushed."""
+        """Close the file. Nothing is buffered, so nothing is flushed.
+
+        The link of a server that ends leads on to the newest server that still runs, if there is one.
+        """
         os.close(self._file)
+        served = self._newest_served() if self._is_server else None
+        if served is not None:
+            with contextlib.suppress(OSError):  # the records are safe; the next run sets the link
+                self._link_latest(served)
 
 
 class ChainedSink(JsonlSink):
     """A `JsonlSink` whose records have a number, the hash of their predecessor, and their own hash."""
 
-    def __init__(self, log_dir: Path, stream: str, *, started: str, run: str, keep: int) -> None:
+    def __init__(
+        self, log_dir: Path, stream: str, *, started: str, run: str, keep: int, is_server: bool = False
+    ) -> None:
         """Open this run's file; its first record will link to all heads that no other file links to.
 
         Raises `OSError` where the folder cannot be written.
         """
         before = _loose_heads(stream_folder(log_dir, stream), keep)  # before old files are pruned
-        super().__init__(log_dir, stream, started=started, run=run, keep=keep)
+        super().__init__(log_dir, stream, started=started, run=run, keep=keep, is_server=is_server)
         self._seq = 0
         self._prev = str(Links(before, self._oldest))
 
@@ -183,15 +217,6 @@ class NoSink:
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
-
-
-def _link_latest(path: Path, name: str) -> None:
-    # Created under a temporary name and renamed, so that the link always points to a file.
-    draft = path.with_name(f".{name}.{path.stem}")
-    with contextlib.suppress(FileNotFoundError):
-        draft.unlink()
-    draft.symlink_to(path.name)
-    draft.replace(path.with_name(name))
 
 
 def _prune(folder: Path, keep: int) -> str | None:

@@ -29,6 +29,7 @@ from portbook.canonical import json_bytes
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import run
 from portbook.cli.options import START_ERRORS, config_option, log_dir_option, settings_from
+from portbook.cli.output_queue import drain_output, occupy_standard_error, queued_output
 from portbook.cli.ready_file import ReadyFile
 from portbook.cli.serve import serve_until_done
 from portbook.cli.stop_signals import Door, stop_on_signals
@@ -63,17 +64,22 @@ def command(*, asset: str | None, log_dir: Path | None, config: Path | None) -> 
     With --validate the exit code is 0 for a valid asset, 1 for an invalid one, and 2 for a file that cannot
     be read.
     """
+    occupy_standard_error()
     try:
         settings = _settings(config, log_dir)
         if asset is not None:
             raise click.exceptions.Exit(_validate(settings, Path(asset)))
         opening = _DOORS[_endpoint(os.environ)](os.environ)
-        app = _assemble(settings, opening, keeps_records=log_dir is not None)
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    for warning in app.warnings:
-        _warn(warning)
-    asyncio.run(_serve(app, opening))
+    with queued_output():
+        try:
+            app = _assemble(settings, opening, keeps_records=log_dir is not None)
+        except (*START_ERRORS, OSError) as error:
+            raise stop_with(error) from None
+        for warning in app.warnings:
+            _warn(warning)
+        asyncio.run(_serve(app, opening))
 
 
 def main() -> None:
@@ -209,7 +215,7 @@ def _require_consent(settings: Settings, opening: _Opening) -> None:
 
 def _records(settings: Settings) -> Journal | NoSink:
     try:
-        return open_journal(settings, SystemClock())
+        return open_journal(settings, SystemClock(), is_server=True)
     except OSError as error:
         _warn(f"{settings.log_dir}: no records are written: {error.strerror}")
         return NoSink()
@@ -233,6 +239,7 @@ async def _serve(app: App, opening: _Opening) -> None:
         click.echo(f"mcp:shutdown {opening.mode}", err=True)
     if app.executor.has_strays:
         # Every call is answered and recorded; the loop would wait for threads that do not end.
+        drain_output()
         os._exit(ExitCode.SUCCESS)
 
 

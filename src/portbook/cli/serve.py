@@ -19,6 +19,7 @@ import click
 from portbook.app.assemble import App, assemble
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
+from portbook.cli.output_queue import drain_output, occupy_standard_error, queued_output
 from portbook.cli.reload import reload_rules
 from portbook.cli.stop_signals import Door, stop_on_signals
 from portbook.cli.terminal import say, stop_with
@@ -67,23 +68,31 @@ def command(
     if not stdio and not http:
         http = sys.stdin.isatty()
         stdio = not http
+    flags = {"server.host": host, "server.port": port, "schema_override_uri": schema_override}
+    given = partial(settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags)
+    occupy_standard_error()
     # Before any tool is loaded: what its module prints must not mix with the frames.
     try:
         streams = claim_standard_streams() if stdio else None
-        flags = {"server.host": host, "server.port": port, "schema_override_uri": schema_override}
-        given = partial(settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags)
-        settings = given(config, toolsets=toolsets, debug=debug)
-        # A reload reads the same file; if it is gone by then, the rules stay as they are.
-        load = partial(given, settings.config)
-        listener = _listen(settings) if http else None
-        is_exposed = listener is not None and not _is_loopback(settings.host)
-        app = assemble(settings, is_exposed=is_exposed, warn=lambda text: say(f"warning: {text}"))
-    except (*START_ERRORS, OSError) as error:
+    except OSError as error:
         raise stop_with(error) from None
-    for warning in app.warnings:
-        say(f"warning: {warning}")
-    main = _serve(app, streams, listener, load=load)
-    _run(main, with_http=http)
+    with queued_output():
+        try:
+            settings = given(config, toolsets=toolsets, debug=debug)
+            listener = _listen(settings) if http else None
+            is_exposed = listener is not None and not _is_loopback(settings.host)
+            app = assemble(
+                settings,
+                is_exposed=is_exposed,
+                warn=lambda text: say(f"warning: {text}"),
+                is_server=True,
+            )
+        except (*START_ERRORS, OSError) as error:
+            raise stop_with(error) from None
+        for warning in app.warnings:
+            say(f"warning: {warning}")
+        # A reload reads the same file; if it is gone by then, the rules stay as they are.
+        _run(_serve(app, streams, listener, load=partial(given, settings.config)), with_http=http)
 
 
 async def _serve(
@@ -109,6 +118,7 @@ async def _serve(
         await app.close()
     if app.executor.has_strays:
         # Every call is answered and recorded; the loop would wait for threads that do not end.
+        drain_output()
         os._exit(ExitCode.SUCCESS)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from portbook.cli.exit_codes import ExitCode
+from portbook.cli.output_queue import drain_output
 from portbook.cli.terminal import say
 
 __all__ = ["Door", "stop_on_signals"]
@@ -40,6 +41,7 @@ def stop_on_signals(
         nonlocal is_stopping
         if is_stopping:  # the second signal: the operator does not want to wait
             before_exit()
+            drain_output()
             os._exit(ExitCode.INTERRUPTED)
         is_stopping = True
         say("finishing calls in flight; press Ctrl-C again to stop now")

@@ -76,13 +76,12 @@ class Bare:
     def _flaw(self, message: JSONObject, params: JSON, identifier: Id) -> Refused | None:
         """Return why `message` cannot be a call.
 
-        1. It is not JSON-RPC; its params are checked later.
+        1. It is not JSON-RPC.
         2. It has no id, so it could not be answered.
         3. The tool does not exist, whatever the params are.
         4. Its params are not an object: arguments have names.
         """
-        without_params = {name: value for name, value in message.items() if name != "params"}
-        if flaw := refuse_structure(without_params, identifier):
+        if flaw := refuse_structure(message, identifier):
             return flaw
         if not identifier.is_present:
             return Refused(Reason.NOT_JSONRPC, (_NO_ID,))

@@ -30,7 +30,7 @@ class NdjsonDoor:
     """Serves one stream of lines."""
 
     def __init__(self, boundary: Boundary, reader: Reader, writer: Writer, arrival: Arrival) -> None:
-        self._connection = boundary.connect(arrival, self._emit)
+        self._connection = boundary.connect(arrival, self._emit, cancel=self._cancel)
         self._reader = reader
         self._outlet = _Outlet(writer)
         self._running: dict[asyncio.Task[None], Key | None] = {}
@@ -38,6 +38,7 @@ class NdjsonDoor:
         self._flusher: asyncio.Task[None] | None = None
         self._broken: BrokenPipeError | None = None
         self._is_stopping = False
+        self._has_cancelled = False
 
     async def serve(self) -> None:
         """Answer messages until the stream ends; then finish the calls that are running.
@@ -74,14 +75,14 @@ class NdjsonDoor:
         await self._outlet.flush()
 
     async def _serve(self, work: Work) -> None:
-        if work.cancels is not None:
-            self._cancel(work.cancels)
-            await asyncio.sleep(0)  # so that the cancelled call has ended before this one runs
         # Most calls never wait: run to the first wait, and flush earlier answers only then.
         try:
             waiting_for = work.answering.send(None)
         except StopIteration as ended:
             await self._outlet.put(ended.value)
+            if self._has_cancelled:
+                self._has_cancelled = False
+                await asyncio.sleep(0)  # so that the cancelled call has ended before the next one runs
             return
         rest = Remainder(work.answering, waiting_for)
         if work.order is Order.AT_ONCE:
@@ -119,10 +120,13 @@ class NdjsonDoor:
         await self._outlet.flush()
         await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
 
-    def _cancel(self, key: Key) -> None:
-        for task, its_key in self._running.items():
-            if its_key == key:
-                task.cancel()
+    def _cancel(self, key: Key) -> bool:
+        """Cancel the request with this key; return whether it is running."""
+        found = [task for task, its_key in self._running.items() if its_key == key]
+        for task in found:
+            task.cancel()
+        self._has_cancelled = self._has_cancelled or bool(found)
+        return bool(found)
 
     def _emit(
         self,

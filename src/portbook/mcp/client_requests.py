@@ -57,14 +57,18 @@ class ClientRequests:
             self._open.pop(identifier, None)
 
     def settle(self, message: JSONObject) -> bool:
-        """Accept a response; return whether it answers an open request."""
+        """Accept a response; return whether it answers an open request.
+
+        What breaks JSON-RPC does not, even if it has the id of an open request: that request then fails.
+        """
         identifier = message.get("id")
         found = self._open.get(identifier) if isinstance(identifier, str) else None
-        if found is None:
+        if found is None or found[2].done():
             return False
         method, revision, answer = found
-        if answer.done():
-            return True
+        if message.get("jsonrpc") != "2.0" or ("result" in message and "error" in message):
+            answer.set_exception(_no_answer("the client's answer breaks its contract"))
+            return False
         result: JSON = message.get("result")
         if isinstance(result, dict) and self._notifications.is_answer(method, result, revision):
             answer.set_result(result)

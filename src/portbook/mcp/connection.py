@@ -54,7 +54,7 @@ from portbook.wire.jsonrpc import (
 from portbook.wire.parsing import parse
 from portbook.wire.trace_context import trace_of
 
-__all__ = ["Emit", "Key", "McpConnection", "Order", "Parts", "Work", "unread"]
+__all__ = ["Cancel", "Emit", "Key", "McpConnection", "Order", "Parts", "Work", "unread"]
 
 # Enough for a client that batches its messages; a larger array would bypass every limit.
 _MAX_BATCH: Final = 100
@@ -68,6 +68,17 @@ _MAX_SUBSCRIPTIONS: Final = 64
 # Identifies a request of a connection: 1 and "1" are different ids.
 Key = tuple[type, str | int]
 
+# Cancels a running request, and says whether there was one. A door does it, which knows its tasks.
+Cancel = Callable[[Key], bool]
+
+_CANCELLED: Final = "notifications/cancelled"
+
+# Notifications that are heeded on a connection with an agreed revision: nothing is left to do for them.
+_HEEDED: Final = frozenset({"notifications/initialized", "notifications/roots/list_changed"})
+
+# Flaws of notifications that are no mistake of the client: they are accepted, without effect.
+_HARMLESS: Final = frozenset({Reason.UNKNOWN_METHOD, Reason.IGNORED})
+
 
 class Order(Enum):
     """When a message may be answered."""
@@ -77,12 +88,11 @@ class Order(Enum):
 
 
 class Work(NamedTuple):
-    """What a door has to do for a frame: run a coroutine, and maybe cancel an earlier one."""
+    """What a door has to do for a frame: run a coroutine, in turn or beside the next ones."""
 
     answering: Coroutine[Any, Any, Answer]
     order: Order = Order.IN_TURN
     key: Key | None = None
-    cancels: Key | None = None
 
 
 class Parts(NamedTuple):
@@ -108,6 +118,7 @@ class McpConnection:
         *,
         is_official: bool = False,
         session: Session | None = None,
+        cancel: Cancel = lambda _: False,
     ) -> None:
         """Open a connection, or continue `session`; where `is_official`, every message is MCP."""
         self._parts = parts
@@ -117,6 +128,7 @@ class McpConnection:
         self._bare = parts.bare
         self._arrival = arrival
         self._emit = emit
+        self._cancel = cancel
         self._is_official = is_official
         self._speaks_mcp = is_official or session is not None
         """Whether an unreadable message is answered as MCP: by its route, or by earlier messages."""
@@ -187,8 +199,10 @@ class McpConnection:
         except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
             flaw = Refused(Reason.INTERNAL, note=place_of(error))
             return Work(self._refuse(message, flaw, arrival, identifier))
+        if exchange.call.flaw is not None and self._is_unclaimed(message):
+            exchange = exchange._replace(call=unread(message, arrival, exchange.call.flaw))
         if nobody_waits(message):
-            return Work(self._take_notification(message, exchange), cancels=_cancelled(message, exchange))
+            return Work(self._take_notification(message, exchange))
         key = _key(message.get("id"))
         exchange = self._under_policy(exchange)
         flaw = exchange.call.flaw or self._refuse_concurrent(exchange, key)
@@ -203,6 +217,10 @@ class McpConnection:
         elif exchange.method == "tools/call" and line.may_detach:
             answer = self._answer_or_detach
         return Work(answer(exchange, key, outlet), Order.AT_ONCE, key)
+
+    def _is_unclaimed(self, message: JSONObject) -> bool:
+        """Return whether nothing says that `message` is MCP: its record is then as at every other door."""
+        return self.session.revision is None and not isinstance(message.get("method"), str)
 
     def _refuse_concurrent(self, exchange: Exchange, key: Key | None) -> Refused | None:
         """Return why a request may not run beside those that are running."""
@@ -328,15 +346,29 @@ class McpConnection:
         )
 
     async def _take_notification(self, message: JSONObject, exchange: Exchange) -> Answer:
-        """Accept a notification. Only a wrong one leaves a record; none is ever answered.
+        """Heed a notification, or record why it has no effect; none is ever answered.
 
-        Over HTTP, a wrong one gets an error status; an unknown one is ignored.
+        Over HTTP, a wrong one gets an error status; an unknown one, and one about nothing, does not.
         """
-        flaw = exchange.call.flaw
-        if flaw is not None or "method" not in message:
-            await self._pipeline.run(exchange.call)
-        is_wrong = flaw is not None and flaw.reason is not Reason.UNKNOWN_METHOD and "method" in message
-        return Answer(None, 400 if is_wrong else 202, is_notification=True)
+        flaw = exchange.call.flaw or self._heed(message, exchange.method)
+        if flaw is None:
+            return Answer(None, 202, is_notification=True)
+        completed = await self._pipeline.run(exchange.call._replace(flaw=flaw))
+        is_wrong = flaw.reason not in _HARMLESS and "method" in message
+        return Answer(None, 400 if is_wrong else 202, is_notification=True, identity=completed.identity)
+
+    def _heed(self, message: JSONObject, method: str) -> Refused | None:
+        """Do what a valid notification asks for; return why it has no effect, if it has none."""
+        if method in _HEEDED and self.session.revision is not None:
+            return None
+        pointer, told = "/method", "concerns nothing in progress"
+        if method == _CANCELLED:
+            params = message.get("params")
+            key = _key(params.get("requestId")) if isinstance(params, dict) else None
+            if key is not None and self._cancel(key):
+                return None
+            pointer, told = "/params/requestId", "names no running request"
+        return Refused(Reason.IGNORED, (Finding(pointer, told, "ignored", ""),))
 
     async def _answer_batch(self, messages: list[JSON], arrival: Arrival, outlet: Outlet) -> Answer:
         """Answer the messages of a batch in one array; not at all if none of them expects an answer."""
@@ -409,13 +441,6 @@ def _key(identifier: JSON) -> Key | None:
     if isinstance(identifier, float) and identifier.is_integer():
         identifier = int(identifier)
     return (type(identifier), identifier) if isinstance(identifier, str | int) else None
-
-
-def _cancelled(message: JSONObject, exchange: Exchange) -> Key | None:
-    if exchange.call.flaw is not None or exchange.method != "notifications/cancelled":
-        return None
-    params = message.get("params")
-    return _key(params.get("requestId")) if isinstance(params, dict) else None
 
 
 def unread(content: JSON | bytes, arrival: Arrival, flaw: Refused) -> Call:

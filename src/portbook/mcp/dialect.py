@@ -166,6 +166,8 @@ class McpDialect:
                 is_frame = any(finding.pointer in ("/id", "/jsonrpc", "/method") for finding in findings)
                 return Refused(Reason.NOT_JSONRPC if is_frame else Reason.BAD_PARAMS, findings)
             self._warn(f"incoming {method} breaks {revision.name}: {first_of(findings)}")
+        if not isinstance(message.get("params", {}), dict):  # also where the schema is not enforced
+            return Refused(Reason.BAD_PARAMS, (Finding("/params", "must be an object", "type", ""),))
         if method == "initialize" and session.revision is not None:
             finding = Finding("/method", "already initialized; send initialize once", "session", "")
             return Refused(Reason.NOT_JSONRPC, (finding,))

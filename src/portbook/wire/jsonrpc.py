@@ -107,21 +107,29 @@ def refuse_structure(message: JSONObject, identifier: Id) -> Refused | None:
 
     1. `jsonrpc` is "2.0": without it, the meaning of the other members is unknown.
     2. `id`, where present, is a string or a number that can be echoed.
-    3. `method` is a string, without `result` or `error` beside it.
-    4. `params`, where present, is an object or an array.
+    3. It is not a response.
+    4. `method` is a string, without `result` or `error` beside it.
+
+    The type of `params` is for the dialect to check: an invalid one is an error of its own.
     """
     if message.get("jsonrpc") != "2.0":
         return _not_jsonrpc("/jsonrpc", 'must be "2.0"')
     if identifier.problem:
         return _not_jsonrpc("/id", identifier.problem)
+    if "method" not in message and ("result" in message or "error" in message):
+        return _refuse_response(message)
     if not isinstance(message.get("method"), str):
         return _not_jsonrpc("/method", "must be a string")
     for extra in ("result", "error"):
         if extra in message:
             return _not_jsonrpc(f"/{extra}", "not allowed in a request; remove it")
-    if not isinstance(message.get("params", {}), dict | list):
-        return _not_jsonrpc("/params", "must be an object")
     return None
+
+
+def _refuse_response(message: JSONObject) -> Refused:
+    if "result" in message and "error" in message:
+        return _not_jsonrpc("/error", "not allowed beside a result; send one of the two")
+    return Refused(Reason.IGNORED, (Finding("/id", "answers no open request", "ignored", ""),))
 
 
 def nobody_waits(message: JSONObject) -> bool:

@@ -157,8 +157,7 @@ class _McpDoor:
             await response.send(answer, [(_SESSION.encode(), live.id.encode())])
         elif answer.is_notification and answer.status == 202:
             # Without a session it has no meaning. A notification gets no answer, but here an error status.
-            refused = await self._boundary.refuse(Refused(Reason.NOT_JSONRPC), arrival, is_mcp=True)
-            await response.send(refused._replace(body=None))
+            await response.send(answer._replace(status=400))
         else:
             await response.send(answer)
 
@@ -170,8 +169,6 @@ class _McpDoor:
         work = live.connection.receive(
             frame, arrival, response.emit, response.let_go, reaches_client=response.accepts.events
         )
-        if work.cancels is not None:
-            live.cancel(work.cancels)
         answer = await response.outcome(work)
         await self._sessions.keep(live)
         if answer is not None:

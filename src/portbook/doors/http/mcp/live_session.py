@@ -100,11 +100,12 @@ class LiveSession:
             last_event, self.standalone, self._retained.find, is_primed=self.primes_streams
         )
 
-    def cancel(self, key: Key) -> None:
-        """Cancel a running request."""
-        for task, its_key in self.running.items():
-            if its_key == key:
-                task.cancel()
+    def cancel(self, key: Key) -> bool:
+        """Cancel the request with this key; return whether it is running."""
+        found = [task for task, its_key in self.running.items() if its_key == key]
+        for task in found:
+            task.cancel()
+        return bool(found)
 
     def close(self) -> None:
         """End what would wait for ever."""

@@ -180,7 +180,7 @@ class Sessions:
         live = LiveSession(session_id, arrival.key, bound, self._budget)
         live.touched = self._tick()
         live.connection = self._boundary.connect(
-            arrival, live.standalone.emit, is_official=True, session=session
+            arrival, live.standalone.emit, is_official=True, session=session, cancel=live.cancel
         )
         return live
 
