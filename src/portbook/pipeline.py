@@ -396,6 +396,8 @@ def _as_outcome(ending: Ending, redactor: Redactor | None) -> Outcome:
             )
             for finding in ending.findings
         )
+    if redactor is not None and isinstance(words := ending.details.get("detail"), str):
+        ending.details = {**ending.details, "detail": redactor.redact_text(words)}  # of a backend
     return ending
 
 

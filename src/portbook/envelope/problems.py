@@ -133,7 +133,7 @@ def ending_problem(ending: Ending, arguments: JSON = None) -> Problem:
             if anchor is not None and len(source) <= MAX_SOURCE and resolves(anchor, arguments):
                 evidence.append(Evidence("/errors/0", source, note=finding.message[:MAX_NOTE]))
     may_help = retryable if isinstance(retryable, bool) else None
-    return Problem(code, row.sentence, details, may_help, tuple(evidence))
+    return Problem(code, ending.sentence, details, may_help, tuple(evidence))
 
 
 def own_problems(output: JSON) -> tuple[Problem, ...]:

@@ -31,9 +31,9 @@ def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
         [str(own)]
         if own
         else [
-            ending.row.sentence,
+            ending.sentence,
             *(f"{finding.pointer or '(root)'}: {finding.message}" for finding in findings[:20]),
-            *(f"{name}: {value}" for name, value in ending.details.items()),
+            *(f"{name}: {value}" for name, value in ending.details.items() if name != "happened"),
         ]
     )
     refusal: JSONObject = {
