@@ -47,6 +47,7 @@ def collect_tools(
     bundles = dict((registry or SchemaRegistry(settings.schema_root)).bundles())
     specs: list[ToolSpec] = []
     warnings: list[str] = []
+    gateways: list[Gateway] = []
     if settings.docs_enabled:
         specs.append(_docs_search(settings, bundles, warnings))
     library = asset_library(settings)
@@ -55,18 +56,21 @@ def collect_tools(
         from portbook.assets.toolset import asset_tools
 
         warnings.extend(library.warnings)
-        tools = asset_tools(library, _backend(settings), settings.asset_max_batch)
+        backend = _backend(settings)
+        tools = asset_tools(library, backend, settings.asset_max_batch)
+        if backend is not None:
+            gateways.append(_gateway_of(backend))
+            tools = [_composed(spec) for spec in tools]
         specs.extend(_under_contract(tools, bundles))
         specs.extend(asset_resources(library))
     toolsets = [*given, *(toolset for source in settings.toolsets for toolset in load_toolsets(source))]
     for toolset in toolsets:
         specs.extend(_under_contract(toolset.specs(), bundles))
-    gateways: tuple[Gateway, ...] = ()
     if settings.http_tables:
         from portbook.apis.http_table import read_http
 
         declared = read_http(settings.http_tables, environ, settings.folder, settings.complain)
-        gateways = tuple(declared.gateways)
+        gateways.extend(declared.gateways)
         warnings.extend(declared.warnings)
         specs.extend(_under_contract(declared.specs, bundles))
     served = {spec.name for spec in specs if spec.kind == "tool"}
@@ -74,7 +78,7 @@ def collect_tools(
     warnings.extend(
         f"{bundles[name].path}: no tool {name!r} is served; the contract is not used" for name in unused
     )
-    return Collected(Catalog(specs), gateways, tuple(warnings), tuple(toolsets))
+    return Collected(Catalog(specs), tuple(gateways), tuple(warnings), tuple(toolsets))
 
 
 def asset_library(settings: Settings) -> Library | None:
@@ -89,13 +93,30 @@ def asset_library(settings: Settings) -> Library | None:
 def _backend(settings: Settings) -> Backend | None:
     if settings.backend_url is None:
         return None
-    from portbook.assets.populate import BadBackend, backend_at
-    from portbook.net.post import post  # only where there is a backend to send to
+    from portbook.assets.populate import GATEWAY, BadBackend, backend_at
 
+    if GATEWAY in settings.http_tables:
+        raise settings.complain(("http", GATEWAY), "is the name of the backend; choose a different one")
     try:
-        return backend_at(settings.backend_url, settings.backend_path, post)
+        return backend_at(settings.backend_url, settings.backend_path)
     except BadBackend as error:
         raise BadSettings(f"assets.backend_url: {error}") from None
+
+
+def _gateway_of(backend: Backend) -> Gateway:
+    from portbook.assets.populate import GATEWAY
+
+    headers = () if backend.authorization is None else (("Authorization", backend.authorization),)
+    return Gateway(GATEWAY, backend.base_url, headers, backend.secrets, retries=0)
+
+
+def _composed(spec: ToolSpec) -> ToolSpec:
+    """Return a tool, refused before anyone is asked to approve a request that cannot be composed."""
+    if spec.operation is None:
+        return spec
+    from portbook.apis.request_composer import Composer
+
+    return replace(spec, refuse=Composer(spec.operation).refuse)
 
 
 def _docs_search(settings: Settings, bundles: dict[str, Bundle], warnings: list[str]) -> ToolSpec:
