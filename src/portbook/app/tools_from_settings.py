@@ -87,7 +87,7 @@ def asset_library(settings: Settings) -> Library | None:
     is_wanted = settings.assets_enabled
     if is_wanted is None:
         is_wanted = schemas is not None or examples is not None
-    return load_library(schemas, examples) if is_wanted else None
+    return load_library(schemas, examples, settings.folder) if is_wanted else None
 
 
 def _backend(settings: Settings) -> Backend | None:
