@@ -312,7 +312,8 @@ def _reasons() -> list[str]:
         )  # fmt: skip
         lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
     for reason, row in REASONS.items():
-        lines += ["", f"### {reason}", "", row.sentence, "", *_told(reason, row)]
+        unless = [f"Where nothing ran, it ends: {row.if_not_executed}", ""] if row.if_not_executed else []
+        lines += ["", f"### {reason}", "", row.sentence, "", *unless, *_told(reason, row)]
     return lines
 
 

@@ -70,6 +70,8 @@ NEVER_TOLD_TO_MODEL = {
     *("UNKNOWN_RESOURCE", "UNKNOWN_PROMPT", "UNKNOWN_TASK", "MISSING_CAPABILITY", "APPROVAL_UNKNOWN"),
     *("APPROVAL_SETTLED", "BAD_RESULT", "CANCELLED", "NOT_RECORDED", "INTERNAL"),
 }
+# A call that ended so may have run or not, and only one that ran can have had effects.
+SPEAKS_OF_EFFECTS = {"TIMEOUT", "UPSTREAM_ERROR", "CANCELLED"}
 # MCP itself changed the code with a revision.
 RENUMBERED = {"UNKNOWN_RESOURCE"}
 
@@ -107,8 +109,11 @@ def test_every_column_of_a_row_is_filled(reason: Reason) -> None:
 
 def test_a_default_is_relied_on_only_where_it_is_meant() -> None:
     assert {field.name for field in dataclasses.fields(Row) if field.default is not dataclasses.MISSING} == {
-        *("to_model_since", "bare", "is_retryable")
+        *("if_not_executed", "to_model_since", "bare", "bare_if_unanswered", "is_retryable")
     }
+    assert _those(lambda row: "effects" in row.sentence) == SPEAKS_OF_EFFECTS
+    assert _those(lambda row: bool(row.if_not_executed)) == SPEAKS_OF_EFFECTS
+    assert _those(lambda row: row.bare_if_unanswered is not None) == {"UPSTREAM_ERROR"}
     assert _those(lambda row: not row.canonical.reason) == CODE_SAYS_ENOUGH
     assert _those(lambda row: not row.to_model_since) == NEVER_TOLD_TO_MODEL
     assert _those(lambda row: row.bare is None) == NO_REQUEST_AT_ALL
@@ -222,6 +227,23 @@ def test_an_ending_is_retryable_as_its_reason_is_unless_its_maker_knows_better(
     kind: type[Ending], reason: Reason, said: bool | None, expected: bool
 ) -> None:
     assert kind(reason, is_retryable=said).is_retryable is expected
+
+
+def test_the_sentence_says_what_happened_and_speaks_of_effects_only_where_there_may_be_some() -> None:
+    happened = "the connection was refused"
+    refused, failed = (kind(Reason.UPSTREAM_ERROR, happened=happened) for kind in (Refused, Failed))
+    what = "The API behind the tool failed or sent an unusable answer: the connection was refused."
+    assert refused.sentence == f"{what} Nothing was sent, so there were no effects."
+    assert failed.sentence == f"{what} Check whether it had effects before you retry."
+    for ending in (refused, failed):
+        assert (ending.note, ending.details) == (happened, {"happened": happened})
+    assert Failed(Reason.TIMEOUT).sentence == REASONS[Reason.TIMEOUT].sentence
+    assert Refused(Reason.BUSY).sentence == REASONS[Reason.BUSY].sentence
+
+
+def test_a_note_of_its_own_stays_in_the_record() -> None:
+    ending = Refused(Reason.UPSTREAM_ERROR, note="TOKEN is not set", happened="no credential")
+    assert (ending.note, ending.details) == ("TOKEN is not set", {"happened": "no credential"})
 
 
 def test_details_are_kept_as_they_were_told() -> None:

@@ -144,6 +144,7 @@ class Reason(StrEnum):
     PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
     RATE_LIMITED = "RATE_LIMITED"
     BAD_ARGUMENTS = "BAD_ARGUMENTS"
+    BAD_ASSET = "BAD_ASSET"
     APPROVAL_REQUIRED = "APPROVAL_REQUIRED"
     APPROVAL_DENIED = "APPROVAL_DENIED"
     APPROVAL_REFUSED = "APPROVAL_REFUSED"
@@ -151,6 +152,7 @@ class Reason(StrEnum):
     APPROVAL_SETTLED = "APPROVAL_SETTLED"
     NO_ANSWER = "NO_ANSWER"
     STORE_UNUSABLE = "STORE_UNUSABLE"
+    BACKEND_DISABLED = "BACKEND_DISABLED"
     BUSY = "BUSY"
     TOO_MANY_IN_FLIGHT = "TOO_MANY_IN_FLIGHT"
     TOO_MANY_STREAMS = "TOO_MANY_STREAMS"
@@ -196,6 +198,8 @@ class BareReason(NamedTuple):
     reason: str
     detail: str
     """The `detail` beside the reason, or the message of an error without findings."""
+    status: int | None = None
+    """The `status` beside a backend_error; None for the HTTP status of the row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,12 +209,16 @@ class Row:
     stage: Stage
     sentence: str
     """For people: what happened, then what to do."""
+    if_not_executed: str = ""
+    """What to do where nothing ran, if that differs: `sentence` then speaks of effects."""
     canonical: Canonical
     mcp: McpError
     to_model_since: str = ""
     """The MCP revision since which such a tool call returns a result for the model; empty for never."""
     bare: BareReason | None = None
     """None where the asset contract also answers with a plain JSON-RPC error."""
+    bare_if_unanswered: BareReason | None = None
+    """The error in the asset contract where no response arrived, if that differs."""
     rest: str
     """`error.code` at `/execute`."""
     http: int
@@ -434,6 +442,17 @@ REASONS: dict[Reason, Row] = {
         bare=BareReason("validation_failed", "invalid params"),
         rest="INVALID_INPUT", http=400, exit=2,
     ),
+    Reason.BAD_ASSET: Row(
+        stage=Stage.ARGUMENTS,
+        sentence=(
+            "The asset is not valid and was not sent. "
+            "Fix the places of the asset listed under violations."
+        ),
+        canonical=Canonical("INVALID_INPUT", reason="BAD_ASSET"),
+        mcp=McpError(-32602, "Invalid params"), to_model_since="2024-11-05",
+        bare=BareReason("validation_failed", "invalid asset"),
+        rest="INVALID_INPUT", http=400, exit=2,
+    ),
     Reason.APPROVAL_REQUIRED: Row(
         stage=Stage.APPROVE,
         sentence=(
@@ -499,6 +518,17 @@ REASONS: dict[Reason, Row] = {
         bare=BareReason("backend_error", "store_unusable"),
         rest="INTERNAL_ERROR", http=503, exit=1, is_retryable=True,
     ),
+    Reason.BACKEND_DISABLED: Row(
+        stage=Stage.EXECUTE,
+        sentence=(
+            "The server has no backend to send assets to. "
+            "The operator sets its address with SYN_BACKEND_URL or assets.backend_url."
+        ),
+        canonical=Canonical("INTERNAL_ERROR", reason="BACKEND_DISABLED"),
+        mcp=McpError(-31501, "Not implemented"), to_model_since="2024-11-05",
+        bare=BareReason("unsupported", "backend disabled"),
+        rest="INTERNAL_ERROR", http=501, exit=1,
+    ),
     Reason.BUSY: Row(
         stage=Stage.EXECUTE,
         sentence="Every worker is occupied by a call that has not ended. Retry later.",
@@ -529,6 +559,7 @@ REASONS: dict[Reason, Row] = {
             "The tool did not answer before its deadline. "
             "Check whether it had effects before you retry."
         ),
+        if_not_executed="Nothing was sent, so there were no effects.",
         canonical=Canonical("INTERNAL_ERROR", reason="TIMEOUT"),
         mcp=McpError(-31504, "Timeout"), to_model_since="2024-11-05",
         bare=BareReason("backend_error", "timeout"),
@@ -540,9 +571,11 @@ REASONS: dict[Reason, Row] = {
             "The API behind the tool failed or sent an unusable answer. "
             "Check whether it had effects before you retry."
         ),
+        if_not_executed="Nothing was sent, so there were no effects.",
         canonical=Canonical("INTERNAL_ERROR", reason="UPSTREAM_ERROR"),
         mcp=McpError(-31502, "Upstream error"), to_model_since="2024-11-05",
-        bare=BareReason("backend_error", "upstream error"),
+        bare=BareReason("backend_error", "invalid_response"),
+        bare_if_unanswered=BareReason("backend_error", "network_unreachable", 503),
         rest="UPSTREAM_ERROR", http=502, exit=1,
     ),
     Reason.TOOL_ERROR: Row(
@@ -586,6 +619,7 @@ REASONS: dict[Reason, Row] = {
     Reason.CANCELLED: Row(
         stage=Stage.EXECUTE,
         sentence="The call was cancelled before it ended. Check whether it had effects before you retry.",
+        if_not_executed="It had not started, so there were no effects.",
         canonical=Canonical("INTERNAL_ERROR", reason="CANCELLED"),
         mcp=McpError(-32603, "Internal error"),
         bare=BareReason("backend_error", "cancelled"),
@@ -626,15 +660,21 @@ class Ending(Exception):
         note: str | None = None,
         details: Mapping[str, object] | None = None,
         *,
+        happened: str | None = None,
         is_retryable: bool | None = None,
     ) -> None:
+        """End a call; `happened` is a clause of ours that its sentence, `details` and the note have."""
         super().__init__(reason.value)
         self.reason = reason
         self.findings = findings
-        self.note = note
+        self.note = note or happened
         """For the record only: a type and a place, never a value."""
+        self.happened = happened
+        """What happened in this case, such as `the connection was refused`; never a value."""
         self.details: Mapping[str, object] = details or {}
         """Further members that a wire contract reports beside the findings."""
+        if happened is not None:
+            self.details = {"happened": happened, **self.details}
         self.is_retryable = self.row.is_retryable if is_retryable is None else is_retryable
         """Whether the same call may succeed later."""
         self.envelope: Mapping[str, object] | None = None
@@ -644,6 +684,20 @@ class Ending(Exception):
     def row(self) -> Row:
         """Return the row of this reason."""
         return REASONS[self.reason]
+
+    @property
+    def sentence(self) -> str:
+        """Return the sentence for people: what happened, then what to do.
+
+        Only a call that ran, or may have run, is told to check for effects.
+        """
+        row = self.row
+        what, _, advice = row.sentence.partition(". ")
+        if self.happened is not None:
+            what = f"{what}: {self.happened}"
+        if row.if_not_executed and isinstance(self, Refused):
+            advice = row.if_not_executed
+        return f"{what}. {advice}"
 
 
 class Refused(Ending):

@@ -394,6 +394,8 @@ def _as_outcome(ending: Ending, state: CallState) -> Outcome:
             )
             for finding in ending.findings
         )
+    if isinstance(words := ending.details.get("detail"), str):  # a backend's words
+        ending.details = {**ending.details, "detail": state.without_secrets(words)}
     if state.is_redacted:
         ending.details = {**ending.details, "redacted": True}
     return ending

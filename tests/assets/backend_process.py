@@ -15,6 +15,8 @@ ANSWERS: dict[str, tuple[int, str, bytes]] = {
     "/number": (200, "application/json", b'{"synesthetic_asset_id":17}'),
     "/nothing": (204, "text/plain", b""),
     "/nameless": (200, "application/json", b'{"stored":true}'),
+    "/empty-name": (200, "application/json", b'{"id":"","asset_id":null,"synesthetic_asset_id":true}'),
+    "/huge": (201, "application/json", b'{"id":"' + b"x" * 1_048_576 + b'"}'),
     "/refused": (400, "application/json", b'{"detail":"name is taken"}'),
     "/line": (422, "text/plain", b"tempo is missing\n"),
     "/silent": (400, "text/plain", b""),

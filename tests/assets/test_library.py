@@ -46,6 +46,29 @@ def test_a_relative_folder_gives_relative_paths(
     assert (schema.name, schema.path) == ("tone", "libs/jsonschema/tone.json")
 
 
+def test_a_folder_is_listed_below_the_projects_folder_however_it_was_configured(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("project/schemas/tone.json", TONE)
+    write("elsewhere/tone.json", TONE)
+    project = tmp_path / "project"
+    (tmp_path / "link").symlink_to(project)
+    (project / "linked").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for folder, path in (
+        (project / "schemas", "schemas/tone.json"),
+        (Path("../project/schemas"), "schemas/tone.json"),
+        (tmp_path / "link/schemas", "schemas/tone.json"),
+        (project / "linked", "linked/tone.json"),
+        (Path(), f"{tmp_path}/elsewhere/tone.json"),
+    ):
+        library = load_library(folder, folder, project)
+        assert [schema.path for schema in library.schemas] == [path]
+        assert [example.path for example in library.examples] == [path]
+        assert library.schema((folder / "tone.json").as_posix()) is library.schemas[0], "as configured, too"
+        assert library.example((folder / "tone.json").as_posix()) is library.examples[0]
+
+
 def test_a_schema_is_found_by_name_by_alias_and_by_path(library: Library, tmp_path: Path) -> None:
     tone = library.schemas[1]
     for name in ("tone", "tone.schema.json", f"{tmp_path}/schemas/tone.schema.json"):

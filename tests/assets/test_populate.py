@@ -1,33 +1,57 @@
-"""Populating a real backend: what is sent, what is not, and what every answer becomes."""
+"""Populating a real backend: what is sent, what is not, and what the contract makes of every answer."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import json
+import shutil
 import socket
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from portbook.audit.jsonl import MemorySink
 
+from portbook.app.assemble import assemble
 from portbook.assets import populate as populating
-from portbook.assets.library import EMPTY, Library
-from portbook.assets.populate import Backend, BackendReply, BadBackend, backend_at, populate
-from portbook.net.post import post
+from portbook.assets.library import Library
+from portbook.assets.populate import BadBackend, backend_at
+from portbook.model import Arrival
+from portbook.settings import load_settings
 from support.asset_samples import BackendProcess
 
 GOOD: dict[str, Any] = {"name": "a"}
 
+Send = Callable[..., Any]
 
-def send(
-    library: Library,
-    url: str,
-    asset: Any = GOOD,
-    path: str = "/synesthetic-assets/",
-    *,
-    validate_first: bool = True,
-) -> Any:
-    sending = populate(library, backend_at(url, path, post), asset, validate_first=validate_first)
-    return asyncio.run(sending)
+
+@pytest.fixture
+def send(library: Library, tmp_path: Path) -> Send:
+    """Send an asset by the tool's mere name; what comes back is the result."""
+
+    def send(url: str, asset: Any = GOOD, path: str = "/synesthetic-assets/", **more: Any) -> Any:
+        flags = {"assets.schemas": tmp_path / "schemas", "docs.enabled": False}
+        environ = {"SYN_BACKEND_URL": url, "SYN_BACKEND_ASSETS_PATH": path}
+        app = assemble(
+            load_settings(None, environ, flags, tmp_path),
+            is_exposed=False,
+            sink=MemorySink(),
+            environ=environ,
+        )
+        params = {"asset": asset, **more}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "populate_backend", "params": params}
+
+        async def main() -> bytes | None:
+            try:
+                return (await app.boundary.answer(json.dumps(message).encode(), Arrival("http", "/rpc"))).body
+            finally:
+                await app.close()
+
+        return json.loads(asyncio.run(main()) or b"null")["result"]
+
+    return send
 
 
 def error(status: int, detail: str) -> dict[str, Any]:
@@ -35,18 +59,16 @@ def error(status: int, detail: str) -> dict[str, Any]:
 
 
 @pytest.mark.covers("004.io.populate-backend")
-def test_a_valid_asset_is_posted_once_and_its_id_comes_back(
-    library: Library, backend: BackendProcess
-) -> None:
-    assert send(library, backend.url) == {"ok": True, "asset_id": "a-1", "backend_url": backend.url}
+def test_a_valid_asset_is_posted_once_and_its_id_comes_back(send: Send, backend: BackendProcess) -> None:
+    assert send(backend.url) == {"ok": True, "asset_id": "a-1", "backend_url": backend.url}
     [request] = backend.seen
     assert (request["path"], request["body"]) == ("/synesthetic-assets/", GOOD)
     assert request["headers"]["content-type"] == "application/json"
 
 
 @pytest.mark.covers("004.populate.validated-first")
-def test_an_invalid_asset_is_never_sent(library: Library, backend: BackendProcess) -> None:
-    assert send(library, backend.url, {"shader": {"uniforms": ["a"]}}) == {
+def test_an_invalid_asset_is_never_sent(send: Send, backend: BackendProcess, tmp_path: Path) -> None:
+    assert send(backend.url, {"shader": {"uniforms": ["a"]}}) == {
         "ok": False,
         "reason": "validation_failed",
         "errors": [
@@ -54,23 +76,25 @@ def test_an_invalid_asset_is_never_sent(library: Library, backend: BackendProces
             {"path": "/shader/uniforms/0", "msg": "expected number"},
         ],
     }
-    without_schema = send(EMPTY, backend.url)
+    shutil.rmtree(tmp_path / "schemas")
+    (tmp_path / "schemas").mkdir()
+    without_schema = send(backend.url)
     assert without_schema["reason"] == "validation_failed"
     assert backend.seen == []
 
 
-def test_an_invalid_asset_is_sent_where_that_is_asked_for(library: Library, backend: BackendProcess) -> None:
-    assert send(library, backend.url, {"bad": 1}, validate_first=False)["ok"] is True
-    assert send(EMPTY, backend.url, [], validate_first=False)["ok"] is True
+def test_an_invalid_asset_is_sent_where_that_is_asked_for(send: Send, backend: BackendProcess) -> None:
+    assert send(backend.url, {"bad": 1}, validate_first=False)["ok"] is True
+    assert send(backend.url, [], validate_first=False)["ok"] is True
     assert [request["body"] for request in backend.seen] == [{"bad": 1}, []]
 
 
 @pytest.mark.parametrize("validate_first", [True, False])
 def test_an_asset_over_the_size_guard_is_never_sent(
-    validate_first: bool, library: Library, backend: BackendProcess
+    validate_first: bool, send: Send, backend: BackendProcess
 ) -> None:
-    too_large = {"name": "x" * 1_048_576}
-    assert send(library, backend.url, too_large, validate_first=validate_first) == {
+    too_large = {"name": "a", "numbers": [1e15] * 65_000}  # 1e15 in the message, longer in the request
+    assert send(backend.url, too_large, validate_first=validate_first) == {
         "ok": False,
         "reason": "validation_failed",
         "errors": [{"path": "", "msg": "payload_too_large"}],
@@ -93,42 +117,46 @@ def test_an_asset_over_the_size_guard_is_never_sent(
         ("/moved", error(302, "found")),
         ("/portal", error(502, "invalid_response")),
         ("/list", error(502, "invalid_response")),
+        ("/huge", error(502, "invalid_response")),
     ],
 )
 def test_an_answer_that_is_no_success_is_a_backend_error(
-    path: str, result: dict[str, Any], library: Library, backend: BackendProcess
+    path: str, result: dict[str, Any], send: Send, backend: BackendProcess
 ) -> None:
-    assert send(library, backend.url, path=path) == result
+    assert send(backend.url, path=path) == result
     assert [request["path"] for request in backend.seen] == [path], "nothing is tried twice, nor elsewhere"
 
 
-@pytest.mark.parametrize(("path", "name"), [("/number", "17"), ("/nothing", ""), ("/nameless", "")])
-def test_a_success_is_one_whatever_name_it_gives(
-    path: str, name: str, library: Library, backend: BackendProcess
-) -> None:
-    assert send(library, backend.url, path=path)["asset_id"] == name
+def test_an_id_may_be_a_number(send: Send, backend: BackendProcess) -> None:
+    assert send(backend.url, path="/number")["asset_id"] == "17"
+
+
+@pytest.mark.covers("004.populate.names-the-asset")
+@pytest.mark.parametrize("path", ["/nothing", "/nameless", "/empty-name"])
+def test_a_success_that_names_no_asset_is_none(path: str, send: Send, backend: BackendProcess) -> None:
+    assert send(backend.url, path=path) == error(502, "invalid_response")
 
 
 @pytest.mark.covers("004.errors.network")
-def test_a_refused_connection_is_an_unreachable_network(library: Library) -> None:
+def test_a_refused_connection_is_an_unreachable_network(send: Send) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    assert send(library, f"http://127.0.0.1:{port}") == error(503, "network_unreachable")
+    assert send(f"http://127.0.0.1:{port}") == error(503, "network_unreachable")
 
 
 @pytest.mark.covers("004.backend.timeout")
 @pytest.mark.parametrize("path", ["/hang", "/drip", "/garbage"])
 def test_a_backend_that_hangs_or_talks_nonsense_is_an_unreachable_network_and_asked_once(
-    path: str, library: Library, backend: BackendProcess, monkeypatch: pytest.MonkeyPatch
+    path: str, send: Send, backend: BackendProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert populating._TIMEOUT_S == 5.0
-    monkeypatch.setattr(populating, "_TIMEOUT_S", 0.5)
-    assert send(library, backend.url, path=path) == error(503, "network_unreachable")
+    assert populating._ANSWER_MS == 5_000
+    monkeypatch.setattr(populating, "_ANSWER_MS", 500)
+    assert send(backend.url, path=path) == error(503, "network_unreachable")
     assert len(backend.seen) == 1
 
 
-def test_a_name_that_does_not_resolve_is_an_unreachable_network(library: Library) -> None:
-    assert send(library, "http://no-such-host.invalid") == error(503, "network_unreachable")
+def test_a_name_that_does_not_resolve_is_an_unreachable_network(send: Send) -> None:
+    assert send("http://no-such-host.invalid") == error(503, "network_unreachable")
 
 
 @pytest.mark.covers("004.backend.path")
@@ -139,16 +167,18 @@ def test_a_name_that_does_not_resolve_is_an_unreachable_network(library: Library
         ("http://host/", "synesthetic-assets/", "http://host/synesthetic-assets/"),
         ("https://host:8443/api/", "/assets", "https://host:8443/api/assets"),
         ("http://host?x=1#y", "/assets", "http://host/assets"),
+        ("http://host", "/{id}", "http://host/%7Bid%7D"),
     ],
 )
-def test_the_path_is_put_below_the_backends_address(base: str, path: str, url: str) -> None:
-    assert backend_at(base, path, post).url == url
+def test_the_path_is_put_below_the_backends_address(library: Library, base: str, path: str, url: str) -> None:
+    assert populating.populating(library, backend_at(base, path)).endpoint == url
 
 
 def test_a_password_in_the_address_is_sent_and_never_shown() -> None:
-    made = backend_at("http://ada:s%40cret@host/api", "/assets", post)
-    assert (made.shown, made.url) == ("http://host/api", "http://host/api/assets")
-    assert made.headers["authorization"] == "Basic YWRhOnNAY3JldA=="
+    made = backend_at("http://ada:s%40cret@host/api", "/assets")
+    assert (made.base_url, made.path) == ("http://host/api", "/assets")
+    assert made.authorization == "Basic YWRhOnNAY3JldA=="
+    assert made.secrets == ("YWRhOnNAY3JldA==", "s@cret")
 
 
 @pytest.mark.parametrize(
@@ -156,30 +186,24 @@ def test_a_password_in_the_address_is_sent_and_never_shown() -> None:
 )
 def test_an_address_that_no_backend_can_have_is_refused(address: str) -> None:
     with pytest.raises(BadBackend, match="the backend's address"):
-        backend_at(address, "/assets", post)
+        backend_at(address, "/assets")
+
+
+@pytest.mark.parametrize("path", ["/a b", "/../up", "/#part"])
+def test_a_path_that_no_request_can_have_is_refused(path: str) -> None:
+    with pytest.raises(BadBackend, match="the path below the backend's address must"):
+        backend_at("http://host", path)
 
 
 def test_proxies_of_the_environment_are_not_used(
-    library: Library, backend: BackendProcess, monkeypatch: pytest.MonkeyPatch
+    send: Send, backend: BackendProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    assert send(library, backend.url)["ok"] is True
-
-
-def test_any_client_will_do_that_posts_bytes(library: Library) -> None:
-    sent: list[tuple[str, bytes, float]] = []
-
-    async def fake(url: str, body: bytes, headers: Any, timeout_s: float) -> BackendReply:
-        sent.append((url, body, timeout_s))
-        raise ConnectionError
-
-    sending = populate(library, Backend("http://x", "http://x/y", fake), GOOD, validate_first=True)
-    result = asyncio.run(sending)
-    assert result == error(503, "network_unreachable")
-    assert sent == [("http://x/y", b'{"name":"a"}', 5.0)]
+    assert send(backend.url)["ok"] is True
 
 
 def test_a_password_may_have_any_bytes() -> None:
-    found = backend_at("http://u:p%C3%A9\udcff@host/", "/a", post)
-    assert base64.b64decode(found.headers["authorization"].removeprefix("Basic ")) == b"u:p\xc3\xa9\xff"
-    assert found.shown == "http://host/"
+    found = backend_at("http://u:p%C3%A9\udcff@host/", "/a")
+    assert found.authorization is not None
+    assert base64.b64decode(found.authorization.removeprefix("Basic ")) == b"u:p\xc3\xa9\xff"
+    assert found.base_url == "http://host/"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import pytest
 from portbook.assets.library import EMPTY, Library
 from portbook.assets.populate import backend_at
 from portbook.assets.toolset import asset_tools
-from portbook.net.post import post
+from portbook.errors import Reason, Refused
 from portbook.schema.cache import validator_for
-from support.asset_samples import ASSET, BackendProcess
+from support.asset_samples import ASSET
 
 
 def call(library: Library, tool: str, backend: Any = None, **given: Any) -> Any:
@@ -22,8 +21,6 @@ def call(library: Library, tool: str, backend: Any = None, **given: Any) -> Any:
     assert validator_for(spec.input_schema).findings(given) == ()
     assert spec.function is not None
     result: Any = spec.function(given)
-    if spec.is_async:
-        result = asyncio.run(result)
     assert validator_for(spec.output_schema).findings(result) == ()
     return result
 
@@ -107,20 +104,23 @@ def test_a_diff_is_a_patch(library: Library) -> None:
 
 @pytest.mark.covers("004.backend.enabled-by-url")
 def test_without_a_backend_populating_is_unsupported(library: Library) -> None:
-    assert call(library, "populate_backend", asset={"name": "a"}) == {
-        "ok": False,
-        "reason": "unsupported",
-        "detail": "backend disabled",
-    }
+    with pytest.raises(Refused) as caught:
+        call(library, "populate_backend", asset={"name": "a"})
+    assert caught.value.reason is Reason.BACKEND_DISABLED
 
 
 @pytest.mark.parametrize(
-    ("asked", "count"), [({}, 0), ({"validate_first": True}, 0), ({"validate_first": False}, 1)]
+    ("asked", "is_sent"), [({}, False), ({"validate_first": True}, False), ({"validate_first": False}, True)]
 )
 def test_an_asset_is_validated_first_unless_told_otherwise(
-    asked: dict[str, Any], count: int, library: Library, backend: BackendProcess
+    asked: dict[str, Any], is_sent: bool, library: Library
 ) -> None:
-    at = backend_at(backend.url, "/synesthetic-assets/", post)
-    result = call(library, "populate_backend", at, asset={}, **asked)
-    assert result["ok"] is bool(count)
-    assert len(backend.seen) == count
+    specs = asset_tools(library, backend_at("http://host", "/assets"), 100)
+    [operation] = [spec.operation for spec in specs if spec.operation is not None]
+    assert operation.write is not None
+    if is_sent:
+        assert operation.write({"asset": {}, **asked}) == b"{}"
+        return
+    with pytest.raises(Refused) as caught:
+        operation.write({"asset": {}, **asked})
+    assert caught.value.reason is Reason.BAD_ASSET

@@ -675,3 +675,31 @@ def test_a_port_that_others_reach_is_opened_where_the_operator_says_so(folder: P
 def test_the_environments_of_these_tests_are_clean() -> None:
     assert not [name for name in environment() if name.startswith(("SYN_", "MCP_"))]
     assert os.environ.get("SYN_BACKEND_URL") is None
+
+
+@pytest.mark.covers("004.listing.same-path")
+def test_a_schema_has_the_same_path_wherever_its_folder_was_set(tmp_path: Path) -> None:
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas/tone.json").write_text("{}")
+    (tmp_path / "file").mkdir()
+    (tmp_path / "file/schemas").symlink_to(tmp_path / "schemas")
+    (tmp_path / "file/portbook.toml").write_text('[assets]\nschemas = "schemas"\n')
+    ways: list[tuple[Path, list[str], dict[str, str]]] = [
+        (tmp_path, [], {"SYN_SCHEMAS_DIR": "schemas"}),
+        (tmp_path, [], {"SYN_SCHEMAS_DIR": str(tmp_path / "schemas")}),
+        (tmp_path, [], {"SYN_SCHEMAS_DIR": "./file/../schemas"}),
+        (tmp_path / "file", [], {}),
+        (tmp_path, ["--config", "file/portbook.toml"], {}),
+        (tmp_path / "schemas", ["--config", str(tmp_path / "file/portbook.toml")], {}),
+    ]
+    for cwd, options, extra in ways:
+        done = subprocess.run(
+            [sys.executable, "-m", "portbook.cli.adapter", *options],
+            input=request("list_schemas"),
+            cwd=cwd,
+            env=environment(MCP_READY_FILE="", **extra),
+            capture_output=True,
+            check=True,
+        )
+        [schema] = json.loads(done.stdout)["result"]["schemas"]
+        assert schema["path"] == "schemas/tone.json", (cwd, options, extra)

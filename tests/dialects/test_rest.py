@@ -244,7 +244,7 @@ def test_every_ending_has_the_same_five_members_and_the_status_of_its_reason(
     assert status == answer["metadata"]["status_code"] == row.http
     assert answer["error"] == {
         "code": row.rest,
-        "message": row.sentence,
+        "message": ending.sentence,
         "details": {"reason": reason.value},
         "retryable": row.is_retryable,
         "policy_violation": row.rest == "POLICY_VIOLATION",

@@ -100,9 +100,10 @@ def test_what_is_too_long_is_cut_and_what_is_empty_is_filled() -> None:
 @pytest.mark.parametrize("reason", Reason)
 def test_every_ending_has_its_entry(reason: Reason) -> None:
     for kind in (Refused, Failed):
-        problem = ending_problem(kind(reason, note="canary"))
+        ending = kind(reason, note="canary")
+        problem = ending_problem(ending)
         require_valid(problem)
-        assert problem.message == REASONS[reason].sentence
+        assert problem.message == ending.sentence
         assert problem.details == {
             "reason": reason.value,
             "canonical_code": REASONS[reason].canonical.code,

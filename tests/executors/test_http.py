@@ -148,7 +148,8 @@ def test_a_connection_that_breaks_may_be_tried_again_by_the_caller() -> None:
         conversation.writer.close()
 
     ending, upstream = failure(cut, method="POST")
-    assert (ending.reason, ending.is_retryable, ending.details) == (Reason.UPSTREAM_ERROR, True, {})
+    assert (ending.reason, ending.is_retryable) == (Reason.UPSTREAM_ERROR, True)
+    assert ending.details == {"happened": "the connection was closed in the middle of the answer"}
     assert len(upstream.asked) == 1
 
 
@@ -309,7 +310,7 @@ def test_a_call_is_sent_as_often_as_the_tool_the_gateway_and_policy_allow(
     options: dict[str, Any], expected: int
 ) -> None:
     ending, upstream = failure(answer(b"", 503), **options)
-    assert (ending.details, ending.is_retryable) == ({"upstream_status": 503}, True)
+    assert (ending.details["upstream_status"], ending.is_retryable) == (503, True)
     assert len(upstream.asked) == expected
 
 
@@ -346,7 +347,7 @@ def test_each_attempt_carries_the_same_ids() -> None:
 
 def test_nothing_is_tried_again_that_would_miss_the_deadline() -> None:
     ending, upstream = failure(answer(b"", 503, Retry_After="2"), timeout_ms=1000)
-    assert ending.details == {"upstream_status": 503}
+    assert ending.details["upstream_status"] == 503
     assert len(upstream.asked) == 1
 
 
@@ -372,7 +373,7 @@ def test_a_get_follows_redirects_that_stay() -> None:
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 def test_only_reading_follows_redirects(method: str) -> None:
     ending, upstream = failure(answer(b"", 307, Location="/moved"), method=method)
-    assert (ending.details, ending.is_retryable) == ({"upstream_status": 307}, False)
+    assert (ending.details["upstream_status"], ending.is_retryable) == (307, False)
     assert len(upstream.asked) == 1
 
 
@@ -399,7 +400,7 @@ def test_a_redirect_to_anywhere_else_is_not_followed(location: str) -> None:
         with pytest.raises(Failed) as caught:
             await scene.call()
         assert (caught.value.reason, caught.value.is_retryable) == (Reason.UPSTREAM_ERROR, False)
-        assert caught.value.details == {"upstream_status": 302}
+        assert caught.value.details["upstream_status"] == 302
 
     # Listed or not: another destination is another API.
     everything = Destinations(["127.0.0.1", "localhost", "*", "*:80"])

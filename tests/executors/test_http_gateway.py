@@ -124,34 +124,37 @@ def test_a_wrong_key_is_the_gateways_401(desk: Desk) -> None:
     (Path(desk.found.gateways[0].subscription_key.file)).write_text("another-key")  # type: ignore[union-attr, arg-type]
     ending = desk.ending("get_order", {"id": "A-1001"})
     assert (ending.reason, ending.is_retryable) == (Reason.UPSTREAM_ERROR, False)
-    assert ending.details == {"upstream_status": 401}
+    assert ending.details == {"happened": "the answer has the status 401", "upstream_status": 401}
     assert "key" not in str(ending.note)
 
 
 ENDINGS = [
-    # tool, reason, status, retryable, how often the gateway saw it
-    ("broken", Reason.UPSTREAM_ERROR, 500, True, 3),
-    ("post_broken", Reason.UPSTREAM_ERROR, 500, True, 1),
-    ("busy", Reason.UPSTREAM_ERROR, 429, True, 1),
-    ("elsewhere", Reason.UPSTREAM_ERROR, 302, False, 1),
-    ("large", Reason.UPSTREAM_ERROR, None, False, 1),
-    ("page", Reason.UPSTREAM_ERROR, 200, False, 1),
-    ("cut", Reason.UPSTREAM_ERROR, None, True, 3),
-    ("never", Reason.TIMEOUT, None, True, 1),
+    # tool, reason, status, what happened, retryable, how often the gateway saw it
+    ("broken", Reason.UPSTREAM_ERROR, 500, "the answer has the status 500", True, 3),
+    ("post_broken", Reason.UPSTREAM_ERROR, 500, "the answer has the status 500", True, 1),
+    ("busy", Reason.UPSTREAM_ERROR, 429, "the answer has the status 429", True, 1),
+    ("elsewhere", Reason.UPSTREAM_ERROR, 302, "it redirects to a different destination", False, 1),
+    ("large", Reason.UPSTREAM_ERROR, 200, "the answer is larger than", False, 1),
+    ("page", Reason.UPSTREAM_ERROR, 200, "the content type of the answer is not", False, 1),
+    ("cut", Reason.UPSTREAM_ERROR, None, "the connection was closed in the middle of the answer", True, 3),
+    ("never", Reason.TIMEOUT, None, "no answer arrived in time", True, 1),
 ]
 
 
 @pytest.mark.covers("002.execution.through-a-gateway")
 @pytest.mark.parametrize(
-    ("name", "reason", "status", "may_pass", "times"), ENDINGS, ids=[row[0] for row in ENDINGS]
+    ("name", "reason", "status", "happened", "may_pass", "times"), ENDINGS, ids=[row[0] for row in ENDINGS]
 )
 def test_a_bad_day_of_the_gateway_is_told_as_what_it_is(
-    desk: Desk, name: str, reason: Reason, status: int | None, may_pass: bool, times: int
+    desk: Desk, name: str, reason: Reason, status: int | None, happened: str, may_pass: bool, times: int
 ) -> None:
     ending = desk.ending(name)
     assert isinstance(ending, Failed)
     assert (ending.reason, ending.is_retryable) == (reason, may_pass)
-    assert ending.details == ({} if status is None else {"upstream_status": status})
+    assert ending.details.get("upstream_status") == status
+    assert happened in ending.sentence
+    assert ending.sentence.endswith("Check whether it had effects before you retry.")
+    assert ending.note == ending.details["happened"] == ending.happened
     assert "hunter2" not in f"{ending.note}{ending.findings}"
     assert len(desk.seen) == times
 

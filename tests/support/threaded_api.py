@@ -29,7 +29,12 @@ def upstream() -> Iterator[Upstream]:
             given = self.rfile.read(length)
             api.seen.append((self.command, self.path))
             api.headers.append({name.lower(): value for name, value in self.headers.items()})
-            said = {"path": self.path, "given": given.decode(), "heard": list(self.headers.values())}
+            said = {
+                "id": "1",
+                "path": self.path,
+                "given": given.decode(),
+                "heard": list(self.headers.values()),
+            }
             body = json.dumps(said).encode()
             self.send_response(200)
             self.send_header("content-type", "application/json")

@@ -42,6 +42,8 @@ class Gateway:
     base_url: str
     headers: tuple[tuple[str, str | Secret], ...] = ()
     """Sent with every request."""
+    secrets: tuple[str, ...] = ()
+    """Secret values within `headers`, for redaction."""
     subscription_key: Secret | None = None
     subscription_key_header: str = SUBSCRIPTION_HEADER
     bearer: Secret | None = None

@@ -119,6 +119,8 @@ class Composer:
                 yield f"{key}={text}"
 
     def _body(self, arguments: JSONObject, fields: JSONObject) -> bytes | None:
+        if self.operation.write is not None:
+            return self.operation.write(arguments)
         whole = self.operation.body
         if whole is not None:
             if whole in arguments:

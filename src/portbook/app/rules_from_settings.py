@@ -71,13 +71,14 @@ def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
 
     Raises `BadSettings` for what cannot be used, with file and line.
     """
-    base_urls = {spec.operation.base_url for spec in specs if spec.operation is not None}
+    operations = [spec.operation for spec in specs if spec.operation is not None]
     try:
         return read_policy(
             settings.limits,
             settings.policy_rules,
-            sorted(base_urls),
+            sorted({operation.base_url for operation in operations}),
             lambda path: settings.place_of(*path),
+            own_urls=sorted({operation.base_url for operation in operations if operation.is_listed}),
             is_redacting=settings.redaction_enabled,
         )
     except BadPolicy as error:

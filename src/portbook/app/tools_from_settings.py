@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from portbook.apis.gateway import Gateway
@@ -52,6 +51,7 @@ def collect_tools(
     bundles = dict((registry or SchemaRegistry(settings.schema_root)).bundles())
     specs: list[ToolSpec] = []
     warnings: list[str] = []
+    gateways: list[Gateway] = []
     if settings.docs_enabled:
         specs.append(_docs_search(settings, bundles, warnings))
     library = asset_library(settings)
@@ -61,18 +61,21 @@ def collect_tools(
 
         warnings.extend(library.warnings)
         secrets = "give" if settings.asset_redaction == "off" else "refuse"
-        tools = asset_tools(library, _backend(settings, http), settings.asset_max_batch, secrets)
+        backend = _backend(settings)
+        tools = asset_tools(library, backend, settings.asset_max_batch, secrets)
+        if backend is not None:
+            gateways.append(_gateway_of(backend))
+            tools = [_composed(spec) for spec in tools]
         specs.extend(_under_contract(tools, bundles))
         specs.extend(asset_resources(library, secrets))
     toolsets = [*given, *(toolset for source in settings.toolsets for toolset in load_toolsets(source))]
     for toolset in toolsets:
         specs.extend(_under_contract(toolset.specs(), bundles))
-    gateways: tuple[Gateway, ...] = ()
     if settings.http_tables:
         from portbook.apis.http_table import read_http
 
         declared = read_http(settings.http_tables, environ, settings.folder, settings.complain)
-        gateways = tuple(declared.gateways)
+        gateways.extend(declared.gateways)
         warnings.extend(declared.warnings)
         specs.extend(_under_contract(declared.specs, bundles))
     served = {spec.name for spec in specs if spec.kind == "tool"}
@@ -80,7 +83,7 @@ def collect_tools(
     warnings.extend(
         f"{bundles[name].path}: no tool {name!r} is served; the contract is not used" for name in unused
     )
-    return Collected(Catalog(specs, settings.tool_names), gateways, tuple(warnings), tuple(toolsets))
+    return Collected(Catalog(specs, settings.tool_names), tuple(gateways), tuple(warnings), tuple(toolsets))
 
 
 def asset_library(settings: Settings) -> Library | None:
@@ -89,20 +92,36 @@ def asset_library(settings: Settings) -> Library | None:
     is_wanted = settings.assets_enabled
     if is_wanted is None:
         is_wanted = schemas is not None or examples is not None
-    return load_library(schemas, examples) if is_wanted else None
+    return load_library(schemas, examples, settings.folder) if is_wanted else None
 
 
-def _backend(settings: Settings, http: Callable[[], HttpClient] | None) -> Backend | None:
+def _backend(settings: Settings) -> Backend | None:
     if settings.backend_url is None:
         return None
-    from portbook.assets.populate import BadBackend, backend_at
-    from portbook.net.post import post  # only where there is a backend to send to
+    from portbook.assets.populate import GATEWAY, BadBackend, backend_at
 
+    if GATEWAY in settings.http_tables:
+        raise settings.complain(("http", GATEWAY), "is the name of the backend; choose a different one")
     try:
-        sending = post if http is None else partial(post, make_client=http)
-        return backend_at(settings.backend_url, settings.backend_path, sending)
+        return backend_at(settings.backend_url, settings.backend_path)
     except BadBackend as error:
         raise BadSettings(f"assets.backend_url: {error}") from None
+
+
+def _gateway_of(backend: Backend) -> Gateway:
+    from portbook.assets.populate import GATEWAY
+
+    headers = () if backend.authorization is None else (("Authorization", backend.authorization),)
+    return Gateway(GATEWAY, backend.base_url, headers, backend.secrets, retries=0)
+
+
+def _composed(spec: ToolSpec) -> ToolSpec:
+    """Return a tool, refused before anyone is asked to approve a request that cannot be composed."""
+    if spec.operation is None:
+        return spec
+    from portbook.apis.request_composer import Composer
+
+    return replace(spec, refuse=Composer(spec.operation).refuse)
 
 
 def _docs_search(settings: Settings, bundles: dict[str, Bundle], warnings: list[str]) -> ToolSpec:

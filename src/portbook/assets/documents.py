@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
@@ -10,7 +11,7 @@ from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
 from portbook.wire.parsing import parse
 
-__all__ = ["objects_in", "parsed", "parsed_object", "shown_path"]
+__all__ = ["listed_folder", "objects_in", "parsed", "parsed_object"]
 
 
 def objects_in(folder: Path, leave_out: Callable[[str, str], None]) -> Iterator[tuple[str, JSONObject]]:
@@ -32,9 +33,18 @@ def objects_in(folder: Path, leave_out: Callable[[str, str], None]) -> Iterator[
         leave_out("", str(reason))
 
 
-def shown_path(folder: Path, path: str) -> str:
-    """Return the path of a file for messages: the folder as configured, and the file below it."""
-    return (PurePosixPath(folder.as_posix()) / path).as_posix()
+def listed_folder(folder: Path, home: Path) -> PurePosixPath:
+    """Return a folder as listings and messages have it, however it was configured.
+
+    1. Below `home`: relative to it.
+    2. Below `home` once links are followed: the same.
+    3. Anywhere else: absolute.
+    """
+    place = Path(os.path.abspath(folder))  # noqa: PTH100 - without following links, and without `..`
+    for found, start in ((place, home.absolute()), (folder.resolve(), home.resolve())):
+        if found.is_relative_to(start):
+            return PurePosixPath(found.relative_to(start).as_posix())
+    return PurePosixPath(place.as_posix())
 
 
 def parsed(data: bytes) -> JSON:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from portbook.assets.documents import objects_in, shown_path
+from portbook.assets.documents import listed_folder, objects_in
 from portbook.assets.names import ALIASES, component_of, named_schema, schema_name, version_of
 from portbook.assets.schema_files import LeftOut, SchemaFolder
 from portbook.escaping import escaped
@@ -27,7 +27,7 @@ class LibrarySchema:
     name: str
     version: str
     path: str
-    """As listed: the folder as configured, and the file below it."""
+    """As listed: relative to the project's folder where that holds it, otherwise absolute."""
     document: JSONObject
     validator: Validator
 
@@ -38,7 +38,7 @@ class Example:
 
     component: str
     path: str
-    """As listed: the folder as configured, and the file below it."""
+    """As listed: relative to the project's folder where that holds it, otherwise absolute."""
     below: str
     """Its path below the folder."""
     document: JSONObject
@@ -76,7 +76,7 @@ class Library:
         return (name, left_out[name]) if name in left_out else None
 
     def example(self, path: str) -> Example | None:
-        """Return the example at `path`, below its folder or as listed; None where there is none."""
+        """Return the example at `path`, below its folder, with the folder as configured, or as listed."""
         return self._examples.get(path)
 
     @property
@@ -113,9 +113,9 @@ def _if_exists(folder: Path) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def load_library(schemas: Path | None, examples: Path | None) -> Library:
-    """Read the two folders; each may be None."""
-    folder = SchemaFolder(schemas) if schemas is not None else None
+def load_library(schemas: Path | None, examples: Path | None, home: Path = Path()) -> Library:
+    """Read the two folders; each may be None. Listed paths are relative to `home`, the project's folder."""
+    folder = SchemaFolder(schemas, home) if schemas is not None else None
     compiled = _compile(folder) if folder is not None else []
     by_name = {schema.name: schema for _, schema in compiled}
     library = Library(
@@ -125,9 +125,15 @@ def load_library(schemas: Path | None, examples: Path | None) -> Library:
         warnings=tuple(folder.warnings) if folder is not None else (),
         folder=folder,
         # A name wins over a path, because a file's path may equal a schema's name.
-        _schemas=dict(compiled) | {schema.path: schema for _, schema in compiled} | by_name,
+        _schemas=_by_path(schemas, compiled) | by_name,
     )
-    return library if examples is None else _with_examples(library, examples)
+    return library if examples is None else _with_examples(library, examples, home)
+
+
+def _by_path(folder: Path | None, compiled: list[tuple[str, LibrarySchema]]) -> dict[str, LibrarySchema]:
+    """Return schemas by their paths: below the folder, with the folder as configured, and as listed."""
+    configured = {} if folder is None else {(folder / path).as_posix(): schema for path, schema in compiled}
+    return dict(compiled) | configured | {schema.path: schema for _, schema in compiled}
 
 
 def _compile(folder: SchemaFolder) -> list[tuple[str, LibrarySchema]]:
@@ -147,15 +153,16 @@ def _compile(folder: SchemaFolder) -> list[tuple[str, LibrarySchema]]:
     return compiled
 
 
-def _with_examples(library: Library, folder: Path) -> Library:
+def _with_examples(library: Library, folder: Path, home: Path) -> Library:
     warnings: list[str] = []
+    listed = listed_folder(folder, home)
 
     def leave_out(path: str, reason: str) -> None:
-        warnings.append(f"{escaped(shown_path(folder, path), 1024)}: {escaped(reason, 1024)}")
+        warnings.append(f"{escaped((listed / path).as_posix(), 1024)}: {escaped(reason, 1024)}")
 
     found = [
         Example(
-            component_of(path), shown_path(folder, path), path, document, library.schema_for(document, path)
+            component_of(path), (listed / path).as_posix(), path, document, library.schema_for(document, path)
         )
         for path, document in objects_in(folder, leave_out)
     ]
@@ -163,6 +170,7 @@ def _with_examples(library: Library, folder: Path) -> Library:
         library,
         examples=tuple(sorted(found, key=lambda example: (example.component, example.path))),
         warnings=(*library.warnings, *warnings),
-        _examples={example.path: example for example in found}
+        _examples={(folder / example.below).as_posix(): example for example in found}
+        | {example.path: example for example in found}
         | {example.below: example for example in found},
     )

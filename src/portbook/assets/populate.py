@@ -1,38 +1,39 @@
 """Sends an asset to a backend: validated first, one POST within five seconds, no retries.
 
-Every outcome is a result of the asset contract. A backend's error message is passed on only where it is one
-short line. The function that sends the POST is an argument.
+The request goes the way of every HTTP tool: here is only what an asset becomes in it, and what the backend's
+answer means. A backend's error message is passed on only where it is one short line. Pure: no I/O.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final, Protocol
-from urllib.parse import unquote_to_bytes, urlsplit
+from typing import Final
+from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 from portbook.assets.library import Library
 from portbook.assets.names import ASSET
-from portbook.assets.validate import check, failed
+from portbook.assets.validate import bounded, check
 from portbook.canonical import json_bytes
-from portbook.errors import Finding, Refused
+from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.net.destinations import BadDestination, parse_url
-from portbook.version import __version__
+from portbook.tools.operation import HttpOperation, problem_of_base_url, problem_of_path
 from portbook.wire.framing import MAX_FRAME_BYTES
 from portbook.wire.parsing import parse
 
-__all__ = ["DISABLED", "Backend", "BackendReply", "BadBackend", "Post", "backend_at", "populate"]
+__all__ = ["GATEWAY", "Backend", "BadBackend", "backend_at", "populating"]
+
+# The name of the backend's gateway: the setting of its address.
+GATEWAY: Final = "assets.backend_url"
 
 # The asset specification's deadline.
-_TIMEOUT_S: Final = 5.0
+_ANSWER_MS: Final = 5_000
 
 # The longest line that is passed on.
 _MAX_DETAIL: Final = 200
 
-DISABLED: Final[JSONObject] = {"ok": False, "reason": "unsupported", "detail": "backend disabled"}
+_OK: Final = range(200, 300)
 _TOO_LARGE: Final = Finding("", "payload_too_large", "maxLength", "")
 _NO_SCHEMA: Final = Finding("", f"cannot be checked: there is no schema {ASSET}", "schema", "")
 
@@ -45,46 +46,21 @@ class BadBackend(ValueError):
     """An invalid address of a backend; the message gives the reason."""
 
 
-class BackendReply(Protocol):
-    """The response of a backend."""
-
-    @property
-    def status(self) -> int:
-        """Return its HTTP status."""
-        ...
-
-    @property
-    def body(self) -> bytes:
-        """Return its whole body."""
-        ...
-
-
-class Post(Protocol):
-    """Sends a body to an address."""
-
-    def __call__(
-        self, url: str, body: bytes, headers: Mapping[str, str], timeout_s: float
-    ) -> Awaitable[BackendReply]:
-        """Send `body` to `url` once; return the response.
-
-        Raises `OSError` where there is no HTTP response within `timeout_s`, for all steps together.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Backend:
     """The backend that assets are sent to."""
 
-    shown: str
+    base_url: str
     """Its address, without a password."""
-    url: str
-    """The address of the POST."""
-    post: Post
-    headers: dict[str, str] = field(default_factory=dict[str, str])
+    path: str
+    """The path of the POST below that address."""
+    authorization: str | None = None
+    """The header with the user name and the password of the address."""
+    secrets: tuple[str, ...] = ()
+    """The password, and the header that holds it."""
 
 
-def backend_at(base: str, path: str, post: Post) -> Backend:
+def backend_at(base: str, path: str) -> Backend:
     """Return the backend at `base`; assets are sent to `path` below it.
 
     Raises `BadBackend` where it is not an HTTP address.
@@ -97,48 +73,77 @@ def backend_at(base: str, path: str, post: Post) -> Backend:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise BadBackend("the backend's address must start with http:// or https:// and name a host")
     userinfo, _, host = parts.netloc.rpartition("@")
-    bare = parts._replace(netloc=host, query="", fragment="")
-    url = bare._replace(path=f"{bare.path.rstrip('/')}/{path.lstrip('/')}").geturl()
-    try:
-        parse_url(url)
-    except BadDestination as error:
-        raise BadBackend(f"the backend's address cannot be used: {error}") from None
-    headers = {
-        "content-type": "application/json",
-        "accept": "application/json",
-        "user-agent": f"portbook/{__version__}",
-    }
-    if userinfo:
-        # A byte of the environment that is not UTF-8 reaches Python as a lone surrogate.
-        secret = unquote_to_bytes(userinfo.encode("utf-8", "surrogateescape"))
-        headers["authorization"] = "Basic " + base64.b64encode(secret).decode()
-    return Backend(bare.geturl(), url, post, headers)
+    address = parts._replace(netloc=host, query="", fragment="").geturl()
+    # Braces would be the names of arguments.
+    path = "/" + path.lstrip("/").replace("{", quote("{")).replace("}", quote("}"))
+    if problem := problem_of_base_url(address):
+        raise BadBackend(f"the backend's address cannot be used: {problem}")
+    if problem := problem_of_path(path):
+        raise BadBackend(f"the path below the backend's address {problem}")
+    if not userinfo:
+        return Backend(address, path)
+    # A byte of the environment that is not UTF-8 reaches Python as a lone surrogate.
+    secret = unquote_to_bytes(userinfo.encode("utf-8", "surrogateescape"))
+    encoded = base64.b64encode(secret).decode()
+    password = secret.partition(b":")[2].decode("utf-8", "replace")
+    return Backend(address, path, f"Basic {encoded}", tuple(filter(None, (encoded, password))))
 
 
-async def populate(library: Library, backend: Backend, asset: JSON, *, validate_first: bool) -> JSONObject:
-    """Validate and send `asset`; return the contract's result."""
+def populating(library: Library, backend: Backend) -> HttpOperation:
+    """Return the one request that sends an asset."""
+
+    def write(arguments: JSONObject) -> bytes:
+        is_checked = arguments.get("validate_first") is not False
+        return _body(library, arguments["asset"], is_checked=is_checked)
+
+    return HttpOperation(
+        GATEWAY,
+        backend.base_url,
+        "POST",
+        backend.path,
+        body="asset",
+        is_listed=True,
+        answer_ms=_ANSWER_MS,
+        write=write,
+        read=lambda status, body: _result(status, body, backend.base_url),
+    )
+
+
+def _body(library: Library, asset: JSON, *, is_checked: bool) -> bytes:
+    """Return the body that sends `asset`.
+
+    Raises `Refused` where it is too large or, if it `is_checked`, not valid.
+    """
     body = json_bytes(asset)
     if len(body) > MAX_FRAME_BYTES:
-        return failed((_TOO_LARGE,))
-    if validate_first and library.schema(ASSET) is None:
-        return failed((_NO_SCHEMA,))
-    if validate_first and (findings := check(library, asset, ASSET)):
-        return failed(findings)
-    try:
-        reply = await backend.post(backend.url, body, backend.headers, _TIMEOUT_S)
-    except OSError:
-        return _backend_error(503, "network_unreachable")
-    answer = _parsed(reply.body)
-    if not 200 <= reply.status < 300:
-        return _backend_error(reply.status, _words(answer, reply.body) or _status_words(reply.status))
-    if reply.body and not isinstance(answer, dict):
-        # Not the answer of a backend that stored an asset; most likely a proxy's page.
-        return _backend_error(502, "invalid_response")
-    return {"ok": True, "asset_id": _asset_id(answer), "backend_url": backend.shown}
+        raise Refused(Reason.BAD_ASSET, (_TOO_LARGE,))
+    if is_checked and library.schema(ASSET) is None:
+        raise Refused(Reason.BAD_ASSET, (_NO_SCHEMA,))
+    if is_checked and (findings := check(library, asset, ASSET)):
+        raise Refused(Reason.BAD_ASSET, bounded(findings))
+    return body
 
 
-def _backend_error(status: int, detail: str) -> JSONObject:
-    return {"ok": False, "reason": "backend_error", "status": status, "detail": detail}
+def _result(status: int, body: bytes, backend_url: str) -> JSONObject:
+    """Return the contract's result.
+
+    Raises `Failed` where the backend refused the asset, and where it does not name the stored one: most
+    likely it is a proxy's page then.
+    """
+    answer = _parsed(body)
+    if status not in _OK:
+        words = _words(answer, body) or _status_words(status)
+        raise _failed(f"the answer has the status {status}", status, words)
+    asset_id = _asset_id(answer)
+    if asset_id is None:
+        raise _failed("the answer does not name the id of the asset", status)
+    return {"ok": True, "asset_id": asset_id, "backend_url": backend_url}
+
+
+def _failed(happened: str, status: int, words: str | None = None) -> Failed:
+    details = {"upstream_status": status} | ({} if words is None else {"detail": words})
+    is_retryable = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS
+    return Failed(Reason.UPSTREAM_ERROR, happened=happened, details=details, is_retryable=is_retryable)
 
 
 def _parsed(body: bytes) -> JSON:
@@ -148,13 +153,12 @@ def _parsed(body: bytes) -> JSON:
         return None
 
 
-def _asset_id(answer: JSON) -> str:
-    """Return the id that the backend gave the asset; empty where it gave none."""
+def _asset_id(answer: JSON) -> str | None:
+    """Return the id that the backend gave the asset; None where it gave none."""
     members = answer if isinstance(answer, dict) else {}
     found = (members.get(name) for name in _ID_MEMBERS)
-    return next(
-        (str(value) for value in found if isinstance(value, str | int) and not isinstance(value, bool)), ""
-    )
+    ids = (str(value) for value in found if isinstance(value, str | int) and not isinstance(value, bool))
+    return next(filter(None, ids), None)
 
 
 def _words(answer: JSON, body: bytes) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from portbook.assets.bundles import Bundler, SchemaBundle
-from portbook.assets.documents import objects_in, parsed_object, shown_path
+from portbook.assets.documents import listed_folder, objects_in, parsed_object
 from portbook.assets.files import CannotRead, json_files, read_below, read_named
 from portbook.assets.names import schema_name
 from portbook.escaping import escaped
@@ -34,13 +34,15 @@ class LeftOut(NamedTuple):
 class SchemaFolder:
     """The schemas of a library's folder, read once, on first use."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, home: Path = Path()) -> None:
+        """Use the schemas of `folder`; their listed paths are relative to `home` where it holds them."""
         self.warnings: list[str] = []
         """Warnings about files that are left out; complete once `documents` was read."""
         self.left_out: dict[str, LeftOut] = {}
         """Unusable schemas, by the names that they would have."""
         self._folder = folder
         self._top = folder.resolve()
+        self._listed = listed_folder(folder, home)
 
     @cached_property
     def documents(self) -> dict[str, JSONObject]:
@@ -87,8 +89,8 @@ class SchemaFolder:
         self.warnings.append(f"{escaped(self.shown(path), 1024)}: {problem}")
 
     def shown(self, path: str) -> str:
-        """Return the listed path of a file: the folder as configured, and the file below it."""
-        return shown_path(self._folder, path)
+        """Return the listed path of a file below the folder."""
+        return (self._listed / path).as_posix()
 
     def _uri(self, path: str) -> str:
         return (self._top / path).as_uri()

@@ -1,19 +1,22 @@
 """The asset tools: the library, the validator, the differ and the backend as tools of the catalog.
 
 All except `populate_backend` are quick and use memory only, so they run inline. They give documents that the
-operator or the caller put there, so these are never altered; the answers of a backend are redacted as usual.
+operator or the caller put there, so these are never altered. `populate_backend` is an operation of an HTTP
+API, the backend's, whose answers are redacted as usual.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, cast
 
 from portbook.assets.contracts import INPUTS, OUTPUTS
 from portbook.assets.json_patch import diff_assets
 from portbook.assets.library import Library
-from portbook.assets.populate import DISABLED, Backend, populate
+from portbook.assets.populate import Backend, populating
 from portbook.assets.validate import is_allowed, validate_asset, validate_many
+from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.tools.spec import Effect, SecretUse, ToolSpec
 
@@ -54,25 +57,12 @@ def asset_tools(
         ),
         "diff_assets": lambda given: diff_assets(given["base"], given["new"]),
     }
-    reading = [
-        _spec(name, Effect.READ, function, is_inline=True, secrets=secrets)
-        for name, function in functions.items()
-    ]
-    # Async, so that other calls are served while the backend answers.
-    send = _spec(
-        "populate_backend", Effect.WRITE, lambda given: _populate(library, backend, given), is_async=True
-    )
-    return [*reading, send]
+    reading = [_spec(name, Effect.READ, function, secrets) for name, function in functions.items()]
+    return [*reading, _populate(library, backend)]
 
 
 def _spec(
-    name: str,
-    effect: Effect,
-    function: Callable[[JSONObject], JSONObject] | Callable[[JSONObject], Awaitable[JSONObject]],
-    *,
-    is_inline: bool = False,
-    is_async: bool = False,
-    secrets: SecretUse = "redact",
+    name: str, effect: Effect, function: Callable[[JSONObject], JSONObject], secrets: SecretUse
 ) -> ToolSpec:
     return ToolSpec(
         name=name,
@@ -81,8 +71,7 @@ def _spec(
         output_schema=OUTPUTS[name],
         effect=effect,
         function=function,
-        is_inline=is_inline,
-        is_async=is_async,
+        is_inline=True,
         secrets=secrets,
     )
 
@@ -126,8 +115,17 @@ def _get_example(library: Library, path: str) -> JSONObject:
     }
 
 
-async def _populate(library: Library, backend: Backend | None, given: JSONObject) -> JSONObject:
+def _populate(library: Library, backend: Backend | None) -> ToolSpec:
+    disabled = _spec("populate_backend", Effect.WRITE, _fail_disabled, "redact")
     if backend is None:
-        return DISABLED
-    is_checked = given.get("validate_first") is not False
-    return await populate(library, backend, given["asset"], validate_first=is_checked)
+        return replace(disabled, refuse=_refuse_disabled)
+    operation = populating(library, backend)
+    return replace(disabled, function=None, is_inline=False, operation=operation)
+
+
+def _refuse_disabled(_: JSONObject) -> Refused:
+    return Refused(Reason.BACKEND_DISABLED)
+
+
+def _fail_disabled(given: JSONObject) -> JSONObject:
+    raise _refuse_disabled(given)

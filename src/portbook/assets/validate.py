@@ -111,6 +111,12 @@ def failed(findings: tuple[Finding, ...]) -> JSONObject:
     return _failed(_errors_of(findings, _MAX_BYTES))
 
 
+def bounded(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Return the first findings by path and message, within the bounds of a result."""
+    by_error = {(finding.pointer, finding.message): finding for finding in findings}
+    return tuple(by_error[error] for error in _errors_of(findings, _MAX_BYTES))
+
+
 def _errors_of(findings: tuple[Finding, ...], room: int) -> list[tuple[str, str]]:
     """Return the first errors by path and message: at least one, at most `room` bytes."""
     errors: list[tuple[str, str]] = []

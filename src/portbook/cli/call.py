@@ -122,7 +122,7 @@ def _as_data(ending: Ending) -> dict[str, Any]:
         "error": {
             "canonical_code": ending.row.canonical.code,
             "reason": ending.reason.value,
-            "message": ending.row.sentence,
+            "message": ending.sentence,
             "violations": violations(ending) if isinstance(ending, Refused) else [],
             **ending.details,
         }
@@ -130,11 +130,12 @@ def _as_data(ending: Ending) -> dict[str, Any]:
 
 
 def _explain(ending: Ending) -> None:
-    say(f"{ending.row.canonical.code}: {ending.row.sentence}")
+    say(f"{ending.row.canonical.code}: {ending.sentence}")
     for finding in ending.findings:
         say(f"  {finding.pointer or '(root)'}: {finding.message}")
     for name, value in ending.details.items():
-        is_text = isinstance(value, str | int | float)
-        say(f"  {name}: {value if is_text else json.dumps(value, ensure_ascii=False)}")
-    if ending.note:
+        if name != "happened":  # its sentence has it
+            is_text = isinstance(value, str | int | float)
+            say(f"  {name}: {value if is_text else json.dumps(value, ensure_ascii=False)}")
+    if ending.note and ending.note != ending.happened:
         say(f"  {ending.note}")

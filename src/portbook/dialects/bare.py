@@ -106,7 +106,23 @@ def _result(ending: Ending, bare: BareReason) -> dict[str, Any]:
         errors = sorted(set(found)) or [("", bare.detail)]
         return {**result, "errors": [{"path": path, "msg": message} for path, message in errors]}
     if bare.reason == "backend_error":
-        own = ending.details.get("error") if ending.reason is Reason.TOOL_ERROR else None
-        return {**result, "status": ending.row.http, "detail": own or bare.detail}
+        if ending.reason is Reason.TOOL_ERROR and ending.details.get("error"):
+            return {**result, "status": ending.row.http, "detail": ending.details["error"]}
+        return result | _backend_error(ending, bare)
     # Details such as the id of the pending approval, or the seconds to wait.
     return {**result, "detail": bare.detail, **ending.details}
+
+
+def _backend_error(ending: Ending, bare: BareReason) -> dict[str, Any]:
+    """Return the status and the detail of a failure behind the tool.
+
+    1. No response arrived: those of the row for that case, where it has some.
+    2. The backend answered with an error: its status, and its words.
+    3. Everything else, an answer that cannot be used too: those of the row.
+    """
+    row, answered = ending.row, ending.details.get("upstream_status")
+    if answered is None:
+        bare = row.bare_if_unanswered or bare
+    elif "detail" in ending.details:
+        return {"status": answered, "detail": ending.details["detail"]}
+    return {"status": row.http if bare.status is None else bare.status, "detail": bare.detail}

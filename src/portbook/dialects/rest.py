@@ -152,7 +152,7 @@ def error_of(ending: Ending) -> JSONObject:
     """Return the error object of an ending, always with the same five members."""
     row = ending.row
     details: dict[str, Any] = {"reason": ending.reason.value, **ending.details}
-    sentence = details.pop("hint", row.sentence)  # a more specific sentence, where there is one
+    sentence = details.pop("hint", ending.sentence)  # a more specific sentence, where there is one
     if ending.reason is Reason.TOOL_ERROR:
         sentence = details.get("error", sentence)  # the tool's own
     # The sender can fix its own message; the violations of a tool's result are only in the record.

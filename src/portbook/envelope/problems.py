@@ -128,7 +128,7 @@ def ending_problem(ending: Ending, arguments: JSON = None) -> Problem:
     row = ending.row
     area = "EXECUTION" if row.stage is Stage.EXECUTE else row.stage.upper()
     code = f"ADAPTER.{area}.{ending.reason}"
-    message, known = row.sentence, _scalars(ending.details)
+    message, known = ending.sentence, _scalars(ending.details)
     retryable = known.pop("retryable", None)
     if ending.reason in (Reason.TOOL_FAILED, Reason.TOOL_ERROR):
         code = EXECUTION_FAILED

@@ -19,7 +19,7 @@ from portbook.apis.gateway import Gateway
 from portbook.apis.request_composer import Composed, Composer
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.executors.credentials import Credentials
-from portbook.executors.http_response import REDIRECTS, failure_of, result_of, retry_after_s, upstream_failed
+from portbook.executors.http_response import REDIRECTS, result_of, retry_after_s, upstream_failed
 from portbook.executors.secrets import NoCredential
 from portbook.model import JSON, JSONObject, Run
 from portbook.net.destinations import BadDestination, Destination, Destinations, parse_url
@@ -76,7 +76,8 @@ class HttpExecutor:
 
     def secrets(self) -> list[str]:
         """Return every secret value known so far, for redaction."""
-        return [secret for credentials in self._credentials.values() for secret in credentials.secrets()]
+        fixed = [secret for gateway in self._gateways.values() for secret in gateway.secrets]
+        return fixed + [secret for read in self._credentials.values() for secret in read.secrets()]
 
     def problems(self) -> list[str]:
         """Return what is missing of the credentials, as far as it can be known without a request."""
@@ -94,13 +95,17 @@ class HttpExecutor:
             raise Refused(Reason.POLICY_VIOLATION, note="its base URL is not on the allowlist")
         composed = self._composer(tool.spec.name, operation).compose(arguments)
         sendings = Sendings(self._retries_of(operation))
+        answer_ms = run.timeout_ms if operation.answer_ms is None else operation.answer_ms
+        is_api_late = answer_ms < run.timeout_ms
         try:
-            async with asyncio.timeout(run.timeout_ms / 1000) as deadline:
+            async with asyncio.timeout(min(answer_ms, run.timeout_ms) / 1000) as deadline:
                 lines = await self._lines(operation, composed, run)
                 request = self._request(operation, destination, composed, lines)
                 return await self._attempts(operation, request, sendings, deadline.when() or 0.0)
         except TimeoutError:
-            raise _unanswered(Reason.TIMEOUT, sendings) from None
+            happened = f"no {'answer arrived' if sendings.has_begun else 'connection was made'} in time"
+            reason = Reason.UPSTREAM_ERROR if is_api_late else Reason.TIMEOUT
+            raise _unanswered(reason, sendings, happened, is_retryable=True) from None
 
     async def unreachable(self, timeout_s: float) -> dict[str, str]:
         """Return the gateways that cannot be connected to, by name, with the reason; sends no request."""
@@ -142,7 +147,9 @@ class HttpExecutor:
         try:
             credentials = await self._credentials[operation.gateway].lines()
         except NoCredential as error:
-            raise Refused(Reason.UPSTREAM_ERROR, note=str(error)) from None
+            # The names of settings and variables are for the record alone.
+            happened = "its credential is not available"
+            raise Refused(Reason.UPSTREAM_ERROR, note=str(error), happened=happened) from None
         session = "" if run.session is None else _cleaned("X-Session-ID", run.session)
         content_type = f"Content-Type: {operation.request}\r\n" if composed.body else ""
         given = "".join([f"{name}: {value}\r\n" for name, value in composed.headers])
@@ -197,13 +204,15 @@ class HttpExecutor:
                 raise failure or Refused(Reason.POLICY_VIOLATION, note=str(error)) from None
             except (Unreachable, Broken) as error:
                 failure = _unanswered(Reason.UPSTREAM_ERROR, sendings, str(error), is_retryable=True)
-            except (Untrusted, TooLarge) as error:
+            except Untrusted as error:
                 raise _unanswered(Reason.UPSTREAM_ERROR, sendings, str(error)) from None
+            except TooLarge as error:
+                raise upstream_failed(str(error), error.status) from None
             else:
-                found = failure_of(response)
-                if found is None:
-                    return result_of(response, operation.response)
-                failure, wait_s = found, retry_after_s(response)
+                try:
+                    return result_of(response, operation)
+                except Failed as found:
+                    failure, wait_s = found, retry_after_s(response)
             if not failure.is_retryable or wait_s is None or wait_s > _MAX_WAIT_S:
                 raise failure
             # With jitter, so that many callers of a failing server do not all retry at once.
@@ -222,10 +231,10 @@ class HttpExecutor:
         while True:
             try:
                 response = await self._client.send(request, self._destinations, sendings)
-            except NotPermitted as error:
+            except NotPermitted:
                 if not followed:
                     raise
-                raise upstream_failed(str(error)) from None
+                raise upstream_failed("it redirects, and its address is no longer permitted") from None
             if response.status not in REDIRECTS or request.method not in ("GET", "HEAD"):
                 return response
             target = _target_of(response, request.destination)
@@ -240,11 +249,11 @@ class HttpExecutor:
 
 
 def _unanswered(
-    reason: Reason, sendings: Sendings, note: str | None = None, *, is_retryable: bool | None = None
+    reason: Reason, sendings: Sendings, happened: str, *, is_retryable: bool | None = None
 ) -> Ending:
     """Return the ending of a call without a response: `Refused` only if nothing of it was sent."""
     kind = Failed if sendings.has_begun else Refused
-    return kind(reason, note=note, is_retryable=is_retryable)
+    return kind(reason, happened=happened, is_retryable=is_retryable)
 
 
 def _target_of(response: Response, here: Destination) -> str | None:

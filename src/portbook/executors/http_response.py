@@ -11,9 +11,10 @@ from typing import Final
 from portbook.errors import Failed, Reason, Refused
 from portbook.model import JSON
 from portbook.net.http_connection import Response
+from portbook.tools.operation import HttpOperation
 from portbook.wire.parsing import parse
 
-__all__ = ["REDIRECTS", "failure_of", "result_of", "retry_after_s", "upstream_failed"]
+__all__ = ["REDIRECTS", "result_of", "retry_after_s", "upstream_failed"]
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _OK: Final = range(200, 300)
@@ -21,29 +22,29 @@ _TOO_MANY: Final = 429
 _JSON: Final = "application/json"
 
 
-def failure_of(response: Response) -> Failed | None:
-    """Return the failure that the status of `response` means, or None where it may hold a result."""
-    status = response.status
-    if status in _OK:
-        return None
-    # A server error may be temporary; a refused request would be refused again.
-    return upstream_failed(f"status {status}", status, is_retryable=status >= 500 or status == _TOO_MANY)
-
-
-def upstream_failed(note: str, status: int | None = None, *, is_retryable: bool = False) -> Failed:
-    """Return the failure of a call that the API caused; `note` is for the record."""
+def upstream_failed(happened: str, status: int | None = None, *, is_retryable: bool = False) -> Failed:
+    """Return the failure of a call that the API caused; `happened` quotes nothing that it sent."""
     details = None if status is None else {"upstream_status": status}
-    return Failed(Reason.UPSTREAM_ERROR, note=note, details=details, is_retryable=is_retryable)
+    return Failed(Reason.UPSTREAM_ERROR, happened=happened, details=details, is_retryable=is_retryable)
 
 
-def result_of(response: Response, content_type: str) -> JSON:
+def result_of(response: Response, operation: HttpOperation) -> JSON:
     """Return the result in a 2xx response: JSON, or text where the operation has a different type.
 
-    Raises `Failed` where its content type differs, it is compressed, or it does not match its type.
+    An operation that reads its responses itself decides alone.
+
+    Raises `Failed` where the status is not 2xx, the content type differs, or the body is compressed or does
+    not match its type.
     """
+    status, content_type = response.status, operation.response
+    if operation.read is not None:
+        return operation.read(status, response.body)
+    if status not in _OK:
+        # A server error may be temporary; a refused request would be refused again.
+        may_pass = status >= 500 or status == _TOO_MANY
+        raise upstream_failed(f"the answer has the status {status}", status, is_retryable=may_pass)
     if not response.body:
         return None
-    status = response.status
     if response.headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
         raise upstream_failed("the answer is compressed, although identity encoding was requested", status)
     sent = response.headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()

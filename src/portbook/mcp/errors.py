@@ -42,9 +42,9 @@ def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
         [str(own)]
         if own
         else [
-            ending.row.sentence,
+            ending.sentence,
             *(f"{finding.pointer or '(root)'}: {finding.message}" for finding in findings[:20]),
-            *(f"{name}: {value}" for name, value in details.items() if name != "redacted"),
+            *(f"{name}: {value}" for name, value in details.items() if name not in ("redacted", "happened")),
         ]
     )
     refusal: JSONObject = {

@@ -124,18 +124,23 @@ class Destinations:
 
     Plain http to port 443 is never allowed. Whatever is listed, a name may not resolve to a private, local or
     otherwise special address unless that address is in one of `networks`.
+
+    `own` are URLs that the operator alone chose: always listed, wherever they lie.
     """
 
-    __slots__ = ("_below", "_exact", "_listed", "_networks", "entries", "networks")
+    __slots__ = ("_below", "_exact", "_listed", "_networks", "_own", "entries", "networks")
 
-    def __init__(self, entries: Sequence[str] = (), networks: Sequence[str] = ()) -> None:
+    def __init__(
+        self, entries: Sequence[str] = (), networks: Sequence[str] = (), own: Iterable[str] = ()
+    ) -> None:
         """Read the entries.
 
         Raises `BadDestination` for an invalid entry or network.
         """
         self.entries = tuple(entries)
         self.networks = tuple(networks)
-        self._exact: frozenset[Destination] = frozenset()
+        self._own = frozenset(filter(None, map(_readable, own)))
+        self._exact: frozenset[Destination] = self._own
         self._listed: set[tuple[str, int | None]] = set()
         self._below: set[tuple[str, int | None]] = set()
         for entry in entries:
@@ -143,15 +148,17 @@ class Destinations:
         self._networks = tuple(_parse_network(network) for network in networks)
 
     @classmethod
-    def of_base_urls(cls, urls: Iterable[str], networks: Sequence[str] = ()) -> Destinations:
+    def of_base_urls(
+        cls, urls: Iterable[str], networks: Sequence[str] = (), own: Iterable[str] = ()
+    ) -> Destinations:
         """Return what may be dialled without an allowlist: exactly these URLs' schemes, hosts and ports.
 
         An invalid URL allows nothing.
 
         Raises `BadDestination` for an invalid network.
         """
-        made = cls((), networks)
-        made._exact = frozenset(filter(None, map(_readable, urls)))
+        made = cls((), networks, own)
+        made._exact |= frozenset(filter(None, map(_readable, urls)))
         made.entries = tuple(sorted(destination.authority for destination in made._exact))
         return made
 
@@ -177,9 +184,10 @@ class Destinations:
 
         1. An invalid address may not, nor one with a zone.
         2. A listed IP address: at itself alone. Nothing was resolved, and the operator wrote it.
-        3. A network that the operator listed.
-        4. `localhost`, listed as such: at any loopback address.
-        5. Everything else: at addresses of the public internet.
+        3. A host of the operator's `own` URLs: anywhere.
+        4. A network that the operator listed.
+        5. `localhost`, listed as such: at any loopback address.
+        6. Everything else: at addresses of the public internet.
         """
         try:
             address = ip_address(ip)
@@ -189,6 +197,8 @@ class Destinations:
             return False
         if destination.is_address:
             return str(address) == destination.host
+        if destination in self._own:
+            return True
         address = getattr(address, "ipv4_mapped", None) or address
         if any(
             address.version == version and low <= int(address) <= high

@@ -36,6 +36,11 @@ class Broken(Exception):
 class TooLarge(Exception):
     """A response whose body is over the limit."""
 
+    def __init__(self, problem: str, status: int) -> None:
+        super().__init__(problem)
+        self.status = status
+        """The HTTP status of the response."""
+
 
 class Response(NamedTuple):
     """A whole response."""
@@ -119,7 +124,7 @@ class HttpConnection(asyncio.Protocol):
 
     async def _send_and_receive(self, request: bytes) -> Response:
         if self._transport is None or self._transport.is_closing():
-            raise Broken("the connection was closed", was_heard=False)
+            raise Broken("the connection was closed before an answer arrived", was_heard=False)
         self._waiter = self.loop.create_future()
         self._transport.write(request)
         try:
@@ -170,7 +175,10 @@ class HttpConnection(asyncio.Protocol):
         if self._is_head_complete and not self._has_length and exc is None and self._problem is None:
             self._finish()
         else:
-            self._fail(self._problem or Broken("the connection was closed", was_heard=self._was_heard))
+            end = "closed" if exc is None else "reset"
+            when = "in the middle of the answer" if self._was_heard else "before an answer arrived"
+            problem = Broken(f"the connection was {end} {when}", was_heard=self._was_heard)
+            self._fail(self._problem or problem)
 
     # -- for the parser
 
@@ -242,7 +250,8 @@ class HttpConnection(asyncio.Protocol):
         return self._problem
 
     def _too_large(self) -> Exception:
-        self._problem = TooLarge(f"the answer is larger than {self._max_body} bytes")
+        status = self._parser.get_status_code()
+        self._problem = TooLarge(f"the answer is larger than {self._max_body} bytes", status)
         return self._problem
 
     def _finish(self) -> None:

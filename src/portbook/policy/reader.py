@@ -46,9 +46,12 @@ def read_policy(
     base_urls: Sequence[str],
     place: Place,
     *,
+    own_urls: Sequence[str] = (),
     is_redacting: bool = True,
 ) -> Policy:
     """Return the policy; `place` returns the file and line of a key, and tools declare `base_urls`.
+
+    Those of them that are `own_urls` count as listed, whatever the allowlists say.
 
     Raises `BadPolicy` for the first mistake: an unknown key, a bad pattern, a schema that does not compile, a
     rule that can never decide.
@@ -71,7 +74,7 @@ def read_policy(
     return Policy(
         limits=limits,
         rules=read,
-        destinations=_destinations(limits, base_urls),
+        destinations=_destinations(limits, base_urls, own_urls),
         methods=_methods(limits),
         is_redaction_missing=is_redaction_missing,
         places=tuple((name, place(("policy", name))) for name in LIMIT_NAMES),
@@ -91,20 +94,20 @@ def _digest(
     )
 
 
-def _destinations(limits: Limits, base_urls: Sequence[str]) -> Destinations:
+def _destinations(limits: Limits, base_urls: Sequence[str], own_urls: Sequence[str]) -> Destinations:
     for number, network in enumerate(limits.allowed_networks):
         try:
             Destinations(networks=[network])
         except BadDestination as error:
             raise BadPolicy(("policy", "allowed_networks"), f"entry {number + 1}: {error}") from None
     if limits.allowed_domains is None:
-        return Destinations.of_base_urls(base_urls, limits.allowed_networks)
+        return Destinations.of_base_urls(base_urls, limits.allowed_networks, own_urls)
     for number, entry in enumerate(limits.allowed_domains):
         try:
             Destinations([entry])
         except BadDestination as error:
             raise BadPolicy(("policy", "allowed_domains"), f"entry {number + 1}: {error}") from None
-    return Destinations(limits.allowed_domains, limits.allowed_networks)
+    return Destinations(limits.allowed_domains, limits.allowed_networks, own_urls)
 
 
 def _methods(limits: Limits) -> frozenset[str] | None:

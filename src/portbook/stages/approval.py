@@ -74,7 +74,7 @@ class ApprovalStage:
             return await self._approve(state, ask, call.approval, call.wait_ms or None)
         except Refused as refused:
             is_pending = refused.reason is Reason.APPROVAL_REQUIRED
-            if not is_pending or call.client is None or not call.client.detach(refused.row.sentence):
+            if not is_pending or call.client is None or not call.client.detach(refused.sentence):
                 raise
             ticket = cast("str", refused.details["approval_id"])
         admitted = await self._approve(state, ask, ticket, _UNTIL_IT_EXPIRES_MS)

@@ -175,7 +175,7 @@ def result_of(
     return CallResult(
         name=name,
         reason=None if error is None else error["reason"],
-        message="" if error is None else told.get("error") or REASONS[Reason(error["reason"])].sentence,
+        message="" if error is None else _message(answer, told, error["reason"]),
         code=own.get("code"),
         data=own.get("data"),
         is_retryable=bool(own.get("retryable", told.get("retryable", False))),
@@ -196,6 +196,13 @@ def result_of(
         answer=answer,
         _value=value,
     )
+
+
+def _message(answer: dict[str, Any], told: dict[str, Any], reason: str) -> str:
+    """Return what the caller is told, in one sentence or two."""
+    content: list[dict[str, Any]] = answer.get("result", {}).get("content") or [{}]
+    own = told.get("error") or told.get("hint")  # of the tool itself; of an error
+    return own or content[0].get("text", "").partition("\n")[0] or REASONS[Reason(reason)].sentence
 
 
 def _told_as(method: str, noted: Noted) -> list[dict[str, Any]]:

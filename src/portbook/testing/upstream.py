@@ -98,9 +98,10 @@ class FunctionHttpClient(HttpClient):
             response = _response(answered)
         except ConnectionRefusedError:
             raise Unreachable("the connection was refused") from None
-        except ConnectionError:
+        except ConnectionError as error:
             _begin(sendings)
-            raise Broken("the connection was closed", was_heard=False) from None
+            end = "reset" if isinstance(error, ConnectionResetError) else "closed"
+            raise Broken(f"the connection was {end} before an answer arrived", was_heard=False) from None
         except TimeoutError:
             _begin(sendings)
             raise
@@ -111,7 +112,8 @@ class FunctionHttpClient(HttpClient):
             raise Broken("the function that stands for the API raised an exception") from error
         _begin(sendings)
         if len(response.body) > request.max_response_bytes:
-            raise TooLarge(f"the answer is larger than {request.max_response_bytes} bytes")
+            problem = f"the answer is larger than {request.max_response_bytes} bytes"
+            raise TooLarge(problem, response.status)
         return response
 
     async def probe(self, destination: Destination, destinations: Destinations, **_: Any) -> None:

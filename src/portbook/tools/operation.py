@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from portbook.model import JSONObject
+from portbook.model import JSON, JSONObject
 from portbook.net.destinations import BadDestination, Destination, parse_url
 
 __all__ = [
@@ -101,6 +102,18 @@ class HttpOperation:
     """The content type of the body."""
     response: str = "application/json"
     """The content type that a response must have; a body that is not JSON is returned as text."""
+    is_listed: bool = False
+    """Whether the base URL counts as listed in every policy, wherever its host lies: the operator set it for
+    this one purpose."""
+    answer_ms: int | None = None
+    """How long the API has for its answer, all steps together, where its contract says so. Then the API has
+    failed; the tool's own deadline may end the call earlier."""
+    write: Callable[[JSONObject], bytes] | None = field(default=None, compare=False)
+    """Returns the body for arguments, or raises `Refused` where they cannot be sent; None where the arguments
+    are the body."""
+    read: Callable[[int, bytes], JSON] | None = field(default=None, compare=False)
+    """Returns the result for the status and the body of a response, or raises `Failed`; None where the body
+    of a 2xx is the result."""
     destination: Destination | None = field(init=False)
     """The destination of the base URL; None where it cannot be parsed, and then no call is allowed."""
 

@@ -149,7 +149,7 @@ def _not_jsonrpc(pointer: str, message: str) -> Refused:
 def generic_error(ending: Ending, revision: str = "") -> dict[str, object]:
     """Return the error object of a refusal or failure outside of the envelope contract."""
     row = ending.row
-    data: dict[str, object] = {"reason": ending.reason.value, "hint": row.sentence, **ending.details}
+    data: dict[str, object] = {"reason": ending.reason.value, "hint": ending.sentence, **ending.details}
     # The sender can fix its own message; the violations of a tool's result are only in the record.
     if ending.findings and row.stage.is_senders_fault:
         data["violations"] = violations(ending)

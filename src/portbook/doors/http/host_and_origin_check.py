@@ -50,4 +50,4 @@ def refusal_of(scope: Scope) -> Refused | None:
 
 async def refuse_plainly(scope: Scope, send: Send, refusal: Refused) -> None:
     """Answer a refused request with one sentence for a person to read."""
-    await plain(send, refusal.row.http, str(refusal.details.get("hint", refusal.row.sentence)))
+    await plain(send, refusal.row.http, str(refusal.details.get("hint", refusal.sentence)))
