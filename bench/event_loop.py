@@ -1,8 +1,8 @@
 """`python -m bench.event_loop`: how long one call can keep a server from answering others.
 
 One server over HTTP. While a costly call runs, `GET /livez` is asked again and again, over one connection.
-Its longest wait is how long the event loop was held, at most. The costly calls: results of a megabyte that are
-hard to redact, and tools in threads that report without a pause to clients that read nothing.
+Its longest wait is how long the event loop was held, at most. The costly calls: results of a megabyte that
+are hard to redact, and tools in threads that report without a pause to clients that read nothing.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from portbook.dialects.rest import Rest
 from portbook.envelope.request import REQUEST
 from portbook.errors import Refused
 from portbook.executors.dispatch import Dispatch
+from portbook.executors.large_values import LargeValues
 from portbook.executors.python import PythonExecutor
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.handlers import About
@@ -88,6 +89,7 @@ class App:
     _clock: Clock
     _environ: Mapping[str, str]
     _unwatch: tuple[Callable[[], None], ...]
+    _large_values: LargeValues
     _probes: dict[str, tuple[float, Mapping[str, str] | None]] = field(
         default_factory=dict[str, tuple[float, Mapping[str, str] | None]]
     )
@@ -152,7 +154,7 @@ class App:
             unwatch()
         await self._tasks.close()
         await self.executor.close()
-        self._pipeline.close()
+        self._large_values.close()
         self.sink.close()
         self._store.close()  # before the approvals, so that ended calls are stored as ended
         self.approvals.close()
@@ -209,6 +211,7 @@ def assemble(
     validator = SchemaValidator(schemas)
     validator.initialize()
     sink = sink or open_journal(settings, clock)
+    large_values = LargeValues()
     pipeline = Pipeline(
         catalog=collected.catalog,
         rules=rules,
@@ -219,6 +222,7 @@ def assemble(
         ids=ids,
         warn=warn,
         on_fault=on_fault or (print_exception if settings.tracebacks else lambda _: None),
+        off_loop=large_values,
     )
     on_secret.append(lambda: _learn_secrets(pipeline, executor))
     tasks, notices = TaskBoard(clock), ChangeFeed()
@@ -262,6 +266,7 @@ def assemble(
         _clock=clock,
         _environ=environ,
         _unwatch=unwatch,
+        _large_values=large_values,
     )
 
 
