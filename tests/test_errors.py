@@ -36,7 +36,8 @@ FIXED_NUMBERS = {Reason.APPROVAL_REQUIRED: -31428}
 # Of `POST /execute`: the code of each reason; several reasons share one where a client would do the same.
 REST = {
     "POLICY_VIOLATION": {
-        *("FRAME_TOO_LARGE", "POLICY_VIOLATION", "PAYLOAD_TOO_LARGE", "APPROVAL_DENIED", "APPROVAL_REFUSED")
+        *("FRAME_TOO_LARGE", "POLICY_VIOLATION", "PAYLOAD_TOO_LARGE", "APPROVAL_DENIED", "APPROVAL_REFUSED"),
+        "NOT_REDACTABLE",
     },
     "APPROVAL_REQUIRED": {"APPROVAL_REQUIRED"},
     "RATE_LIMITED": {"RATE_LIMITED"},

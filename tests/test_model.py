@@ -110,7 +110,7 @@ def test_what_nobody_said_has_its_default() -> None:
     assert (CALL.approval, CALL.wait_ms) == (None, 0)
     assert (CALL.kind, CALL.client, CALL.pause, CALL.began) == ("tool", None, None, None)
     assert (RUN.session, RUN.correlation, RUN.report, RUN.client) == (None, None, None, None)
-    assert Answer(b"1", 200) == (b"1", 200, False, None, None)
+    assert Answer(b"1", 200) == (b"1", 200, False, None, None, False)
 
 
 def test_a_result_goes_out_in_the_contracts_form_where_it_has_one() -> None:

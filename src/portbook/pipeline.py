@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from portbook.canonical import canonical_bytes, json_bytes
 from portbook.clock import Clock, Ids
@@ -45,8 +45,7 @@ from portbook.redaction import Redactor
 from portbook.stages.approval import ApprovalStage, unusable
 from portbook.stages.checked_result import bytes_of, checked
 from portbook.stages.deadline import timeout_ms_of
-from portbook.stages.off_loop import OffLoop
-from portbook.stages.ports import Approvals, Executor, Sink
+from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, Executor, OffLoop, Sink
 from portbook.stages.recorder import Recorder
 from portbook.stages.redacted_client import RedactedClient
 from portbook.stages.rules import Rules
@@ -57,6 +56,8 @@ from portbook.tools.spec import Effect, ToolError
 from portbook.wire.trace_context import is_trace_id
 
 __all__ = ["Completed", "Pipeline"]
+
+_T = TypeVar("_T")
 
 _UNKNOWN: Final[dict[Kind, Reason]] = {
     "tool": Reason.UNKNOWN_TOOL,
@@ -94,8 +95,9 @@ class Pipeline:
         ids: Ids,
         warn: Callable[[str], None] = lambda _: None,
         on_fault: Callable[[Fault], None] = lambda _: None,
+        off_loop: OffLoop | None = None,
     ) -> None:
-        """Run calls; `on_fault` receives exceptions of tools, for the developer."""
+        """Run calls; `on_fault` receives exceptions of tools, `off_loop` does the work on large values."""
         self._catalog = catalog
         self._rules = rules
         self._executor = executor
@@ -105,7 +107,7 @@ class Pipeline:
         self._ids = ids
         self._warn = warn
         self._on_fault = on_fault
-        self._off_loop = OffLoop()
+        self._off_loop = off_loop or AtOnce()
         self._recorder = Recorder(sink, clock, warn, deterministic=ids.deterministic)
 
     @property
@@ -117,10 +119,6 @@ class Pipeline:
     def is_recording(self) -> bool:
         """Return whether the last record could be written."""
         return self._recorder.is_recording
-
-    def close(self) -> None:
-        """End the threads that work on large values."""
-        self._off_loop.close()
 
     def govern(self, rules: Rules) -> None:
         """Put changed rules into force, for calls that begin from now on."""
@@ -177,7 +175,7 @@ class Pipeline:
             return _sealed(state, result, bytes_of(result))
         state.tool = tool = self._resolve(call, caller)
         if rules.records_arguments:
-            await self._off_loop.run(call.input_bytes, state.shown)
+            await self._sized(call.input_bytes, state.shown)
         state.decision = decision = decide(rules.policy, _subject(state, tool, caller))
         self._heed(decision, caller, rules)
         if not tool.input.allows(call.arguments):
@@ -185,7 +183,7 @@ class Pipeline:
         if decision.action is Action.ALLOW:
             return await self._perform(state, tool)
         _require_runnable(tool, call)
-        await self._off_loop.run(call.input_bytes, state.shown)
+        await self._sized(call.input_bytes, state.shown)
         state.approval = ticket = await self._approving.admit(state, tool, decision, caller)
         try:
             self._require_unchanged(state, tool, ticket)
@@ -239,7 +237,11 @@ class Pipeline:
         state.has_begun = True
         result = await self._execute(state, tool)
         body = bytes_of(result)
-        return await self._off_loop.run(len(body), partial(self._finished, state, tool, result, body))
+        return await self._sized(len(body), partial(self._finished, state, tool, result, body))
+
+    async def _sized(self, size: int, work: Callable[[], _T]) -> _T:
+        """Return what `work` returns; work on a value of this `size` is done off the loop if it is large."""
+        return work() if size <= LARGE_BYTES else await self._off_loop.run(work)
 
     def _finished(self, state: CallState, tool: Tool, result: Any, body: bytes) -> Done:
         """Check, redact, enclose and seal a result. Large results are finished in a thread."""

@@ -22,6 +22,7 @@ from portbook.dialects.rest import Rest
 from portbook.envelope.request import REQUEST
 from portbook.errors import Refused
 from portbook.executors.dispatch import Dispatch
+from portbook.executors.large_values import LargeValues
 from portbook.executors.python import PythonExecutor
 from portbook.faults import Fault
 from portbook.mcp.dialect import McpDialect
@@ -85,6 +86,7 @@ class App:
     _tasks: TaskBoard
     _environ: Mapping[str, str]
     _unwatch: tuple[Callable[[], None], ...]
+    _large_values: LargeValues
 
     @property
     def needs_key(self) -> bool:
@@ -141,7 +143,7 @@ class App:
         self.unwatch()
         await self._tasks.close()
         await self.executor.close()
-        self._pipeline.close()
+        self._large_values.close()
         self.sink.close()
         self._store.close()  # before the approvals, so that ended calls are stored as ended
         self.approvals.close()
@@ -201,6 +203,7 @@ def assemble(
     validator = SchemaValidator(schemas)
     validator.initialize()
     sink = sink or open_journal(settings, clock, is_server=is_server)
+    large_values = LargeValues()
     pipeline = Pipeline(
         catalog=collected.catalog,
         rules=rules,
@@ -211,6 +214,7 @@ def assemble(
         ids=ids,
         warn=warn,
         on_fault=on_fault or partial(report_fault, with_traceback=settings.tracebacks),
+        off_loop=large_values,
     )
     on_secret.append(lambda: _learn_secrets(pipeline, executor))
     tasks, notices = TaskBoard(clock, draw), ChangeFeed()
@@ -255,6 +259,7 @@ def assemble(
         _tasks=tasks,
         _environ=environ,
         _unwatch=unwatch,
+        _large_values=large_values,
     )
 
 

@@ -182,7 +182,7 @@ PATTERNS: Final = (r":\/\/[^\/]+@",)
 RUN_TRIGGERS: Final = (_JWT_TRIGGER, *(trigger for detector in _TOKENS for trigger in detector.triggers))
 
 
-class _Search(NamedTuple):
+class _TriggeredSearch(NamedTuple):
     """One detector behind one of its triggers."""
 
     trigger: str
@@ -191,16 +191,18 @@ class _Search(NamedTuple):
     is_secret: Callable[[str], bool]
 
 
-def _searches(*detectors: _Detector) -> tuple[_Search, ...]:
+def _searches(*detectors: _Detector) -> tuple[_TriggeredSearch, ...]:
     """Return one entry per trigger; where two of a detector occur, it finds its matches twice: harmless."""
     return tuple(
-        _Search(trigger, "secret" if detector.pattern.groups else 0, detector.pattern, detector.is_secret)
+        _TriggeredSearch(
+            trigger, "secret" if detector.pattern.groups else 0, detector.pattern, detector.is_secret
+        )
         for detector in detectors
         for trigger in detector.triggers
     )
 
 
-_BY_TRIGGER: Final[dict[Cards, tuple[_Search, ...]]] = {
+_BY_TRIGGER: Final[dict[Cards, tuple[_TriggeredSearch, ...]]] = {
     cards: _searches(*_TOKENS, *_SHAPES, *detectors, _RANDOM) for cards, detectors in _CARDS.items()
 }
 
@@ -230,7 +232,7 @@ def has_marked_token(text: str) -> bool:
     return next(_found(_MARKED, text, plain), None) is not None
 
 
-def _found(searches: tuple[_Search, ...], text: str, plain: str) -> Iterator[Span]:
+def _found(searches: tuple[_TriggeredSearch, ...], text: str, plain: str) -> Iterator[Span]:
     for trigger, group, pattern, is_secret in searches:
         if trigger in plain:
             for match in pattern.finditer(text):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Final, Protocol, TypeVar
 
 from portbook.access.approval_ticket import Ask
 from portbook.model import JSONObject, Run
 from portbook.tools.catalog import Tool
 
-__all__ = ["Approvals", "Executor", "Sink"]
+__all__ = ["LARGE_BYTES", "Approvals", "AtOnce", "Executor", "OffLoop", "Sink"]
+
+# Redaction of this much text takes 15 ms in the worst case; a step on the event loop may take 50 ms.
+LARGE_BYTES: Final = 32 * 1024
+
+_T = TypeVar("_T")
 
 
 class Executor(Protocol):
@@ -54,6 +60,22 @@ class Approvals(Protocol):
     def give_back(self, approval_id: str) -> None:
         """Make the ticket valid again, because its call never ran. Never waits."""
         ...
+
+
+class OffLoop(Protocol):
+    """Does work on values of more than `LARGE_BYTES`, without holding the event loop."""
+
+    async def run(self, work: Callable[[], _T]) -> _T:
+        """Return what `work` returns. Raises what it raises."""
+        ...
+
+
+class AtOnce:
+    """Does such work at once, where no other call waits."""
+
+    async def run(self, work: Callable[[], _T]) -> _T:
+        """Return what `work` returns. Raises what it raises."""
+        return work()
 
 
 class Sink(Protocol):

@@ -7,7 +7,7 @@ from typing import cast
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.model import JSON, Client, JSONObject
-from portbook.stages.off_loop import LARGE_BYTES
+from portbook.stages.ports import LARGE_BYTES
 from portbook.stages.state import CallState
 
 __all__ = ["RedactedClient"]

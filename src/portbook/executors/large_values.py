@@ -1,7 +1,4 @@
-"""`OffLoop`: does work on large values in a thread, so that the event loop serves other calls meanwhile.
-
-Small values are handled at once: a thread would cost more than the work.
-"""
+"""`LargeValues`: does work on large values in a thread, while the event loop serves other calls."""
 
 from __future__ import annotations
 
@@ -10,10 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Final, TypeVar
 
-__all__ = ["LARGE_BYTES", "OffLoop"]
-
-# Redaction of this much text takes 15 ms in the worst case; a step on the loop may take 50 ms.
-LARGE_BYTES: Final = 32 * 1024
+__all__ = ["LargeValues"]
 
 # The threads share one processor with the loop, which would wait longer for its turn with more of them.
 _THREADS: Final = 2
@@ -21,7 +15,7 @@ _THREADS: Final = 2
 _T = TypeVar("_T")
 
 
-class OffLoop:
+class LargeValues:
     """A few threads for work that would hold the loop; they are started with the first such work."""
 
     __slots__ = ("_threads",)
@@ -29,10 +23,8 @@ class OffLoop:
     def __init__(self) -> None:
         self._threads: Executor | None = None
 
-    async def run(self, size: int, work: Callable[[], _T]) -> _T:
-        """Return what `work` on a value of `size` bytes returns. Raises what it raises."""
-        if size <= LARGE_BYTES:
-            return work()
+    async def run(self, work: Callable[[], _T]) -> _T:
+        """Return what `work` returns. Raises what it raises."""
         if self._threads is None:
             from concurrent.futures import ThreadPoolExecutor  # late: most servers never need it
 
