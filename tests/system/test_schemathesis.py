@@ -44,6 +44,8 @@ def wipe() -> None:
 '''
 
 SETTINGS = """
+[docs]
+enabled = true
 [python]
 toolsets = ["tools.py"]
 

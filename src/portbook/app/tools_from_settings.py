@@ -15,7 +15,7 @@ from portbook.tools.registry import Bundle, SchemaRegistry
 from portbook.tools.shipped import shipped_folder
 from portbook.tools.spec import ToolSpec
 from portbook.tools.toolset import Toolset
-from portbook.tools.toolset_loader import load_toolsets
+from portbook.tools.toolset_loader import load_all
 
 if TYPE_CHECKING:
     from portbook.assets.populate import Backend
@@ -47,8 +47,6 @@ def collect_tools(
     bundles = dict((registry or SchemaRegistry(settings.schema_root)).bundles())
     specs: list[ToolSpec] = []
     warnings: list[str] = []
-    if settings.docs_enabled:
-        specs.append(_docs_search(settings, bundles, warnings))
     library = asset_library(settings)
     if library is not None:
         from portbook.assets.resources import asset_resources
@@ -58,7 +56,7 @@ def collect_tools(
         tools = asset_tools(library, _backend(settings), settings.asset_max_batch)
         specs.extend(_under_contract(tools, bundles))
         specs.extend(asset_resources(library))
-    toolsets = [*given, *(toolset for source in settings.toolsets for toolset in load_toolsets(source))]
+    toolsets = [*given, *load_all(settings.toolsets)]
     for toolset in toolsets:
         specs.extend(_under_contract(toolset.specs(), bundles))
     gateways: tuple[Gateway, ...] = ()
@@ -69,6 +67,8 @@ def collect_tools(
         gateways = tuple(declared.gateways)
         warnings.extend(declared.warnings)
         specs.extend(_under_contract(declared.specs, bundles))
+    if _is_docs_search_served(settings, is_alone=not (toolsets or settings.http_tables or library)):
+        specs.append(_docs_search(settings, bundles, warnings))
     served = {spec.name for spec in specs if spec.kind == "tool"}
     unused = sorted(bundles.keys() - served - {"docs.search"})
     warnings.extend(
@@ -96,6 +96,17 @@ def _backend(settings: Settings) -> Backend | None:
         return backend_at(settings.backend_url, settings.backend_path, post)
     except BadBackend as error:
         raise BadSettings(f"assets.backend_url: {error}") from None
+
+
+def _is_docs_search_served(settings: Settings, *, is_alone: bool) -> bool:
+    """Return whether `docs.search` is served; `is_alone` where the settings name nothing else to serve.
+
+    Unless the settings say, a folder of the operator's own is searched, and Portbook's own documentation only
+    if there would be nothing else to call.
+    """
+    if settings.docs_enabled is not None:
+        return settings.docs_enabled
+    return is_alone or settings.docs_folder is not None
 
 
 def _docs_search(settings: Settings, bundles: dict[str, Bundle], warnings: list[str]) -> ToolSpec:
