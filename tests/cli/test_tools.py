@@ -128,7 +128,13 @@ def test_two_files_with_the_same_tool_are_still_refused(tmp_path: Path) -> None:
     assert "'count' is declared twice" in finished.err
 
 
-HTTP = '[http.orders]\nbase_url = "https://api.example.com"\n[http.orders.tools.get]\nmethod = "GET"\npath = "/"\n'
+HTTP = """
+[http.orders]
+base_url = "https://api.example.com"
+[http.orders.tools.get]
+method = "GET"
+path = "/"
+"""
 
 
 @pytest.mark.parametrize(

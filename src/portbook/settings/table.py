@@ -213,8 +213,8 @@ SETTINGS: Final = (
         "switch",
         None,
         None,
-        "Whether the built-in tool docs.search is served; by default if docs.folder is set, or if there is no "
-        "toolset, no HTTP API and no asset library to serve.",
+        "Whether the built-in tool docs.search is served; by default if docs.folder is set, or if there is "
+        "no toolset, no HTTP API and no asset library to serve.",
     ),
     Setting(
         "docs.folder",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -67,7 +66,7 @@ def _file_of(source: str) -> tuple[int, int] | None:
             return None
         path = spec.origin if spec is not None and spec.has_location else None
     try:
-        status = os.stat(path) if path is not None else None
+        status = Path(path).stat() if path is not None else None
     except OSError:
         return None
     return None if status is None else (status.st_dev, status.st_ino)
