@@ -24,6 +24,7 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import cli
 from portbook.errors import REASONS, CanonicalError, Reason, Row
 from portbook.settings import CONFIG_NAME, SETTINGS, Setting
+from portbook.testing import inquiries, upstream, workbench
 from portbook.testing.client import TestClient
 from portbook.testing.workbench import Workbench
 from portbook.tools.content import Content
@@ -350,19 +351,20 @@ _GROUPS: Final = {
     "Return content": (
         "Content", "Text", "Image", "Audio", "Embedded", "ResourceLink", "Blob", "Message",
     ),
-    "Fail": ("ToolError", "NotFound"),
+    "Fail": ("ToolError", "NotFound", "Failed", "BadTool"),
     "Make and read result envelopes": (
         "enclose", "wrap", "unwrap", "failure", "inspect_envelope", "Controls", "Subject", "Problem",
-        "Failure", "SigningKey", "PublicKey", "NotAnEnvelope", "ToolFailed",
+        "Failure", "SigningKey", "PublicKey", "NotAnEnvelope", "ToolFailed", "NotJSON", "BadKey",
     ),
-    "Schemas and codes": ("SchemaRegistry", "CanonicalError"),
+    "Schemas and codes": ("SchemaRegistry", "BadBundle", "CanonicalError"),
 }  # fmt: skip
 
 # What `import portbook.testing` offers, in the same way.
 _TESTING_GROUPS: Final = {
-    "Test tools": ("TestClient", "AsyncTestClient", "FixedClock"),
-    "See how a call ended": ("CallResult", "NoResult", "Violation", "Progress", "LogMessage", "Approval"),
-    "Answer for people, models and APIs": ("Inquiry", "ApiRequest", "ApiResponse"),
+    "Test tools": ("TestClient", "AsyncTestClient", "FixedClock", "BadSettings"),
+    "See how a call ended": ("CallResult", "NoResult", "Violation", "Progress", "LogMessage"),
+    "Decide approvals": ("Approval", "Decided", "Undecidable"),
+    "Answer for people, models and APIs": ("Inquiry", "Answers", "ApiRequest", "ApiResponse", "Upstream"),
 }
 
 # What questions return; tools do not make them.
@@ -373,8 +375,11 @@ _HANDED_OUT: Final = tuple(
     getattr(portbook.testing, name)
     for names in _TESTING_GROUPS.values()
     for name in names
-    if name not in ("TestClient", "AsyncTestClient", "ApiResponse")
+    if name not in ("TestClient", "AsyncTestClient", "ApiResponse", "Violation")
 )
+
+# Aliases of types, and the modules that define them.
+_ALIASES: Final = {"Answers": inquiries, "Decided": workbench, "Upstream": upstream}
 
 # Classes whose methods have sections of their own, and methods that decorate.
 _SECTIONED: Final = ("Toolset", "Context", "TestClient")
@@ -410,6 +415,8 @@ def _python() -> list[str]:
 
 
 def _described(name: str, made: Any) -> list[str]:
+    if name in _ALIASES:
+        return ["", f"### {name}", "", *_alias(name)]
     if not inspect.isclass(made):
         return ["", f"### {name}", "", *_code(f"{name}{_signature(made)}"), "", *_words(made)]
     lines = ["", f"### {name}", ""]
@@ -424,6 +431,18 @@ def _described(name: str, made: Any) -> list[str]:
     for member, each in members.items():
         lines += ["", f"### {name}.{member}", "", *_code(_use(name, member, each)), "", *_words(each)]
     return lines
+
+
+def _alias(name: str) -> list[str]:
+    """Return what the code says of an alias of a type: its definition, and the text below it."""
+    body = ast.parse(inspect.getsource(_ALIASES[name])).body
+    for node, after in pairwise(body):
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
+            assert isinstance(after, ast.Expr)
+            assert isinstance(after.value, ast.Constant)
+            words = " ".join(str(after.value.value).split())
+            return [*_code(f"{name} = {ast.unparse(node.value or after)}"), "", words]
+    raise LookupError(name)
 
 
 def _use(owner: str, member: str, each: Any) -> str:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from portbook import clock as clock_module
 from portbook.clock import ContentIds, RandomIds, SystemClock
-from portbook.model import Identity, trace_of
+from portbook.model import Identity
+from portbook.wire.trace_context import trace_of, traceparent_of
 
 
 def case(name: str, *values: object) -> Any:
@@ -109,7 +110,7 @@ def test_random_names_are_uuids_of_version_4_and_never_repeat() -> None:
         assert_named_by_uuids(identity, version=4)
     for names in zip(*made, strict=True):
         assert len(set(names)) == 10_000
-    assert len({identity.traceparent for identity in made}) == 10_000
+    assert len({traceparent_of(identity) for identity in made}) == 10_000
     assert not RandomIds.deterministic
 
 
@@ -180,11 +181,11 @@ print(json.dumps(ContentIds().name(sys.argv[1].encode())))
 @pytest.mark.parametrize("ids", [RandomIds(), ContentIds()], ids=lambda ids: type(ids).__name__)
 def test_the_traceparent_of_a_call_has_the_lengths_of_the_w3c(ids: RandomIds | ContentIds) -> None:
     identity = ids.name(CONTENT)
-    version, trace, parent, flags = identity.traceparent.split("-")
+    version, trace, parent, flags = traceparent_of(identity).split("-")
     assert (version, trace, flags) == ("00", identity.trace, "01")
     assert [len(part) for part in (version, trace, parent, flags)] == [2, 32, 16, 2]
     assert identity.span.startswith(parent)
-    assert trace_of(identity.traceparent) == identity.trace
+    assert trace_of(traceparent_of(identity)) == identity.trace
 
 
 SPAN = "7cf5ee95a40a5aa6bd752a87f05abf5c"
@@ -199,7 +200,7 @@ TRACE = "f0c27f00ba9e5feba6053caeeab8526b"
     ],
 )
 def test_a_trace_that_its_sender_wrote_otherwise_is_the_same_in_the_header(trace: str) -> None:
-    assert Identity("", trace, SPAN).traceparent == f"00-{TRACE}-{SPAN[:16]}-01"
+    assert traceparent_of(Identity("", trace, SPAN)) == f"00-{TRACE}-{SPAN[:16]}-01"
 
 
 @pytest.mark.parametrize(
@@ -214,12 +215,12 @@ def test_a_trace_that_its_sender_wrote_otherwise_is_the_same_in_the_header(trace
     ],
 )
 def test_a_trace_that_its_sender_named_otherwise_has_a_valid_header_always_the_same(trace: str) -> None:
-    header = Identity("", trace, SPAN).traceparent
+    header = traceparent_of(Identity("", trace, SPAN))
     assert trace_of(header) is not None
-    assert header == Identity("another", trace, SPAN).traceparent
-    assert header != Identity("", trace + "x", SPAN).traceparent
+    assert header == traceparent_of(Identity("another", trace, SPAN))
+    assert header != traceparent_of(Identity("", trace + "x", SPAN))
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=128))
 def test_every_name_of_a_trace_makes_a_valid_header(trace: str) -> None:
-    assert trace_of(Identity("", trace, SPAN).traceparent) is not None
+    assert trace_of(traceparent_of(Identity("", trace, SPAN))) is not None

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.model import Answer, Arrival, Call, Caller, CallerContext, Done, Identity, Run, trace_of
+from portbook.model import Answer, Arrival, Call, Caller, CallerContext, Done, Identity, Run
+from portbook.wire.trace_context import trace_of, traceparent_of
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = "00f067aa0ba902b7"
@@ -80,7 +81,7 @@ def test_one_wrong_character_anywhere_makes_a_traceparent_name_none(at: int, put
 
 def test_the_header_of_our_own_call_is_a_valid_traceparent() -> None:
     identity = Identity("6f0c0a9e-5d0b-4f7e-9a53-3f6f1a5f2b10", TRACE, PARENT * 2)
-    assert trace_of(identity.traceparent) == TRACE
+    assert trace_of(traceparent_of(identity)) == TRACE
 
 
 ARRIVAL = Arrival("stdio", "stdio")

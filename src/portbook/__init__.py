@@ -7,35 +7,41 @@ from typing import TYPE_CHECKING, Any
 from portbook.version import __version__
 
 if TYPE_CHECKING:
+    from portbook.canonical import NotJSON
     from portbook.envelope.controls import Controls
     from portbook.envelope.enclose import Failure, enclose
     from portbook.envelope.inspection import inspect_envelope
     from portbook.envelope.problems import Problem
     from portbook.envelope.wrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
-    from portbook.errors import CanonicalError
+    from portbook.errors import CanonicalError, Failed
     from portbook.provenance.record import Subject
-    from portbook.provenance.signing import PublicKey, SigningKey
+    from portbook.provenance.signing import BadKey, PublicKey, SigningKey
     from portbook.tools.content import Audio, Blob, Content, Embedded, Image, Message, ResourceLink, Text
     from portbook.tools.context import Context
     from portbook.tools.questions import Form, OpenPage, Roots, Sample
-    from portbook.tools.registry import SchemaRegistry
-    from portbook.tools.spec import NotFound, ToolError
+    from portbook.tools.registry import BadBundle, SchemaRegistry
+    from portbook.tools.spec import BadTool, NotFound, ToolError
     from portbook.tools.toolset import Toolset
 
 __all__ = [
     "Audio",
+    "BadBundle",
+    "BadKey",
+    "BadTool",
     "Blob",
     "CanonicalError",
     "Content",
     "Context",
     "Controls",
     "Embedded",
+    "Failed",
     "Failure",
     "Form",
     "Image",
     "Message",
     "NotAnEnvelope",
     "NotFound",
+    "NotJSON",
     "OpenPage",
     "Problem",
     "PublicKey",
@@ -63,12 +69,17 @@ _HOMES = {
         "portbook.tools.content",
     ),
     **dict.fromkeys(("Form", "OpenPage", "Roots", "Sample"), "portbook.tools.questions"),
+    "BadBundle": "portbook.tools.registry",
+    "BadKey": "portbook.provenance.signing",
+    "BadTool": "portbook.tools.spec",
     "CanonicalError": "portbook.errors",
     "Context": "portbook.tools.context",
     "Controls": "portbook.envelope.controls",
+    "Failed": "portbook.errors",
     "Failure": "portbook.envelope.enclose",
     "NotAnEnvelope": "portbook.envelope.wrap",
     "NotFound": "portbook.tools.spec",
+    "NotJSON": "portbook.canonical",
     "Problem": "portbook.envelope.problems",
     "PublicKey": "portbook.provenance.signing",
     "SchemaRegistry": "portbook.tools.registry",

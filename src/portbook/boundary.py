@@ -182,7 +182,7 @@ class Boundary:
             is_redacted=completed.is_redacted,
             approval=completed.approval,
         )
-        return Answer(body, status, identity=completed.identity, retry_after_s=_retry_after(completed))
+        return _answered(completed, body, status)
 
     async def _refuse(
         self,
@@ -206,7 +206,8 @@ class Boundary:
 def _answered(
     completed: Completed, body: bytes | None, status: int, *, is_notification: bool = False
 ) -> Answer:
-    return Answer(body, status, is_notification, completed.identity, _retry_after(completed))
+    retry_after_s, is_redacted = _retry_after(completed), completed.is_redacted
+    return Answer(body, status, is_notification, completed.identity, retry_after_s, is_redacted)
 
 
 def _retry_after(completed: Completed) -> int | None:

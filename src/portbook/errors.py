@@ -129,8 +129,6 @@ class Reason(StrEnum):
     NOT_JSONRPC = "NOT_JSONRPC"
     UNKNOWN_METHOD = "UNKNOWN_METHOD"
     ID_IN_USE = "ID_IN_USE"
-    TOO_MANY_IN_FLIGHT = "TOO_MANY_IN_FLIGHT"
-    TOO_MANY_STREAMS = "TOO_MANY_STREAMS"
     UNSUPPORTED_REVISION = "UNSUPPORTED_REVISION"
     HEADER_MISMATCH = "HEADER_MISMATCH"
     BAD_PARAMS = "BAD_PARAMS"
@@ -153,10 +151,14 @@ class Reason(StrEnum):
     NO_ANSWER = "NO_ANSWER"
     STORE_UNUSABLE = "STORE_UNUSABLE"
     BUSY = "BUSY"
+    TOO_MANY_IN_FLIGHT = "TOO_MANY_IN_FLIGHT"
+    TOO_MANY_STREAMS = "TOO_MANY_STREAMS"
     TIMEOUT = "TIMEOUT"
     UPSTREAM_ERROR = "UPSTREAM_ERROR"
+    TOOL_ERROR = "TOOL_ERROR"
     TOOL_FAILED = "TOOL_FAILED"
     BAD_RESULT = "BAD_RESULT"
+    NOT_REDACTABLE = "NOT_REDACTABLE"
     CANCELLED = "CANCELLED"
     NOT_RECORDED = "NOT_RECORDED"
     INTERNAL = "INTERNAL"
@@ -298,22 +300,6 @@ REASONS: dict[Reason, Row] = {
         canonical=Canonical("INVALID_INPUT", reason="ID_IN_USE"),
         mcp=McpError(-32600, "Invalid Request"),
         rest="INVALID_INPUT", http=400, exit=2,
-    ),
-    Reason.TOO_MANY_IN_FLIGHT: Row(
-        stage=Stage.CLASSIFY,
-        sentence="Too many requests or tasks are in progress. Wait for some of them to end, or cancel them.",
-        canonical=Canonical("INTERNAL_ERROR", reason="TOO_MANY_IN_FLIGHT"),
-        mcp=McpError(-31503, "Too many in flight"), to_model_since="2024-11-05",
-        bare=BareReason("backend_error", "too_many_in_flight"),
-        rest="BUSY", http=503, exit=1, is_retryable=True,
-    ),
-    Reason.TOO_MANY_STREAMS: Row(
-        stage=Stage.CLASSIFY,
-        sentence="Too many streams are open. Close some of them, then retry.",
-        canonical=Canonical("INTERNAL_ERROR", reason="TOO_MANY_STREAMS"),
-        mcp=McpError(-31503, "Too many streams"), to_model_since="2024-11-05",
-        bare=BareReason("backend_error", "too_many_streams"),
-        rest="BUSY", http=503, exit=1, is_retryable=True,
     ),
     Reason.UNSUPPORTED_REVISION: Row(
         stage=Stage.CLASSIFY,
@@ -510,6 +496,22 @@ REASONS: dict[Reason, Row] = {
         bare=BareReason("backend_error", "busy"),
         rest="BUSY", http=503, exit=1, is_retryable=True,
     ),
+    Reason.TOO_MANY_IN_FLIGHT: Row(
+        stage=Stage.EXECUTE,
+        sentence="Too many requests or tasks are in progress. Wait for some of them to end, or cancel them.",
+        canonical=Canonical("INTERNAL_ERROR", reason="TOO_MANY_IN_FLIGHT"),
+        mcp=McpError(-31503, "Too many in flight"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "too_many_in_flight"),
+        rest="BUSY", http=503, exit=1, is_retryable=True,
+    ),
+    Reason.TOO_MANY_STREAMS: Row(
+        stage=Stage.EXECUTE,
+        sentence="Too many streams are open. Close some of them, then retry.",
+        canonical=Canonical("INTERNAL_ERROR", reason="TOO_MANY_STREAMS"),
+        mcp=McpError(-31503, "Too many streams"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "too_many_streams"),
+        rest="BUSY", http=503, exit=1, is_retryable=True,
+    ),
     Reason.TIMEOUT: Row(
         stage=Stage.EXECUTE,
         sentence=(
@@ -532,6 +534,14 @@ REASONS: dict[Reason, Row] = {
         bare=BareReason("backend_error", "upstream error"),
         rest="UPSTREAM_ERROR", http=502, exit=1,
     ),
+    Reason.TOOL_ERROR: Row(
+        stage=Stage.EXECUTE,
+        sentence="The tool reported an error of its own. Its message or code says what to do.",
+        canonical=Canonical("INTERNAL_ERROR", reason="TOOL_ERROR"),
+        mcp=McpError(-31422, "Tool error"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "tool error"),
+        rest="TOOL_ERROR", http=422, exit=1,
+    ),
     Reason.TOOL_FAILED: Row(
         stage=Stage.EXECUTE,
         sentence="The tool raised an exception. The operator finds its type and place in the record.",
@@ -550,6 +560,17 @@ REASONS: dict[Reason, Row] = {
         mcp=McpError(-32603, "Invalid tool output"),
         bare=BareReason("backend_error", "invalid result"),
         rest="INVALID_OUTPUT", http=502, exit=5,
+    ),
+    Reason.NOT_REDACTABLE: Row(
+        stage=Stage.RESULT,
+        sentence=(
+            "The document holds a secret at this pointer and must not be altered, so it is not given. "
+            "The operator can remove the secret, or set assets.redact to off."
+        ),
+        canonical=Canonical("UNAUTHORIZED", reason="NOT_REDACTABLE"),
+        mcp=McpError(-31403, "Forbidden"), to_model_since="2024-11-05",
+        bare=BareReason("unsupported", "redacted"),
+        rest="POLICY_VIOLATION", http=403, exit=3,
     ),
     Reason.CANCELLED: Row(
         stage=Stage.EXECUTE,
@@ -619,4 +640,4 @@ class Refused(Ending):
 
 
 class Failed(Ending):
-    """The tool ran, or may have run."""
+    """A call that ended without a result although its tool ran, or may have run; `reason` says why."""

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from traceback import walk_tb
+from typing import NamedTuple
 
-__all__ = ["place_of"]
+__all__ = ["Fault", "is_own_file", "place_of"]
 
 _OWN_FOLDER = __file__.rsplit("/", 1)[0] + "/"
+
+
+class Fault(NamedTuple):
+    """An exception that a tool raised, and in which call."""
+
+    error: Exception
+    tool: str
+    """The kind and the name of what was called."""
+    request: str
+    """The id of the request in the record."""
+    is_meant: bool
+    """Whether it is a `ToolError`, which the author raised for the caller to read."""
+
+
+def is_own_file(filename: str) -> bool:
+    """Return whether code is Portbook's own: its frames do not help to find the error in a tool."""
+    return filename.startswith(_OWN_FOLDER)
 
 
 def place_of(error: BaseException) -> str:
     """Return an exception's type and the last three places on its way, innermost first."""
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
-    # Portbook's own frames do not help to find the error in a tool.
-    theirs = [(code, line) for code, line in frames if not code.co_filename.startswith(_OWN_FOLDER)]
+    theirs = [(code, line) for code, line in frames if not is_own_file(code.co_filename)]
     places = [
         f"{code.co_filename.rsplit('/', 1)[-1]}:{line} in {code.co_name}" for code, line in theirs or frames
     ]

@@ -47,7 +47,10 @@ def problem_of(pattern: str) -> str | None:
     if "mcp.tool:" in pattern:
         return "leave out the prefix mcp.tool:"
     if pattern != pattern.lower() and _TOOL_PATTERN.fullmatch(pattern.lower()):
-        return f"tool names are in lower case; write {pattern.lower()!r}"
+        return (
+            f"canonical tool names are in lower case; write {pattern.lower()!r}, "
+            f"or {pattern.lower() + '_*'!r} for a tool whose author's name has capitals"
+        )
     return "use a-z, 0-9, '_' and '.', '*' for any characters and '?' for one"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -26,8 +24,6 @@ __all__ = [
     "Outcome",
     "Report",
     "Run",
-    "is_trace_id",
-    "trace_of",
 ]
 
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
@@ -53,6 +49,8 @@ class InputNeeded(BaseException):
         """The requests to the client, by the key under which each answer is expected."""
         self.approval: str | None = None
         """The approval that the call ran under, or that the user is asked for; the next round needs it."""
+        self.is_redacted = False
+        """Whether a secret was redacted in the requests, or in earlier messages of the call."""
 
 
 class Client(Protocol):
@@ -100,32 +98,12 @@ class Client(Protocol):
         ...
 
 
-_TRACE_DIGITS = 32
-_HEX = frozenset("0123456789abcdef")
-
-
-def is_trace_id(text: str) -> bool:
-    """Return whether `text` is a W3C trace id: 32 hexadecimal digits in lower case, not all zero."""
-    return len(text) == _TRACE_DIGITS and _HEX.issuperset(text) and text != "0" * _TRACE_DIGITS
-
-
 class Identity(NamedTuple):
     """The ids of one call: UUIDs, the trace and the span without dashes."""
 
     request: str
     trace: str
     span: str
-
-    @property
-    def traceparent(self) -> str:
-        """Return the W3C `traceparent` of this call; its span id is the first half of the span's UUID.
-
-        A trace id that is not in W3C form is hashed into one.
-        """
-        trace = self.trace.replace("-", "").lower()
-        if not is_trace_id(trace):
-            trace = hashlib.sha256(self.trace.encode()).hexdigest()[:_TRACE_DIGITS]
-        return f"00-{trace}-{self.span[:16]}-01"
 
 
 class Arrival(NamedTuple):
@@ -200,9 +178,9 @@ class Call(NamedTuple):
     """Set where an operator decides an approval: it applies the decision, and needs the operator key."""
     operator_says: str | None = None
     """The operator's decision, for the record."""
-    seal: Callable[[Any, bytes, JSONObject | None], bytes] | None = None
-    """Converts a validated result (with its bytes and envelope) to the wire contract's form; raises where it
-    does not fit."""
+    seal: Callable[[Any, bytes, JSONObject | None, bool], bytes] | None = None
+    """Converts a validated result (with its bytes, its envelope, and whether it was redacted) to the wire
+    contract's form; raises where it does not fit."""
     report: Report | None = None
     """Reports progress to the caller, where it asked for it."""
     approval: str | None = None
@@ -268,20 +246,5 @@ class Answer(NamedTuple):
     """The call's ids in the record."""
     retry_after_s: int | None = None
     """How long to wait before a retry, where that is known."""
-
-
-_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?", re.ASCII)
-
-
-def trace_of(traceparent: object) -> str | None:
-    """Return the trace id of a W3C `traceparent`, or None where it is not a valid one."""
-    if not isinstance(traceparent, str):
-        return None
-    match = _TRACEPARENT.fullmatch(traceparent)
-    if match is None:
-        return None
-    version, trace, parent, rest = match.groups()
-    # W3C Trace Context 3.2.2: version ff is forbidden, version 00 ends here, all-zero ids are invalid.
-    if version == "ff" or (version == "00" and rest) or not trace.strip("0") or not parent.strip("0"):
-        return None
-    return trace
+    is_redacted: bool = False
+    """Whether a secret was redacted in what the caller gets."""

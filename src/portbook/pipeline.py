@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, NamedTuple
 
-from portbook.canonical import NotJSON, canonical_bytes, json_bytes
+from portbook.canonical import canonical_bytes, json_bytes
 from portbook.clock import Clock, Ids
 from portbook.envelope.call_envelope import KnownRun
-from portbook.errors import Ending, Failed, Finding, Reason, Refused
-from portbook.faults import place_of
+from portbook.errors import Ending, Failed, Reason, Refused
+from portbook.faults import Fault, place_of
 from portbook.globs import matches
 from portbook.model import (
     JSON,
@@ -37,19 +38,23 @@ from portbook.model import (
     Outcome,
     Report,
     Run,
-    is_trace_id,
 )
 from portbook.policy import Action, Decision, PolicyInput, decide
 from portbook.provenance.record import Occasion
 from portbook.redaction import Redactor
 from portbook.stages.approval import ApprovalStage, unusable
+from portbook.stages.checked_result import bytes_of, checked
+from portbook.stages.deadline import timeout_ms_of
+from portbook.stages.off_loop import OffLoop
 from portbook.stages.ports import Approvals, Executor, Sink
 from portbook.stages.recorder import Recorder
 from portbook.stages.redacted_client import RedactedClient
 from portbook.stages.rules import Rules
 from portbook.stages.state import CallState
+from portbook.stages.tool_errors import failure_by
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import Effect, ToolError
+from portbook.wire.trace_context import is_trace_id
 
 __all__ = ["Completed", "Pipeline"]
 
@@ -60,8 +65,8 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
     "completion": Reason.UNKNOWN_PROMPT,
 }
 
-# The longest error message of a tool, in characters.
-_MAX_ERROR: Final = 2000
+# The longest message of a tool beside its progress, in characters.
+_MAX_MESSAGE: Final = 2000
 
 
 class Completed(NamedTuple):
@@ -88,7 +93,7 @@ class Pipeline:
         clock: Clock,
         ids: Ids,
         warn: Callable[[str], None] = lambda _: None,
-        on_fault: Callable[[Exception], None] = lambda _: None,
+        on_fault: Callable[[Fault], None] = lambda _: None,
     ) -> None:
         """Run calls; `on_fault` receives exceptions of tools, for the developer."""
         self._catalog = catalog
@@ -100,6 +105,7 @@ class Pipeline:
         self._ids = ids
         self._warn = warn
         self._on_fault = on_fault
+        self._off_loop = OffLoop()
         self._recorder = Recorder(sink, clock, warn, deterministic=ids.deterministic)
 
     @property
@@ -111,6 +117,10 @@ class Pipeline:
     def is_recording(self) -> bool:
         """Return whether the last record could be written."""
         return self._recorder.is_recording
+
+    def close(self) -> None:
+        """End the threads that work on large values."""
+        self._off_loop.close()
 
     def govern(self, rules: Rules) -> None:
         """Put changed rules into force, for calls that begin from now on."""
@@ -141,11 +151,11 @@ class Pipeline:
         try:
             outcome = await self._cross(state)
         except Ending as ending:
-            outcome = _as_outcome(ending, state.redactor)
+            outcome = _as_outcome(ending, state)
             if isinstance(outcome, Failed):
                 outcome.envelope = self._enclosed(state, outcome)
         except InputNeeded as needed:
-            outcome = _paused(call, needed)
+            outcome = _paused(state, needed)
         except Exception as error:  # noqa: BLE001 - an unexpected exception is recorded, then answered
             outcome = _cut_short(Reason.INTERNAL, state, place_of(error))
         finally:  # a cancelled call leaves through here, and is recorded like any other
@@ -164,8 +174,10 @@ class Pipeline:
         state.caller = caller = self._identify(call, rules)
         if call.handler is not None:
             result = call.handler(caller)
-            return _sealed(call, result, _bytes_of(result))
+            return _sealed(state, result, bytes_of(result))
         state.tool = tool = self._resolve(call, caller)
+        if rules.records_arguments:
+            await self._off_loop.run(call.input_bytes, state.shown)
         state.decision = decision = decide(rules.policy, _subject(state, tool, caller))
         self._heed(decision, caller, rules)
         if not tool.input.allows(call.arguments):
@@ -173,6 +185,7 @@ class Pipeline:
         if decision.action is Action.ALLOW:
             return await self._perform(state, tool)
         _require_runnable(tool, call)
+        await self._off_loop.run(call.input_bytes, state.shown)
         state.approval = ticket = await self._approving.admit(state, tool, decision, caller)
         try:
             self._require_unchanged(state, tool, ticket)
@@ -215,7 +228,7 @@ class Pipeline:
         result = await act()
         state.approval = call.approval  # only now: a record does not name an approval that does not exist
         state.operator_said = call.operator_says
-        return _sealed(call, result, _bytes_of(result))
+        return _sealed(state, result, bytes_of(result))
 
     async def _perform(self, state: CallState, tool: Tool) -> Done:
         """Run the tool, then check, redact and seal its result."""
@@ -225,8 +238,13 @@ class Pipeline:
             self._recorder.intend(state)
         state.has_begun = True
         result = await self._execute(state, tool)
-        result, body = _checked(result, tool, state)
-        return _sealed(state.call, result, body, self._enclosed(state, result))
+        body = bytes_of(result)
+        return await self._off_loop.run(len(body), partial(self._finished, state, tool, result, body))
+
+    def _finished(self, state: CallState, tool: Tool, result: Any, body: bytes) -> Done:
+        """Check, redact, enclose and seal a result. Large results are finished in a thread."""
+        result, body = checked(result, body, tool, state)
+        return _sealed(state, result, body, self._enclosed(state, result))
 
     def _resolve(self, call: Call, caller: Caller) -> Tool:
         is_visible = call.tool is not None and matches(caller.tools, call.tool)
@@ -246,10 +264,8 @@ class Pipeline:
 
     async def _execute(self, state: CallState, tool: Tool) -> Any:
         call, rules = state.call, state.rules
-        cap = rules.policy.limits.max_execution_timeout_ms
-        timeout_ms = tool.spec.timeout_ms or rules.timeout_ms
         run = Run(
-            timeout_ms if cap is None else min(timeout_ms, cap),
+            timeout_ms_of(tool, rules),
             state.identity,
             state.session,
             call.context.correlation,
@@ -265,13 +281,10 @@ class Pipeline:
             raise Refused(refused.reason, note=refused.note, details={"rule": denied.rule}) from None
         except Ending:
             raise
-        except ToolError as error:  # the message of the tool's author, for the model
-            text, redactor = str(error)[:_MAX_ERROR], rules.redactor
-            told = text if redactor is None else redactor.redact_text(text)
-            raise Failed(Reason.TOOL_FAILED, note=place_of(error), details={"error": told}) from None
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
-            self._on_fault(error)
-            raise Failed(Reason.TOOL_FAILED, note=place_of(error)) from None
+            named, request = f"{tool.spec.kind} {tool.spec.name}", state.identity.request
+            self._on_fault(Fault(error, named, request, isinstance(error, ToolError)))
+            raise failure_by(error, state) from None
 
     def _enclosed(self, state: CallState, outcome: JSON | Failed) -> JSONObject | None:
         """Return the envelope of an outcome, if the caller or the operator wants one."""
@@ -282,7 +295,13 @@ class Pipeline:
         policy, rule = rules.policy, state.decision.rule
         occasion = Occasion(state.identity.request, self._clock.now(), self._duration_ms(state))
         known = KnownRun(
-            state.tool, call.arguments, policy.digest, rule, policy.digest_of_rule(rule), occasion
+            state.tool,
+            call.arguments,
+            policy.digest,
+            rule,
+            policy.digest_of_rule(rule),
+            occasion,
+            state.is_redacted,
         )
         return rules.enclosing.enclose(outcome, controls, call.wish, known)
 
@@ -331,48 +350,27 @@ def _require_runnable(tool: Tool, call: Call) -> None:
 
 
 def _without_secrets(report: Report | None, state: CallState) -> Report | None:
-    """Return `report` with its messages redacted."""
+    """Return `report` with its messages redacted and cut."""
     if report is None:
         return None
 
-    def told(progress: float, total: float | None, message: str | None) -> None:
-        redactor = state.redactor
-        if message is not None and redactor is not None:
-            message = redactor.redact_text(message)
-        report(progress, total, message)
+    def tell(progress: float, total: float | None, message: str | None) -> None:
+        told = None if message is None else state.without_secrets(message[:_MAX_MESSAGE])
+        report(progress, total, told)
 
-    return told
+    return tell
 
 
-def _bytes_of(result: Any) -> bytes:
-    try:
-        return json_bytes(result)
-    except NotJSON as error:
-        raise Failed(Reason.BAD_RESULT, (Finding("", str(error), "json", ""),)) from None
-
-
-def _checked(result: Any, tool: Tool, state: CallState) -> tuple[JSON, bytes]:
-    """Validate a result against the output schema and redact it; return it, and its bytes."""
-    body, redactor = _bytes_of(result), state.redactor
-    if not tool.output.allows(result):
-        raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
-    if redactor is not None and redactor.might_touch(body):
-        result, state.is_redacted = redactor.redact(result)
-        if state.is_redacted:
-            body = json_bytes(result)
-            if not tool.output.allows(result):  # withheld: the redacted result breaks the schema
-                raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
-    return result, body
-
-
-def _sealed(call: Call, result: JSON, body: bytes, envelope: JSONObject | None = None) -> Done:
+def _sealed(state: CallState, result: JSON, body: bytes, envelope: JSONObject | None = None) -> Done:
     """Return the result in the form of its wire contract."""
-    sealed = None if call.seal is None else call.seal(result, body, envelope)
+    seal = state.call.seal
+    sealed = None if seal is None else seal(result, body, envelope, state.is_redacted)
     return Done(body, sealed, None if envelope is None else json_bytes(envelope))
 
 
-def _paused(call: Call, needed: InputNeeded) -> Outcome:
+def _paused(state: CallState, needed: InputNeeded) -> Outcome:
     """Return the outcome of a call whose tool needs answers of the client first."""
+    call, needed.is_redacted = state.call, state.is_redacted
     if call.pause is None:
         return Failed(Reason.NO_ANSWER, note="asked where nobody can answer")
     try:
@@ -381,21 +379,23 @@ def _paused(call: Call, needed: InputNeeded) -> Outcome:
         return failure
 
 
-def _as_outcome(ending: Ending, redactor: Redactor | None) -> Outcome:
+def _as_outcome(ending: Ending, state: CallState) -> Outcome:
     # An exception that is kept keeps every frame that it passed through alive.
     ending.__traceback__ = None
     ending.__context__ = None
     assert isinstance(ending, Refused | Failed)
     # Findings hold no values, but names of members that the client sent.
-    if redactor is not None and ending.findings:
+    if ending.findings:
         ending.findings = tuple(
             replace(
                 finding,
-                pointer=redactor.redact_text(finding.pointer),
-                message=redactor.redact_text(finding.message),
+                pointer=state.without_secrets(finding.pointer),
+                message=state.without_secrets(finding.message),
             )
             for finding in ending.findings
         )
+    if state.is_redacted:
+        ending.details = {**ending.details, "redacted": True}
     return ending
 
 

@@ -52,6 +52,7 @@ def test_a_declared_tool_is_what_the_file_says() -> None:
                 "orders", "http://127.0.0.1:9000", "GET", "/orders/{id}", is_idempotent=True
             ),
             timeout_ms=2000,
+            declared_name="orders.get_order",
         )
     ]
     assert found.specs[0].identifier == "mcp.tool:orders.get_order"

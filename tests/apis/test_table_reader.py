@@ -59,7 +59,7 @@ COMPLAINTS = [
     (BASE + 'include = ["x"]', "http.orders.include applies to imported tools"),
     (BASE + "tools = 5", "http.orders.tools must be a table"),
     (BASE + "[http.orders.tools]\nit = 5", "http.orders.tools.it must be a table"),
-    (BASE + "[http.orders.tools.It]\n", "http.orders.tools.It is not a valid name for a tool"),
+    (BASE + "[http.orders.tools.'a b']\n", "http.orders.tools.a b is not a valid name for a tool"),
     (BASE + "[http.orders.tools.it]\n", "http.orders.tools.it.method must be one of GET, "),
     (BASE + '[http.orders.tools.it]\nmethod = "TRACE"\n', "http.orders.tools.it.method must be one of GET, "),
     (BASE + '[http.orders.tools.it]\nmethod = "GET"\n', "http.orders.tools.it.path must start with /"),

@@ -127,7 +127,7 @@ action = "deny"
         case(
             "a bad pattern",
             '[policy]\n\n[[policy.rules]]\nname = "a"\naction = "deny"\ntools = ["Refund"]',
-            ":6: policy.rules[0].tools has a bad pattern 'Refund': tool names are in lower case; write ",
+            ":6: policy.rules[0].tools has a bad pattern 'Refund': canonical tool names are in lower case; ",
         ),
         case(
             "a rule that can never decide",

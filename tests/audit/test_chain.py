@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portbook.audit.chain import GENESIS, Break, ChainVerdict, Head, Links, chained, head_of, verify
-from portbook.audit.jsonl import ChainedSink
-from portbook.audit.log_files import files_in, lines_of
+from portbook.audit.log_reader import files_in, lines_of
+from portbook.audit.log_writer import ChainedSink
 from support.counts import count
 
 RECORD: Any = {"timestamp": "2026-01-02T03:04:05.678Z", "session_id": "grüße\n\u2028", "tool_id": None}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -34,7 +35,7 @@ def test_a_call_from_the_command_line_is_recorded_like_any_other(tmp_path: Path)
         (("no_such_tool",), 4, "or `portbook tools`"),
         (("mcp.tool:wrong_result",), 5, "expected integer"),
         (("raising", "text=secret-value"), 1, "ValueError at sample_tools.py:"),
-        (("NotASlug",), 2, "is not a valid tool name"),
+        (("NotASlug",), 2, "is not a canonical tool name"),
         (("ecko",), 4, "did you mean echo?"),
     ],
 )
@@ -47,6 +48,23 @@ def test_an_ending_without_a_result_is_explained_and_has_its_exit_status(
     assert sentence in finished.err
     assert "secret-value" not in finished.err
     assert "Traceback" not in finished.err
+
+
+def test_a_suggestion_never_names_a_tool_that_the_key_does_not_open(tmp_path: Path) -> None:
+    digest = hashlib.sha256(b"a key").hexdigest()
+    allow = f'[[keys.allow]]\nname = "ada"\nsha256 = "{digest}"\ntools = ["echo_later"]\n'
+    (tmp_path / "portbook.toml").write_text(f"{allow}\n[keys]\nrequired = true\n")
+
+    def told(key: str, tool: str) -> Finished:
+        return run("call", tool, *TOOLSET, cwd=tmp_path, env=environment(PORTBOOK_KEY=key))
+
+    hidden = told("a key", "raisin")
+    assert (hidden.code, "did you mean" in hidden.err, "raising" in hidden.err) == (4, False, False)
+    exact = told("a key", "raising")  # it exists, and is as unknown to this caller as the other
+    assert (exact.code, exact.err.replace("raising", "raisin")) == (hidden.code, hidden.err)
+    assert "did you mean echo_later?" in told("a key", "echo_late").err
+    refused = told("a different key", "echo_late")
+    assert (refused.code, "did you mean" in refused.err) == (3, False)
 
 
 def test_whoever_develops_a_tool_sees_its_traceback_and_nobody_else(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from portbook.app.assemble import assemble
-from portbook.audit.jsonl import MemorySink
+from portbook.audit.log_writer import MemorySink
 from portbook.boundary import Boundary
 from portbook.dialects.bare import Bare
 from portbook.errors import REASONS, Failed, Finding, Reason, Refused
@@ -263,3 +263,15 @@ def test_findings_are_ordered_by_path_then_message() -> None:
     body, _ = Bare(frozenset()).write(Refused(Reason.BAD_ARGUMENTS, findings), Id(b"1", is_present=True))
     told = [(error["path"], error["msg"]) for error in json.loads(body)["result"]["errors"]]
     assert told == [("/a", "y"), ("/a", "z"), ("/b", "x")]
+
+
+def test_a_tools_own_message_is_the_detail() -> None:
+    own = Failed(Reason.TOOL_ERROR, details={"error": "No room.", "code": "ROOM.FULL", "data": [1]})
+    body, status = Bare(frozenset()).write(own, Id(b"1", is_present=True))
+    assert json.loads(body)["result"] == {
+        "ok": False,
+        "reason": "backend_error",
+        "status": 422,
+        "detail": "No room.",
+    }
+    assert status == 422

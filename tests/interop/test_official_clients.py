@@ -111,6 +111,7 @@ def test_the_revision_that_a_client_asks_for_is_spoken(session: Seen) -> None:
 def test_a_client_sees_every_tool(session: Seen) -> None:
     tools = {tool["name"]: tool for tool in session["tools"]}
     assert {"echo", "echo_in_thread", "echo_later", "raising", "wait_for", "wrong_result"} <= set(tools)
+    assert "docs__search" in tools  # model APIs accept no dot
     echo = tools["echo"]
     assert echo["description"] == "Say it again."
     assert echo["inputSchema"]["properties"]["text"]["type"] == "string"

@@ -13,7 +13,7 @@ import pytest
 import portbook.mcp.connection
 from portbook.access.callers import digest_of_key
 from portbook.app.assemble import App, assemble
-from portbook.audit.jsonl import MemorySink
+from portbook.audit.log_writer import MemorySink
 from portbook.errors import Reason, Refused
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification
 from portbook.model import Arrival
@@ -75,7 +75,7 @@ class Line:
         given = {"docs.enabled": False, "python.toolsets": (str(self.folder / "notes.py"),)}
         return load_settings(path, {}, {**given, "store.path": self.folder / "portbook.db"}, self.folder)
 
-    def _emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
+    def _emit(self, message: bytes, is_wanted: Callable[[], bool], **_: object) -> bool:
         if is_wanted():
             self.told.append(json.loads(message))
 
@@ -188,7 +188,7 @@ def test_what_may_be_heard_is_decided_when_there_is_something_to_hear(tmp_path: 
         assert (await line.ask("resources/subscribe", {"uri": "notes://all"}))["result"] == {}
         line.govern(config)
         line.toolset.updated("notes://all")
-        line.served.notices.publish(Changed("tool"))
+        line.served.changes.publish(Changed("tool"))
         assert line.heard == heard
 
     run(main())
@@ -204,7 +204,7 @@ def test_a_stream_of_somebody_who_may_hear_nothing_more_ends(tmp_path: Path, cas
         await line.acknowledged()
         line.govern(config)
         line.toolset.updated("notes://all")
-        line.served.notices.publish(Changed("tool"))
+        line.served.changes.publish(Changed("tool"))
         await settled()
         assert line.heard == heard
         assert listening.done() == (heard == [])
@@ -261,7 +261,7 @@ def test_a_caller_is_looked_up_once_to_begin_a_stream(
 def test_a_stream_that_cannot_begin_leaves_nobody_behind(tmp_path: Path) -> None:
     emitted: list[bytes] = []
 
-    def emit(message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
+    def emit(message: bytes, is_wanted: Callable[[], bool], **_: object) -> bool:
         emitted.append(message)
         raise ValueError("not today")
 

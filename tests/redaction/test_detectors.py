@@ -7,13 +7,14 @@ import base64
 import pytest
 
 from portbook.redaction import Redactor
-from portbook.redaction.detectors import is_card_number
+from portbook.redaction.detectors import Cards, is_card_number
 from portbook.redaction.prefilter import fold
 from support.counts import count
 
 # Made up, in pieces, so that nobody's scanner takes this file for a leak.
 JWT = ".".join(["eyJhbGciOiJub25lIn0", "eyJzdWIiOiIxIn0", ""])
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----"
+CARD = 4111111111111111
 BASIC = base64.b64encode(b"ada:pw").decode()
 
 
@@ -45,7 +46,8 @@ BASIC = base64.b64encode(b"ada:pw").decode()
         pytest.param("card 4111 1111 1111 1111.", "card [redacted].", id="Visa with spaces"),
         pytest.param("5500-0000-0000-0004", "[redacted]", id="Mastercard with dashes"),
         pytest.param("3782 822463 10005", "[redacted]", id="American Express"),
-        pytest.param("x378282246310005", "x[redacted]", id="American Express, plain"),
+        pytest.param("378282246310005", "[redacted]", id="American Express, plain"),
+        pytest.param("card=4111111111111111,", "card=[redacted],", id="a card after a sign"),
         pytest.param("30569309025904", "[redacted]", id="Diners"),
     ],
 )
@@ -78,6 +80,10 @@ def test_a_secret_is_found_by_its_shape(text: str, expected: str) -> None:
         "0.4111111111111111",
         "4111111111111111.5",
         "1700000000000000000",
+        "order_4111111111111111",
+        "INV-4111111111111111",
+        "4111111111111111-2",
+        "x378282246310005",
         "2026-01-02T03:04:05.678Z",
         "the task-force sk-learn",
     ],
@@ -101,7 +107,29 @@ def test_what_only_resembles_a_secret_stays(text: str) -> None:
 )
 def test_a_card_is_found_as_a_number(number: int, is_card: bool) -> None:
     assert is_card_number(number) is is_card
-    assert Redactor().redact({"n": number}) == ({"n": 0 if is_card else number}, is_card)
+    expected = ({"n": 0 if is_card else number}, is_card)
+    assert Redactor(cards="everywhere").redact({"n": number}) == expected
+
+
+@pytest.mark.parametrize(
+    ("cards", "number", "alone", "in_a_word"),
+    [
+        ("strings", CARD, "[redacted]", f"id_{CARD}"),
+        ("everywhere", 0, "[redacted]", "id_[redacted]"),
+        ("off", CARD, str(CARD), f"id_{CARD}"),
+    ],
+)
+def test_a_card_is_redacted_where_the_operator_says(
+    cards: Cards, number: int, alone: str, in_a_word: str
+) -> None:
+    redactor = Redactor(cards=cards).with_secrets([])
+    found, _ = redactor.redact({"number": CARD, "alone": str(CARD), "in a word": f"id_{CARD}"})
+    assert found == {"number": number, "alone": alone, "in a word": in_a_word}
+    assert redactor.redact_text(f'{{"n":{CARD}}}') == f'{{"n":{number}}}'
+
+
+def test_no_detectors_means_no_cards() -> None:
+    assert Redactor(detectors=False, cards="everywhere").redact(CARD) == (CARD, False)
 
 
 _LENGTH = count("hostile texts")

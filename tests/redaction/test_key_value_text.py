@@ -38,6 +38,9 @@ from portbook.redaction import Redactor
         pytest.param("é pwd\u00a0= x, é=y", "é pwd\u00a0= [redacted], é=y", id="odd spaces"),
         pytest.param("token=a=b:pwd=c d=e", "token=[redacted] d=e", id="a name in a value"),
         pytest.param("user_key1=a", "user_key1=[redacted]", id="a name with a digit"),
+        pytest.param("cookie:a&[b1", "cookie:[redacted]", id="a header at the start"),
+        pytest.param('token: "a"', 'token: "[redacted]"', id="a short word in quotes"),
+        pytest.param("token: [a]", "token: [redacted]", id="a short word in brackets"),
         pytest.param("ÜBER-geheim=a", "ÜBER-geheim=[redacted]", id="a name beyond ASCII"),
     ],
 )

@@ -339,7 +339,7 @@ DIGITS = "sha256 must be 64 hexadecimal digits (sha256 of the key)"
         case("a line break after it", f'[[keys.allow]]\nname = "ada"\nsha256 = "{DIGEST}\\n"', DIGITS),
         case("tools that are no list", f'[[keys.allow]]\n{KEY}tools = "*"', PATTERNS),
         case("a number as a pattern", f"[[keys.allow]]\n{KEY}tools = [1]", PATTERNS),
-        case("a bad pattern", f'[[keys.allow]]\n{KEY}tools = ["Look"]', "write 'look'"),
+        case("a bad pattern", f'[[keys.allow]]\n{KEY}tools = ["Look"]', "author's name has capitals"),
     ],
 )  # fmt: skip
 def test_an_allowed_key_of_another_shape_is_refused(text: str, said: str, tmp_path: Path) -> None:
@@ -425,3 +425,23 @@ def test_rules_and_apis_are_tables_as_they_stand_in_the_file(tmp_path: Path) -> 
     settings = load(tmp_path, RULES)
     assert settings.policy_rules == ({"name": "a"}, {"name": "b", "action": 5})
     assert settings.http_tables == {"orders": {"tools": {"get": {"method": "GET"}}}}
+
+
+@pytest.mark.parametrize(
+    ("environ", "flags", "place"),
+    [
+        ({}, {}, "named.toml:2"),
+        ({"PORTBOOK_PORT": "1"}, {}, "$PORTBOOK_PORT"),
+        ({"PORTBOOK_PORT": "1"}, {"server.port": 2}, "command line"),
+    ],
+    ids=["file", "variable", "flag"],
+)
+def test_a_setting_is_complained_of_where_it_is_given(
+    environ: dict[str, str], flags: dict[str, int], place: str, tmp_path: Path
+) -> None:
+    config = tmp_path / "named.toml"
+    config.write_text("[server]\nport = 3\n")
+    settings = load_settings(config, environ, flags, None)
+    assert settings.place_of("server", "port") == place
+    assert str(settings.complain(("server", "port"), "is taken")).endswith(f"{place}: server.port is taken")
+    assert load_settings(None, {}, {}, None).place_of("server", "port") == "default"

@@ -14,7 +14,7 @@ from support.settings_files import BY_KEY, case, complaint, line, load, value_of
 
 
 def test_the_table_of_settings_and_the_values_name_each_other() -> None:
-    apart = {"config", "is_given", "places", "limits"}
+    apart = {"config", "is_given", "places", "origins", "limits"}
     fields = {field.name for field in dataclasses.fields(Settings)} - apart
     fields |= {f"limits.{field.name}" for field in dataclasses.fields(Limits)}
     assert sorted(setting.field for setting in SETTINGS) == sorted(fields)
@@ -40,6 +40,7 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "server.title": None,
         "server.version": None,
         "server.instructions": None,
+        "server.tool_names": "portable",
         "audit.log_dir": Path("runs"),
         "audit.keep": 1000,
         "audit.on_failure": "refuse",
@@ -57,6 +58,7 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "assets.schemas": None,
         "assets.examples": None,
         "assets.max_batch": 100,
+        "assets.redact": "refuse",
         "assets.backend_url": None,
         "assets.backend_path": "/synesthetic-assets/",
         "ids.deterministic": False,
@@ -84,6 +86,7 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "redaction.patterns": (),
         "redaction.secrets": (),
         "redaction.detectors": True,
+        "redaction.cards": "strings",
         "redaction.mode": "replace",
         "envelope.default": "off",
         "envelope.signing_key": None,

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from portbook.audit.jsonl import ChainedSink, JsonlSink
+from portbook.audit.log_writer import ChainedSink, JsonlSink
 from support.portbook_process import PORTBOOK, Finished, environment, run
 
 IDS = [f"{number}0000000-0000-4000-a000-000000000000" for number in range(10)]

@@ -338,6 +338,7 @@ _BARE = {
     "approval_refused": "APPROVAL_REFUSED",
     "timeout": "TIMEOUT",
     "unauthorized": "UNAUTHORIZED",
+    "redacted": "NOT_REDACTABLE",
     "tool not implemented": "UNKNOWN_TOOL",
     'missing property "name"': "BAD_ARGUMENTS",
 }

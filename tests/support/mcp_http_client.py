@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from portbook.app.assemble import App, assemble
-from portbook.audit.jsonl import MemorySink
+from portbook.audit.log_writer import MemorySink
 from portbook.doors.http.route_table import routes_of
 from portbook.settings import load_settings
 from support.in_process_connection import META, STATELESS_META, handshake
@@ -194,7 +194,7 @@ async def serving(
     try:
         yield Client(served, sink)
     finally:
-        served.notices.close()
+        served.changes.close()
         await served.close()
 
 

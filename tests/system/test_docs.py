@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import configparser
 import importlib.util
 import inspect
@@ -11,7 +12,7 @@ import tomllib
 from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
-from types import ModuleType
+from types import GenericAlias, ModuleType, UnionType
 from typing import Any, cast
 
 import click
@@ -138,7 +139,18 @@ def test_every_name_of_the_package_is_documented(module: ModuleType) -> None:
         _, found, section = page.partition(f"\n### {name}\n")
         assert found, name
         section = section.partition("\n### ")[0]
+        if isinstance(made, UnionType | GenericAlias):  # an alias: Python keeps no words of its own for it
+            assert re.search(rf"```python\n{name} = .+\n```\n\n\w", section)
+            continue
         assert " ".join(inspect.cleandoc(made.__doc__).split("\n\n")[0].split()) in section
+
+
+def test_every_exception_that_the_reference_names_can_be_imported() -> None:
+    sentences = re.findall(r"Raises (`[A-Z].*)", read("python.md"))
+    named = {name for sentence in sentences for name in re.findall(r"`([A-Z]\w+)`", sentence)}
+    public = {*vars(builtins), *portbook.__all__, *portbook.testing.__all__}
+    assert len(named) > 10
+    assert named - public == set()
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,22 @@ import pytest
 
 import portbook
 import portbook.testing
+from portbook.access.approval_ticket import Undecidable
+from portbook.canonical import NotJSON
 from portbook.envelope.controls import Controls
 from portbook.envelope.enclose import Failure, enclose
 from portbook.envelope.inspection import inspect_envelope
 from portbook.envelope.problems import Problem
 from portbook.envelope.wrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
-from portbook.errors import CanonicalError
+from portbook.errors import CanonicalError, Failed
 from portbook.provenance.record import Subject
-from portbook.provenance.signing import PublicKey, SigningKey
+from portbook.provenance.signing import BadKey, PublicKey, SigningKey
+from portbook.settings import BadSettings
 from portbook.testing import async_client, call_result, client, fixed_time, inquiries, upstream, workbench
 from portbook.tools import content, questions
 from portbook.tools.context import Context
-from portbook.tools.registry import SchemaRegistry
-from portbook.tools.spec import NotFound, ToolError
+from portbook.tools.registry import BadBundle, SchemaRegistry
+from portbook.tools.spec import BadTool, NotFound, ToolError
 from portbook.tools.toolset import Toolset
 from portbook.version import __version__
 from support.portbook_process import ROOT
@@ -35,12 +38,17 @@ def test_the_package_exports_exactly_these_names() -> None:
     assert exported == {
         **{name: getattr(content, name) for name in contents},
         **{name: getattr(questions, name) for name in asked},
+        "BadBundle": BadBundle,
+        "BadKey": BadKey,
+        "BadTool": BadTool,
         "CanonicalError": CanonicalError,
         "Context": Context,
         "Controls": Controls,
+        "Failed": Failed,
         "Failure": Failure,
         "NotAnEnvelope": NotAnEnvelope,
         "NotFound": NotFound,
+        "NotJSON": NotJSON,
         "Problem": Problem,
         "PublicKey": PublicKey,
         "SchemaRegistry": SchemaRegistry,
@@ -61,17 +69,22 @@ def test_the_package_exports_exactly_these_names() -> None:
 def test_the_package_for_tests_exports_exactly_these_names() -> None:
     exported = {name: getattr(portbook.testing, name) for name in portbook.testing.__all__}
     assert exported == {
+        "Answers": inquiries.Answers,
         "ApiRequest": upstream.ApiRequest,
         "ApiResponse": upstream.ApiResponse,
         "Approval": workbench.Approval,
         "AsyncTestClient": async_client.AsyncTestClient,
+        "BadSettings": BadSettings,
         "CallResult": call_result.CallResult,
+        "Decided": workbench.Decided,
         "FixedClock": fixed_time.FixedClock,
         "Inquiry": inquiries.Inquiry,
         "LogMessage": call_result.LogMessage,
         "NoResult": call_result.NoResult,
         "Progress": call_result.Progress,
         "TestClient": client.TestClient,
+        "Undecidable": Undecidable,
+        "Upstream": upstream.Upstream,
         "Violation": call_result.Violation,
     }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from portbook.audit.chain import verify
-from portbook.audit.log_files import files_in, lines_of, record_of, stream_folder
+from portbook.audit.log_reader import files_in, lines_of, record_of, stream_folder
 from support.counts import count
 from support.portbook_process import child
 
@@ -17,7 +17,7 @@ from support.portbook_process import child
 WRITER = """
 import sys
 from pathlib import Path
-from portbook.audit.jsonl import ChainedSink
+from portbook.audit.log_writer import ChainedSink
 sink = ChainedSink(Path(sys.argv[1]), "execution", started=sys.argv[2], run="r", keep=1000)
 number = 0
 while True:

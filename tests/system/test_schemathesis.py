@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.counts import count, seed
-from support.portbook_process import http_server
+from support.portbook_process import HttpServer, environment, http_server
 
 TOOLS = '''
 from typing import Literal
@@ -65,13 +69,38 @@ action = "deny"
 """
 
 
+OPERATOR = "key of the operator"
+
+
+@contextlib.contextmanager
+def an_operator(server: HttpServer) -> Iterator[None]:
+    """Deny every call that waits for approval: a request may ask to wait for ten minutes."""
+    is_over = threading.Event()
+
+    def deny() -> None:
+        key = {"authorization": f"Bearer {OPERATOR}", "content_type": "application/json"}
+        while not is_over.wait(0.05):
+            for pending in server.request("/approvals?state=pending", **key).json["approvals"]:
+                path = f"/approvals/{pending['approval_id']}"
+                server.request(path, json.dumps({"decision": "deny"}).encode(), **key)
+
+    operator = threading.Thread(target=deny)
+    operator.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        operator.join()
+
+
 @pytest.mark.covers("002.rest.openapi")
 @pytest.mark.soak("requests by the description")
 def test_schemathesis_finds_no_unexpected_status_and_no_broken_promise(tmp_path: Path) -> None:
     (tmp_path / "tools.py").write_text(TOOLS)
     (tmp_path / "portbook.toml").write_text(SETTINGS)
     chance = ("--seed", str(seed())) + (() if seed() else ("--generation-deterministic",))
-    with http_server(cwd=tmp_path, tools=()) as server:
+    env = environment(PORTBOOK_OPERATOR_KEY=OPERATOR)
+    with http_server(cwd=tmp_path, tools=(), env=env) as server, an_operator(server):
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/openapi.json"),

@@ -57,3 +57,11 @@ def test_the_documentation_is_searchable_from_the_wheel(wheel: Path) -> None:
 def test_nothing_of_the_official_sdks_name_is_shipped(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         assert not [name for name in archive.namelist() if name.startswith("mcp/")]
+
+
+def test_the_test_client_and_its_pytest_plugin_are_shipped(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        assert {"portbook/testing/client.py", "portbook/testing/plugin.py"} <= set(archive.namelist())
+        [entry_points] = [name for name in archive.namelist() if name.endswith(".dist-info/entry_points.txt")]
+        told = archive.read(entry_points).decode()
+    assert "[pytest11]\nportbook = portbook.testing.plugin" in told

@@ -65,6 +65,14 @@ def test_an_approval_can_be_given_while_the_call_waits() -> None:
     asyncio.run(main())
 
 
+def test_without_asyncio_it_says_that_it_needs_it() -> None:
+    client = AsyncTestClient(toolset)
+    for coroutine in (client.__aenter__(), client.call("stock"), client.send(b"{"), client.close()):
+        with pytest.raises(RuntimeError, match=r"AsyncTestClient needs asyncio: .* anyio's asyncio backend"):
+            coroutine.send(None)  # as another event loop runs it
+    asyncio.run(client.close())
+
+
 def test_both_clients_have_the_same_methods() -> None:
     def signatures(made: type) -> dict[str, str]:
         return {

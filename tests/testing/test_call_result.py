@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from portbook.testing import NoResult, TestClient
+from portbook.testing import NoResult, TestClient, Violation
 from support.shop_toolset import LARGE_REFUNDS, toolset
 
 
@@ -51,7 +51,8 @@ def test_what_a_tool_raised_is_the_cause(client: TestClient) -> None:
 
 def test_a_tools_own_words_are_the_message(client: TestClient) -> None:
     result = client.call("closed")
-    assert (result.reason, result.message) == ("TOOL_FAILED", "The shop is closed.")
+    assert (result.reason, result.message) == ("TOOL_ERROR", "The shop is closed.")
+    assert (result.code, result.data, result.is_retryable) == (None, None, False)
     assert result.text == "The shop is closed."
     assert result.exception is None
 
@@ -59,7 +60,7 @@ def test_a_tools_own_words_are_the_message(client: TestClient) -> None:
 def test_a_result_that_breaks_its_schema_names_the_place(client: TestClient) -> None:
     result = client.call("liar")
     assert (result.reason, result.executed) == ("BAD_RESULT", True)
-    assert result.violations == [("", "expected integer")]
+    assert result.violations == [Violation("", "expected integer")]
 
 
 def test_a_value_is_what_was_returned_even_where_no_schema_says_what_it_is(client: TestClient) -> None:

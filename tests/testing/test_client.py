@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import warnings
+from contextvars import ContextVar
+from datetime import date
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from portbook import Toolset
-from portbook.canonical import NotJSON
-from portbook.testing import NoResult, TestClient, Violation
+from portbook import NotJSON, Toolset
+from portbook.testing import LogMessage, NoResult, Progress, TestClient, Violation
+from support.mcp_tasks import KNOWS
 from support.shop_toolset import LARGE_REFUNDS, toolset
 
 
@@ -37,8 +40,10 @@ def test_wrong_arguments_are_refused_with_their_places_and_the_tool_never_runs()
         result = client.call("refund", order="five")
         assert not result.is_ok
         assert result.reason == "BAD_ARGUMENTS"
-        assert result.violations == [("", 'missing property "cents"'), ("/order", "expected integer")]
-        assert isinstance(result.violations[0], Violation)
+        assert result.violations == [
+            Violation("", 'missing property "cents"'),
+            Violation("/order", "expected integer"),
+        ]
         assert not result.executed
 
 
@@ -126,7 +131,7 @@ def script(client: TestClient) -> bytes:
     client.read("shop://3")
     client.send(b"{")
     approvals = repr(client.approvals()).encode()
-    return client.log + repr(client.executions).encode() + repr(client.intents).encode() + approvals
+    return client.record_bytes + repr(client.executions).encode() + repr(client.intents).encode() + approvals
 
 
 @pytest.mark.parametrize("mode", ["replace", "hash"])
@@ -146,6 +151,21 @@ def test_two_runs_leave_the_same_bytes(mode: str) -> None:
     assert first.count(b"\n") == 12
     assert b"hunter2" not in first
     assert b'"ts":"2026-01-01T00:00:01.500Z"' in first
+
+
+def test_ids_of_tasks_are_the_same_in_every_run() -> None:
+    later = Toolset("later")
+
+    @later.tool(effect="read", task="required")
+    async def slow() -> int:
+        return 5
+
+    def run() -> str:
+        with TestClient(later) as client:
+            made = client.request("tools/call", {"name": "slow", "arguments": {}, **KNOWS})
+            return made["result"]["taskId"]
+
+    assert run() == run()
 
 
 def test_a_client_leaves_no_file_and_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,22 +226,75 @@ def test_the_loop_of_the_thread_is_left_alone() -> None:
         loop.close()
 
 
-@pytest.mark.parametrize("value", [float("nan"), {1, 2}, object()], ids=["nan", "set", "object"])
-def test_arguments_that_are_not_json_are_the_tests_mistake(value: Any) -> None:
-    with TestClient(toolset) as client, pytest.raises(NotJSON):
-        client.call("orders", customer=value)
+def test_an_argument_that_is_not_json_is_named_with_its_type() -> None:
+    with TestClient(toolset) as client:
+        with pytest.raises(NotJSON, match=r"^argument /customer: JSON cannot hold this datetime\.date;"):
+            client.call("orders", customer=date(2026, 1, 1))
+        assert client.records == []
+
+
+def test_a_call_sees_the_context_variables_of_its_caller() -> None:
+    language = ContextVar("language", default="en")
+    speaking = Toolset("speaking")
+
+    @speaking.tool(effect="read", inline=True)
+    def inline() -> str:
+        return language.get()
+
+    @speaking.tool(effect="read")
+    def in_a_thread() -> str:
+        return language.get()
+
+    with TestClient(speaking) as client:
+        for chosen in ("en", "de", "fr"):
+            token = language.set(chosen)
+            assert client.call("inline").value == chosen
+            assert client.call("in_a_thread").value == chosen
+            language.reset(token)
+
+
+def test_a_client_that_is_not_closed_says_so_by_its_name() -> None:
+    client = TestClient(toolset)
+    view = client.with_meta({"portbook/attempt": 2})
+    assert view.call("stock").value == 7
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        del client
+        gc.collect()
+        assert caught == []  # a view is left, which can close it
+        del view
+        gc.collect()
+    assert [(each.category, str(each.message)) for each in caught] == [
+        (ResourceWarning, "unclosed TestClient; use it in `with`, or call close()")
+    ]
+
+
+def test_the_loop_is_closed_even_where_closing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = TestClient(toolset)
+    client.call("stock")
+    loop = client._world.runner.get_loop()
+    close = client._world.app.sink.close
+
+    def fail() -> None:
+        close()
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(client._world.app.sink, "close", fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        client.close()
+    assert loop.is_closed()
 
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])
 def test_every_revision_tells_the_same(revision: str) -> None:
     with TestClient(toolset, policy=LARGE_REFUNDS, revision=revision) as client:
-        assert client.call("stock").progress == [(1, 2, "half of the shelves")]
+        assert client.call("stock").progress == [Progress(1, 2, "half of the shelves")]
         assert client.call("stock").logs == [
-            ("debug", {"shelf": 1}, "shelves"),
-            ("warning", "a shelf is empty", None),
+            LogMessage("debug", {"shelf": 1}, "shelves"),
+            LogMessage("warning", "a shelf is empty"),
         ]
         assert client.call("refund", order=5, cents=20_000).reason == "APPROVAL_REQUIRED"
-        assert client.call("refund", order=5).violations == [("", 'missing property "cents"')]
+        assert client.call("refund", order=5).violations == [Violation("", 'missing property "cents"')]
         assert client.call("nothing").reason == "UNKNOWN_TOOL"
         assert client.call("wipe").rule == "nothing destructive"
         assert client.records[-1]["metadata"]["schemaVersion"] == revision

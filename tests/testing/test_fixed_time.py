@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from portbook.model import trace_of
 from portbook.testing import FixedClock
 from portbook.testing.fixed_time import CountingBytes, CountingIds
+from portbook.wire.trace_context import trace_of, traceparent_of
 
 
 def test_a_clock_moves_when_it_is_told_to() -> None:
@@ -18,6 +18,10 @@ def test_a_clock_moves_when_it_is_told_to() -> None:
     assert (clock.now(), clock.tick()) == ("2026-01-01T00:01:30.250Z", 90.25)
     with pytest.raises(ValueError, match="a clock cannot go back"):
         clock.advance(-1)
+    for endless in (float("nan"), float("inf"), float("-inf")):
+        with pytest.raises(ValueError, match="a clock cannot go on by"):
+            clock.advance(endless)
+    assert clock.tick() == 90.25
 
 
 def test_ids_count_and_have_the_form_of_real_ones() -> None:
@@ -25,7 +29,7 @@ def test_ids_count_and_have_the_form_of_real_ones() -> None:
     first, second = ids.name(b"same"), ids.name(b"same")
     assert first != second
     assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}", first.request)
-    assert trace_of(first.traceparent) == first.trace
+    assert trace_of(traceparent_of(first)) == first.trace
     assert CountingIds().name(b"other") == first
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from portbook.testing import ApiRequest, ApiResponse, TestClient
+from portbook.testing.upstream import _response
 
 SETTINGS: dict[str, Any] = {
     "http": {
@@ -95,6 +97,56 @@ def test_an_api_can_fail_in_every_way(answer: ApiResponse | Exception, reason: s
         result = client.call("orders.add", cents=5)
         assert result.reason == reason
         assert result.executed is not isinstance(answer, ConnectionRefusedError)
+
+
+@pytest.mark.parametrize(
+    ("answer", "body"),
+    [(ApiResponse(204), b""), (ApiResponse(200, json=None), b"null"), (ApiResponse(body=b""), b"")],
+    ids=["nothing", "null", "no bytes"],
+)
+def test_a_response_has_a_body_where_it_is_given_one(answer: ApiResponse, body: bytes) -> None:
+    response = _response(answer)
+    assert response.body == body
+    assert (b"content-type" in response.headers) is bool(body)
+
+
+def test_an_answer_without_a_body_has_the_value_none() -> None:
+    with client_of(lambda request: ApiResponse(204)) as client:
+        assert client.call("orders.add", cents=5).value is None
+
+
+def test_what_cannot_be_called_is_the_tests_mistake() -> None:
+    with pytest.raises(TypeError, match="upstream= is a function that gets an ApiRequest, not dict"):
+        client_of({})
+
+
+def backend_client(folder: Path, upstream: Any) -> TestClient:
+    (folder / "synesthetic-asset.schema.json").write_text('{"type": "object"}')
+    assets = {"schemas": str(folder), "backend_url": "http://127.0.0.1:1/api"}
+    return TestClient(settings={"assets": assets}, upstream=upstream)
+
+
+def test_the_asset_backend_is_answered_for_too(tmp_path: Path) -> None:
+    seen: list[ApiRequest] = []
+
+    def backend(request: ApiRequest) -> Any:
+        seen.append(request)
+        return ApiResponse(201, json={"id": "a-1"})
+
+    with backend_client(tmp_path, backend) as client:
+        result = client.call("populate_backend", asset={"name": "a"})
+        assert (result.value["ok"], result.value["asset_id"]) == (True, "a-1")
+    [request] = seen
+    assert (request.method, request.url) == ("POST", "http://127.0.0.1:1/api/synesthetic-assets/")
+    assert request.json() == {"name": "a"}
+
+
+def test_the_asset_backend_is_not_dialled_without_a_function(tmp_path: Path) -> None:
+    with (
+        backend_client(tmp_path, None) as client,
+        pytest.raises(LookupError, match=r"a tool called POST http://127.0.0.1:1/api/"),
+    ):
+        client.call("populate_backend", asset={"name": "a"})
 
 
 def test_an_idempotent_call_is_repeated_as_the_settings_say() -> None:

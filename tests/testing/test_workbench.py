@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from portbook.access.approval_ticket import Undecidable
-from portbook.testing import Approval, TestClient
+from portbook.testing import Approval, TestClient, Undecidable
 from support.shop_toolset import LARGE_REFUNDS, toolset
 
 
@@ -106,6 +105,39 @@ def test_an_approval_that_was_used_or_has_expired_cannot_be_decided(client: Test
     with pytest.raises(Undecidable, match="it has expired"):
         client.approve(late)
     assert client.records[-1]["error"]["reason"] == "APPROVAL_SETTLED"
+
+
+def test_a_state_that_there_is_not_is_the_tests_mistake(client: TestClient) -> None:
+    with pytest.raises(ValueError, match="no approval is ever 'pendng'; the states are pending, approved,"):
+        client.approvals("pendng")
+
+
+def test_there_is_no_limit_to_pending_approvals() -> None:
+    with TestClient(toolset, policy=LARGE_REFUNDS) as client:
+        for order in range(101):
+            client.call("refund", order=order, cents=20_000)
+        assert [each.arguments["order"] for each in client.pending] == [*range(101)]
+        assert len(client.approvals()) == 101
+
+
+def test_a_reason_is_stored_without_secrets(client: TestClient) -> None:
+    client.call("refund", order=1, cents=20_000)
+    assert client.approve(reason="password=hunter2hunter2").reason == "password=[redacted]"
+
+
+def test_the_operator_has_the_key_of_the_environment() -> None:
+    key = "opensesame-of-the-shop"
+    with TestClient(toolset, policy=LARGE_REFUNDS, environ={"PORTBOOK_OPERATOR_KEY": key}) as client:
+        result = client.call("refund", order=1, cents=20_000)
+        assert client.approve(result, reason=f"with {key}").reason == "with [redacted]"
+        assert client.call("refund", order=1, cents=20_000).value == {"refunded": 20_000}
+
+
+def test_a_decision_that_is_refused_says_so(client: TestClient) -> None:
+    client.call("refund", order=1, cents=20_000)
+    client._world.operator_key = "wrong"
+    with pytest.raises(RuntimeError, match=r"the decision was refused: UNAUTHORIZED: "):
+        client.approve()
 
 
 def test_an_approval_expires_as_the_clock_moves(client: TestClient) -> None:

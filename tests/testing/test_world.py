@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from portbook.settings import BadSettings
-from portbook.testing import TestClient
-from portbook.tools.spec import BadTool
+from portbook import BadBundle, BadTool
+from portbook.testing import BadSettings, TestClient
 from support.shop_toolset import LARGE_REFUNDS, toolset
 
 TOOLS = """
@@ -101,20 +100,58 @@ def test_the_environment_is_the_one_that_is_given(monkeypatch: pytest.MonkeyPatc
         assert client.read("shop://4").text == "shelf 4"
     with TestClient(toolset, settings=settings) as client:
         assert client.warnings == [
-            "default: the environment variable SHOP_SECRET is not set; its value is not redacted"
+            "settings=: the environment variable SHOP_SECRET is not set; its value is not redacted"
         ]
+
+
+def test_variables_of_the_given_environment_set_settings(config: Path, tmp_path: Path) -> None:
+    with TestClient(environ={"PORTBOOK_CONFIG": str(config)}) as client:
+        assert client.call("refund", order=5, cents=1).reason == "APPROVAL_REQUIRED"
+    (tmp_path / "assets").mkdir()
+    with TestClient(environ={"SYN_SCHEMAS_DIR": str(tmp_path / "assets")}) as client:
+        assert "list_schemas" in client.tools()
+    with pytest.raises(BadSettings, match=r"\$PORTBOOK_PORT: server.port must be a whole number"):
+        TestClient(toolset, environ={"PORTBOOK_PORT": "many"})
+
+
+@pytest.mark.parametrize("given", ["settings", "environ"])
+def test_a_schema_that_would_be_fetched_is_refused(given: str) -> None:
+    uri = "HTTPS://schemas.example.com/schema.json"
+    ways: dict[str, Any] = {
+        "settings": {"settings": {"schema_override_uri": uri}},
+        "environ": {"environ": {"PORTBOOK_SCHEMA_OVERRIDE_URI": uri}},
+    }
+    place = {"settings": "settings=", "environ": r"\$PORTBOOK_SCHEMA_OVERRIDE_URI"}[given]
+    with pytest.raises(BadSettings, match=f"{place}: schema_override_uri is fetched .*; name a file"):
+        TestClient(toolset, **ways[given])
+
+
+def test_a_schema_in_a_file_can_be_named(tmp_path: Path) -> None:
+    with TestClient(toolset, settings={"schema_override_uri": str(tmp_path / "none.json")}) as client:
+        assert "none.json" in client.warnings[0]
+
+
+@pytest.mark.parametrize("wrong", ["ada", b"ada", 5])
+def test_callers_that_are_no_list_are_the_tests_mistake(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="callers= is a list of names, or a mapping"):
+        TestClient(toolset, callers=wrong)
+
+
+def test_what_is_given_inline_is_not_looked_for_in_the_file(config: Path) -> None:
+    with pytest.raises(BadSettings, match=r"^policy=: policy.rules\[0\]"):
+        TestClient(config=config, policy={"rules": [{"name": "x", "acton": "deny"}]})
 
 
 def test_docs_search_is_there_where_the_test_wants_it() -> None:
     with TestClient(toolset, settings={"docs": {"enabled": True}}) as client:
-        assert "docs.search" in client.tools()
+        assert "docs__search" in client.tools()
 
 
 def test_doubts_are_warnings() -> None:
     rule = {"name": "typo", "tools": ["refnd"], "action": "deny"}
     with TestClient(toolset, policy={"rules": [rule]}) as client:
         assert client.warnings == [
-            "default: rule 'typo' matches nothing that is served; did you mean refund?"
+            "policy=: rule 'typo' matches nothing that is served; did you mean refund?"
         ]
 
 
@@ -122,8 +159,11 @@ def test_doubts_are_warnings() -> None:
     ("given", "words"),
     [
         ({"policy": {"aproval": "always"}}, r"policy=: unknown setting .*; did you mean policy.approval"),
-        ({"policy": {"approval": "often"}}, r"settings=: policy.approval must be one of never, writes"),
-        ({"policy": {"rules": [{"name": "x", "action": "alow"}]}}, r"policy.rules\[0\]"),
+        ({"policy": {"approval": "often"}}, r"policy=: policy.approval must be one of never, writes"),
+        ({"policy": {"rules": [{"name": "x", "action": "alow"}]}}, r"^policy=: policy.rules\[0\]"),
+        ({"settings": {"policy": {"rules": [{"name": "x"}]}}}, r"^settings=: policy.rules\[0\]"),
+        ({"settings": {"redaction": {"patterns": ["("]}}}, r"^settings=: redaction "),
+        ({"settings": {"http": {"shop": {"base": "x"}}}}, r"^settings=: http.shop"),
         ({"settings": {"polcy": {}}}, r"settings=: unknown setting 'polcy'; did you mean policy"),
         ({"settings": {"policy": 5}}, r"settings=: policy must be a table"),
         ({"callers": ["operator"]}, r"callers=: keys.allow 'operator': this name is reserved"),
@@ -144,6 +184,13 @@ def test_a_toolset_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
         TestClient(tmp_path / "broken.py")
     with pytest.raises(BadTool, match="twice"):
         TestClient(toolset, "support.shop_toolset")
+
+
+def test_what_cannot_be_served_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "envelope.schema.json").write_text("[]")
+    with pytest.raises(BadBundle, match=r"envelope\.schema\.json"):
+        TestClient(toolset, settings={"schemas": {"root": str(tmp_path)}})
+    assert toolset._watchers == []
 
 
 def test_rules_are_in_force_in_their_order() -> None:

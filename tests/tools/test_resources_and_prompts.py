@@ -235,5 +235,5 @@ def test_the_model_reads_the_words_of_a_tool_that_failed_and_nothing_else() -> N
     with TestClient(notes, revision="2025-11-25") as client:
         result = client.call("note", day="friday")
         assert (result.answer["result"]["isError"], result.text) == (True, "no such note")
-        assert result.reason == "TOOL_FAILED"
-        assert client.call("silent").text.startswith("The tool raised an exception.")
+        assert result.reason == "TOOL_ERROR"
+        assert client.call("silent").text.startswith("The tool reported an error of its own.")

@@ -240,9 +240,9 @@ def test_a_syntax_error_of_a_file_beside_it_names_that_file(tmp_path: Path) -> N
             "import no_such_module\n", 1, "ModuleNotFoundError: No module named", id="a missing module"
         ),
         pytest.param(
-            "from portbook import Toolset\nt = Toolset('t')\n@t.tool\ndef Bad(): pass\n",
+            "from portbook import Toolset\nt = Toolset('t')\n@t.tool\ndef größe(): pass\n",
             3,
-            "BadTool: tool name 'Bad': use 1 to 128",
+            "BadTool: tool name 'größe': use 1 to 128",
             id="a name that no tool can have",
         ),
     ],

@@ -24,9 +24,9 @@ from portbook.wire.jsonrpc import (
     read_id,
     refuse_structure,
     result_frame,
-    violations,
 )
 from portbook.wire.parsing import parse
+from portbook.wire.violations import violations
 
 
 def case(name: str, *values: object) -> Any:

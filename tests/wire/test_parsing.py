@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from portbook.app.assemble import App, assemble
-from portbook.audit.jsonl import MemorySink
+from portbook.audit.log_writer import MemorySink
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import Answer, Arrival
 from portbook.settings import load_settings

@@ -1,8 +1,8 @@
 """Reads the `[http]` table of the settings into tools, declared there or imported from OpenAPI documents.
 
-`[http.orders.tools.get_order]` is the tool `orders.get_order`. A table with the name of an imported tool
-changes the keys it has (an effect, a deadline) and keeps the rest of the document; one with a path replaces
-the tool.
+`[http.orders.tools.get_order]` is the tool `orders.get_order`. Both parts may have capitals and
+hyphens, as the names of Python tools may. A table with the name of an imported tool changes the keys it has
+(an effect, a deadline) and keeps the rest of the document; one with a path replaces the tool.
 
 An unusable base URL is a warning, not an error: its tools are served and every call of them is denied, as for
 any destination that is not on the allowlist.
@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from portbook.apis.effects import READING_METHODS, default_effect
 from portbook.apis.gateway import Gateway
 from portbook.apis.gateway_table import GATEWAY_KEYS, is_argument_header, read_gateway
 from portbook.apis.openapi import ImportedOperation, Skipped, read_openapi
@@ -33,7 +34,8 @@ from portbook.tools.operation import (
     problem_of_path,
     split_path,
 )
-from portbook.tools.spec import Effect, ToolSpec, is_slug
+from portbook.tools.spec import Effect, ToolSpec
+from portbook.tools.tool_names import canonical_name, is_declarable
 
 __all__ = ["HttpTools", "read_http"]
 
@@ -58,7 +60,6 @@ _TOOL_KEYS: Final = (
 _ADJUSTABLE: Final = (
     "description", "effect", "idempotent", "max_response_bytes", "output", "retries", "timeout_ms",
 )  # fmt: skip
-_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _MAX_TIMEOUT_MS: Final = 86_400_000
 _MAX_RETRIES: Final = 10
 _MAX_RESPONSE_BYTES: Final = 67_108_864
@@ -82,8 +83,8 @@ def read_http(
     found = HttpTools([], [], [])
     for name, value in tables.items():
         table = Table(value, ("http", name), complain)
-        if not is_slug(name) or "." in name:
-            raise table.wrong(None, "is not a valid name for a gateway; use a-z, 0-9 and '_'")
+        if not is_declarable(name) or "." in name:
+            raise table.wrong(None, "is not a valid name for a gateway; use A-Z, a-z, 0-9, '_' and '-'")
         table.only((*GATEWAY_KEYS, *_IMPORT_KEYS, "timeout_ms", "tools"))
         gateway = read_gateway(name, table, environ, folder)
         problem = problem_of_base_url(gateway.base_url)
@@ -103,8 +104,8 @@ def _specs(table: Table, gateway: Gateway, folder: Path, warnings: list[str]) ->
         one = declared.table(name)
         one.only(_TOOL_KEYS)
         full = f"{gateway.name}.{name}"
-        if not is_slug(full):
-            raise one.wrong(None, "is not a valid name for a tool; use a-z, 0-9, '_' and '.'")
+        if not is_declarable(full):
+            raise one.wrong(None, "is not a valid name for a tool; use A-Z, a-z, 0-9, '_', '-' and '.'")
         if full in specs and "path" not in one and "method" not in one:
             specs[full] = _adjusted(one, specs[full])
         else:
@@ -129,7 +130,7 @@ def _declared(table: Table, name: str, gateway: Gateway) -> ToolSpec:
     if method not in METHODS:
         raise table.wrong("method", f"must be one of {', '.join(METHODS)}")
     path = _path(table)
-    effect = Effect(table.choice("effect", Effect) or _usual_effect(method))
+    effect = Effect(table.choice("effect", Effect) or default_effect(method))
     response = table.text("response") or "application/json"
     if not is_media_type(response):
         raise table.wrong("response", "must be a content type, such as application/json, in lower case")
@@ -150,13 +151,14 @@ def _declared(table: Table, name: str, gateway: Gateway) -> ToolSpec:
         raise table.wrong("input", "must be a table: the JSON Schema of an object")
     output = table.schema("output")
     return ToolSpec(
-        name,
+        canonical_name(name),
         table.text("description") or f"{method} {path}",
         _input_of(split_path(path)[1]) if schema is None else schema,
         True if output is None else output,
         effect,
         operation=operation,
         timeout_ms=table.whole("timeout_ms", 1, _MAX_TIMEOUT_MS),
+        declared_name=name,
     )
 
 
@@ -188,16 +190,10 @@ def _parameters(table: Table, gateway: Gateway) -> tuple[Parameter, ...]:
     return tuple(found)
 
 
-def _usual_effect(method: str) -> Effect:
-    if method in _READING:
-        return Effect.READ
-    return Effect.DESTRUCTIVE if method == "DELETE" else Effect.WRITE
-
-
 def _is_idempotent(table: Table, method: str, effect: Effect) -> bool:
     """Return whether the operation is idempotent; by default, only reading is."""
     given = table.switch("idempotent")
-    return method in _READING and effect is Effect.READ if given is None else given
+    return method in READING_METHODS and effect is Effect.READ if given is None else given
 
 
 # -- tools of an OpenAPI document
@@ -230,7 +226,7 @@ def _imported(table: Table, gateway: Gateway, folder: Path, warnings: list[str])
         if isinstance(operation, Skipped):
             warnings.append(f"{name} is not served: {operation.reason}")
             continue
-        if not is_slug(name) or name in specs:
+        if not is_declarable(name) or name in specs:
             raise table.wrong(
                 "openapi", f"has two operations for the tool {name[:128]}, or its name is too long"
             )
@@ -277,9 +273,9 @@ def _spec_of(
     operation: ImportedOperation, name: str, gateway: Gateway, effects: dict[str, Effect]
 ) -> ToolSpec:
     named = (effect for pattern, effect in effects.items() if matches((pattern,), operation.name))
-    effect = next(named, _usual_effect(operation.method))
+    effect = next(named, default_effect(operation.method))
     return ToolSpec(
-        name,
+        canonical_name(name),
         operation.description,
         operation.input_schema,
         operation.output_schema,
@@ -292,10 +288,11 @@ def _spec_of(
             parameters=operation.parameters,
             body=operation.body,
             has_body=operation.has_body,
-            is_idempotent=operation.method in _READING and effect is Effect.READ,
+            is_idempotent=operation.method in READING_METHODS and effect is Effect.READ,
             request=operation.request,
             response=operation.response,
         ),
+        declared_name=name,
     )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from traceback import print_exception
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from portbook.app.fault_report import report_fault
+from portbook.app.health_checks import HealthChecks
 from portbook.app.rules_from_settings import doubts_of, load_signing_key, rules_of
 from portbook.app.tools_from_settings import Collected, collect_tools
 from portbook.assets.contracts import ASSET_TOOLS
@@ -21,13 +23,14 @@ from portbook.envelope.request import REQUEST
 from portbook.errors import Refused
 from portbook.executors.dispatch import Dispatch
 from portbook.executors.python import PythonExecutor
+from portbook.faults import Fault
 from portbook.mcp.dialect import McpDialect
-from portbook.mcp.handlers import About
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.request_state import SignedStates
+from portbook.mcp.server_info import About
 from portbook.mcp.task_board import TaskBoard
+from portbook.net.allowed_hosts_and_origins import BadHost, Hosts
 from portbook.net.fetch import CannotFetch, fetch, without_secrets
-from portbook.net.host_and_origin import BadHost, Hosts
 from portbook.pipeline import Pipeline
 from portbook.protocol.conformance import SchemaValidator
 from portbook.provenance.signing import BadKey, Signer
@@ -47,17 +50,12 @@ from portbook.tools.toolset import Toolset
 from portbook.version import __version__
 
 if TYPE_CHECKING:
-    from portbook.executors.http import HttpExecutor
     from portbook.net.http_client import HttpClient
 
 __all__ = ["FETCH_S", "App", "assemble", "official_schemas", "open_journal"]
 
 # An override is fetched before anything is served: long enough for a slow host, short for a start.
 FETCH_S: Final = 10.0
-
-# For a health check, a gateway that takes longer than this to connect is unreachable.
-_PROBE_S: Final = 2.0
-_PROBE_KEPT_S: Final = 5.0
 
 
 class _ClosableSink(Sink, Protocol):
@@ -80,22 +78,26 @@ class App:
     _store: Store
     _keys: Keys
     _validator: SchemaValidator
-    _gateways: tuple[str, ...]
-    notices: ChangeFeed
+    _health: HealthChecks
+    changes: ChangeFeed
     sessions: SessionStore
     toolsets: tuple[Toolset, ...]
     _tasks: TaskBoard
-    _clock: Clock
     _environ: Mapping[str, str]
     _unwatch: tuple[Callable[[], None], ...]
-    _probes: dict[str, tuple[float, Mapping[str, str] | None]] = field(
-        default_factory=dict[str, tuple[float, Mapping[str, str] | None]]
-    )
 
     @property
     def needs_key(self) -> bool:
         """Return whether a call without a key is refused under the rules in force."""
         return self._pipeline.rules.callers.is_key_required
+
+    def tools_open_to(self, key: str | None) -> list[str]:
+        """Return the names of the tools that the holder of `key` may see.
+
+        Raises `Refused` where the key opens nothing.
+        """
+        caller = self._pipeline.rules.callers.identify(key)
+        return [tool.spec.name for tool in self._pipeline.visible_to(caller)]
 
     def govern(self, settings: Settings) -> list[str]:
         """Put the rules of changed settings into force: policy, keys and redaction. Tools stay as they are.
@@ -130,31 +132,19 @@ class App:
 
     async def checks(self, deep: bool) -> Mapping[str, str | None]:
         """Return the problem of each part, None if it works; `deep` also connects to the gateways."""
-        found: dict[str, str | None] = {
-            "store": await _problem_of_store(self._store),
-            "audit": _problem(self.sink.look if self._pipeline.is_recording else self.sink.mend),
-            "schemas": None,  # every contract was compiled before the server started
-        }
-        if deep and self.executor.http is not None:
-            unreachable = await self._unreachable(self.executor.http)
-            found |= {f"gateway:{name}": unreachable.get(name) for name in self._gateways}
-        return found
+        return await self._health.problems(deep)
 
-    async def _unreachable(self, http: HttpExecutor) -> Mapping[str, str]:
-        """Return the gateways that cannot be reached, and why; a result is kept for a few seconds."""
-        now = self._clock.tick()
-        looked, found = self._probes.get("gateways", (0.0, None))
-        if found is None or now - looked > _PROBE_KEPT_S:
-            found = await http.unreachable(_PROBE_S)
-            self._probes["gateways"] = (now, found)
-        return found
+    def unwatch(self) -> None:
+        """Stop listening to the toolsets, which may outlive this boundary."""
+        for unwatch in self._unwatch:
+            unwatch()
 
     async def close(self) -> None:
         """Close what was opened."""
-        for unwatch in self._unwatch:
-            unwatch()
+        self.unwatch()
         await self._tasks.close()
         await self.executor.close()
+        self._pipeline.close()
         self.sink.close()
         self._store.close()  # before the approvals, so that ended calls are stored as ended
         self.approvals.close()
@@ -173,12 +163,13 @@ def assemble(
     environ: Mapping[str, str] = os.environ,
     draw: Callable[[int], bytes] = os.urandom,
     http: Callable[[], HttpClient] | None = None,
-    on_fault: Callable[[Exception], None] | None = None,
+    on_fault: Callable[[Fault], None] | None = None,
 ) -> App:
     """Return the boundary that `settings` describe; `is_exposed` if a different machine can reach it.
 
     `toolsets` are served beside those that the settings name. `draw` gives random bytes, `http` makes the
-    client that calls HTTP APIs, and `on_fault` is shown what a tool raised.
+    client that calls HTTP APIs, and `on_fault` is shown what a tool raised; by default,
+    standard error is.
 
     Raises `BadTool`, `BadBundle`, `BadSettings` or `OSError` for what cannot be served, read or written.
     """
@@ -186,7 +177,7 @@ def assemble(
     ids = ids or (ContentIds() if settings.deterministic_ids else RandomIds())
     registry = SchemaRegistry(settings.schema_root)
     hosts = _hosts(settings, is_exposed=is_exposed)
-    collected = collect_tools(settings, registry, given=toolsets, environ=environ)
+    collected = collect_tools(settings, registry, given=toolsets, environ=environ, http=http)
     warnings = list(collected.warnings)
     store = Store(settings.store_path, draw=draw)
     keys = Keys(store, clock)
@@ -220,11 +211,10 @@ def assemble(
         clock=clock,
         ids=ids,
         warn=warn,
-        on_fault=on_fault or (print_exception if settings.tracebacks else lambda _: None),
+        on_fault=on_fault or partial(report_fault, with_traceback=settings.tracebacks),
     )
     on_secret.append(lambda: _learn_secrets(pipeline, executor))
-    tasks, notices = TaskBoard(clock), ChangeFeed()
-    unwatch = tuple(toolset.watch(notices.publish) for toolset in collected.toolsets)
+    tasks, notices = TaskBoard(clock, draw), ChangeFeed()
     official = McpDialect(
         collected.catalog,
         validator,
@@ -243,6 +233,9 @@ def assemble(
     envelope = Envelope(registry.load_envelope(), registry.load(REQUEST))
     rest = Rest(registry.load_execute())
     boundary = Boundary(pipeline, envelope, official, Bare(ASSET_TOOLS), rest, tasks, notices)
+    gateways = [gateway.name for gateway in collected.gateways]
+    # Last: whatever cannot be served is raised before a toolset knows of this boundary.
+    unwatch = tuple(toolset.watch(notices.publish) for toolset in collected.toolsets)
     return App(
         boundary=boundary,
         catalog=collected.catalog,
@@ -256,12 +249,11 @@ def assemble(
         _store=store,
         _keys=keys,
         _validator=validator,
-        _gateways=tuple(gateway.name for gateway in collected.gateways),
-        notices=notices,
+        _health=HealthChecks(store, sink, pipeline, executor.http, gateways, clock),
+        changes=notices,
         sessions=SessionStore(store, clock),
         toolsets=collected.toolsets,
         _tasks=tasks,
-        _clock=clock,
         _environ=environ,
         _unwatch=unwatch,
     )
@@ -404,19 +396,3 @@ def _state_key(store: Store, draw: Callable[[int], bytes]) -> Callable[[], bytes
             return own
 
     return key
-
-
-async def _problem_of_store(store: Store) -> str | None:
-    try:
-        await store.check()
-    except OSError as error:
-        return error.strerror or str(error)
-    return None
-
-
-def _problem(check: Callable[[], None]) -> str | None:
-    try:
-        check()
-    except OSError as error:
-        return error.strerror or str(error)
-    return None

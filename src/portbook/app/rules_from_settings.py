@@ -115,6 +115,7 @@ def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> 
             secrets,
             settings.redaction_mode,
             detectors=settings.detectors,
+            cards=settings.redacted_cards,
             hash_key=hash_key,
         )
     except BadRedaction as error:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from portbook.apis.gateway import Gateway
@@ -19,6 +20,7 @@ from portbook.tools.toolset_loader import load_all
 
 if TYPE_CHECKING:
     from portbook.assets.populate import Backend
+    from portbook.net.http_client import HttpClient
 
 __all__ = ["Collected", "asset_library", "collect_tools"]
 
@@ -39,8 +41,11 @@ def collect_tools(
     *,
     given: Sequence[Toolset] = (),
     environ: Mapping[str, str] = os.environ,
+    http: Callable[[], HttpClient] | None = None,
 ) -> Collected:
     """Return the tools that `settings` describe and those `given`, without an executor.
+
+    `http` makes the client that sends to the asset backend.
 
     Raises `BadTool`, `BadBundle` or `BadSettings` for what cannot be served.
     """
@@ -53,9 +58,10 @@ def collect_tools(
         from portbook.assets.toolset import asset_tools
 
         warnings.extend(library.warnings)
-        tools = asset_tools(library, _backend(settings), settings.asset_max_batch)
+        secrets = "give" if settings.asset_redaction == "off" else "refuse"
+        tools = asset_tools(library, _backend(settings, http), settings.asset_max_batch, secrets)
         specs.extend(_under_contract(tools, bundles))
-        specs.extend(asset_resources(library))
+        specs.extend(asset_resources(library, secrets))
     toolsets = [*given, *load_all(settings.toolsets)]
     for toolset in toolsets:
         specs.extend(_under_contract(toolset.specs(), bundles))
@@ -74,7 +80,7 @@ def collect_tools(
     warnings.extend(
         f"{bundles[name].path}: no tool {name!r} is served; the contract is not used" for name in unused
     )
-    return Collected(Catalog(specs), gateways, tuple(warnings), tuple(toolsets))
+    return Collected(Catalog(specs, settings.tool_names), gateways, tuple(warnings), tuple(toolsets))
 
 
 def asset_library(settings: Settings) -> Library | None:
@@ -86,14 +92,15 @@ def asset_library(settings: Settings) -> Library | None:
     return load_library(schemas, examples) if is_wanted else None
 
 
-def _backend(settings: Settings) -> Backend | None:
+def _backend(settings: Settings, http: Callable[[], HttpClient] | None) -> Backend | None:
     if settings.backend_url is None:
         return None
     from portbook.assets.populate import BadBackend, backend_at
     from portbook.net.post import post  # only where there is a backend to send to
 
     try:
-        return backend_at(settings.backend_url, settings.backend_path, post)
+        sending = post if http is None else partial(post, make_client=http)
+        return backend_at(settings.backend_url, settings.backend_path, sending)
     except BadBackend as error:
         raise BadSettings(f"assets.backend_url: {error}") from None
 

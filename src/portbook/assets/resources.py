@@ -1,7 +1,7 @@
 """The library as MCP resources: each schema and each example has a URI. Pure: no I/O.
 
-A resource is the document as it was when the library was read. Its URI is built from the name of a schema, or
-from the path of an example below its folder.
+A resource is the document as it was when the library was read; it is never altered. Its URI is built from the
+name of a schema, or from the path of an example below its folder.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from portbook.assets.library import Library
 from portbook.canonical import json_bytes
 from portbook.model import JSON, JSONObject
 from portbook.schema.references import DIALECT
-from portbook.tools.spec import Effect, ToolSpec
+from portbook.tools.spec import Effect, SecretUse, ToolSpec
 
 __all__ = ["asset_resources"]
 
@@ -28,8 +28,11 @@ _NOTHING: Final[JSONObject] = {
 }
 
 
-def asset_resources(library: Library) -> list[ToolSpec]:
-    """Return a resource for every schema and every example of a library."""
+def asset_resources(library: Library, secrets: SecretUse = "refuse") -> list[ToolSpec]:
+    """Return a resource for every schema and every example of a library.
+
+    `secrets` says what happens to a document that holds one.
+    """
     schemas = [
         _resource(
             f"portbook://schemas/{quote(schema.name)}",
@@ -38,6 +41,7 @@ def asset_resources(library: Library) -> list[ToolSpec]:
             schema.document,
             _text(schema.document, "description") or f"The JSON Schema of {schema.name} assets.",
             _text(schema.document, "title"),
+            secrets=secrets,
         )
         for schema in library.schemas
     ]
@@ -48,6 +52,7 @@ def asset_resources(library: Library) -> list[ToolSpec]:
             "application/json",
             example.document,
             f"An example of the schema {example.schema}.",
+            secrets=secrets,
         )
         for example in library.examples
     ]
@@ -55,7 +60,14 @@ def asset_resources(library: Library) -> list[ToolSpec]:
 
 
 def _resource(
-    uri: str, name: str, mime_type: str, document: JSONObject, description: str, title: str = ""
+    uri: str,
+    name: str,
+    mime_type: str,
+    document: JSONObject,
+    description: str,
+    title: str = "",
+    *,
+    secrets: SecretUse,
 ) -> ToolSpec:
     shown: JSONObject = {"name": name, "mimeType": mime_type}
     if title:
@@ -75,6 +87,7 @@ def _resource(
         kind="resource",
         shown=shown,
         cache_ms=_CACHE_MS,
+        secrets=secrets,
     )
 
 

@@ -1,6 +1,7 @@
 """The asset tools: the library, the validator, the differ and the backend as tools of the catalog.
 
-All except `populate_backend` are quick and use memory only, so they run inline.
+All except `populate_backend` are quick and use memory only, so they run inline. They give documents that the
+operator or the caller put there, so these are never altered; the answers of a backend are redacted as usual.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from portbook.assets.library import Library
 from portbook.assets.populate import DISABLED, Backend, populate
 from portbook.assets.validate import is_allowed, validate_asset, validate_many
 from portbook.model import JSON, JSONObject
-from portbook.tools.spec import Effect, ToolSpec
+from portbook.tools.spec import Effect, SecretUse, ToolSpec
 
 __all__ = ["asset_tools"]
 
@@ -35,8 +36,13 @@ _DESCRIPTIONS: Final = {
 }
 
 
-def asset_tools(library: Library, backend: Backend | None, max_batch: int) -> list[ToolSpec]:
-    """Return the tools over one library; without a backend, populating is unsupported."""
+def asset_tools(
+    library: Library, backend: Backend | None, max_batch: int, secrets: SecretUse = "refuse"
+) -> list[ToolSpec]:
+    """Return the tools over one library; without a backend, populating is unsupported.
+
+    `secrets` says what happens to a document that holds one.
+    """
     functions: dict[str, Callable[[JSONObject], JSONObject]] = {
         "list_schemas": lambda given: _list_schemas(library),
         "get_schema": lambda given: _get_schema(library, _text(given, "name")),
@@ -48,7 +54,10 @@ def asset_tools(library: Library, backend: Backend | None, max_batch: int) -> li
         ),
         "diff_assets": lambda given: diff_assets(given["base"], given["new"]),
     }
-    reading = [_spec(name, Effect.READ, function, is_inline=True) for name, function in functions.items()]
+    reading = [
+        _spec(name, Effect.READ, function, is_inline=True, secrets=secrets)
+        for name, function in functions.items()
+    ]
     # Async, so that other calls are served while the backend answers.
     send = _spec(
         "populate_backend", Effect.WRITE, lambda given: _populate(library, backend, given), is_async=True
@@ -63,6 +72,7 @@ def _spec(
     *,
     is_inline: bool = False,
     is_async: bool = False,
+    secrets: SecretUse = "redact",
 ) -> ToolSpec:
     return ToolSpec(
         name=name,
@@ -73,6 +83,7 @@ def _spec(
         function=function,
         is_inline=is_inline,
         is_async=is_async,
+        secrets=secrets,
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.audit.chain import line_of
-from portbook.audit.jsonl import ENVELOPE_STREAM, ChainedSink, JsonlSink
+from portbook.audit.log_writer import ENVELOPE_STREAM, ChainedSink, JsonlSink
 from portbook.model import JSONObject
 
 __all__ = ["EXECUTION_STREAM", "INTENT_STREAM", "Journal"]

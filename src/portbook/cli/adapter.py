@@ -24,13 +24,14 @@ from portbook.assets.documents import parsed
 from portbook.assets.files import CannotRead, read_file
 from portbook.assets.validate import failed, validate_asset, without_reference
 from portbook.audit.journal import Journal
-from portbook.audit.jsonl import NoSink
+from portbook.audit.log_writer import NoSink
 from portbook.canonical import json_bytes
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.main import run
 from portbook.cli.options import START_ERRORS, config_option, log_dir_option, settings_from
 from portbook.cli.ready_file import ReadyFile
-from portbook.cli.serve import Door, serve_until_done, stop_on_signals
+from portbook.cli.serve import serve_until_done
+from portbook.cli.stop_signals import Door, stop_on_signals
 from portbook.cli.terminal import say, stop_with
 from portbook.clock import SystemClock
 from portbook.doors.ndjson import NdjsonDoor

@@ -10,8 +10,7 @@ from typing import Any, Final, TextIO
 import click
 
 from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM
-from portbook.audit.jsonl import ENVELOPE_STREAM
-from portbook.audit.log_files import (
+from portbook.audit.log_reader import (
     Follower,
     Located,
     files_in,
@@ -22,6 +21,7 @@ from portbook.audit.log_files import (
     stream_folder,
     without_outcome,
 )
+from portbook.audit.log_writer import ENVELOPE_STREAM
 from portbook.cli import audit_export, audit_verify
 from portbook.cli.audit_export import status_of
 from portbook.cli.audit_formats import in_a_line, in_lines

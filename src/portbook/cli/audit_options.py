@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from portbook.audit.log_files import Located, records_in, stream_folder
+from portbook.audit.log_reader import Located, records_in, stream_folder
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, log_dir_option, settings_from
 from portbook.cli.terminal import say, stop_with

@@ -10,7 +10,7 @@ import click
 
 from portbook.audit.chain import ChainVerdict, Head, verify
 from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM
-from portbook.audit.log_files import (
+from portbook.audit.log_reader import (
     Located,
     files_in,
     is_written_to,

@@ -26,7 +26,7 @@ from portbook.did_you_mean import did_you_mean
 from portbook.errors import Ending, Reason, Refused
 from portbook.model import Arrival, Done, JSONObject, Outcome
 from portbook.tools.spec import is_slug, slug_of
-from portbook.wire.jsonrpc import violations
+from portbook.wire.violations import violations
 
 __all__ = ["command"]
 
@@ -66,7 +66,7 @@ def command(
     """
     if not is_slug(slug_of(tool)):
         raise click.UsageError(
-            f"{tool!r} is not a valid tool name; `portbook tools` lists the tools that are served"
+            f"{tool!r} is not a canonical tool name; `portbook tools` lists the tools that are served"
         )
     out = claim_stdout()
     try:
@@ -83,7 +83,9 @@ def command(
     if wait_ms:
         meta["portbook/wait_ms"] = wait_ms
     arrival = Arrival("cli", "call", os.environ.pop("PORTBOOK_KEY", None))
-    outcome = asyncio.run(_invoke(app, tool, given, arrival, meta))
+    outcome, is_redacted, hint = asyncio.run(_invoke(app, tool, given, arrival, meta))
+    if is_redacted:
+        say("note: secrets were redacted")
     if isinstance(outcome, Done):
         click.echo(_pretty(outcome) if out.isatty() and not is_json else outcome.body.decode(), out)
         return
@@ -91,14 +93,22 @@ def command(
         print_json(_as_data(outcome), out, is_ascii=True)
     else:
         _explain(outcome)
-        if outcome.reason is Reason.UNKNOWN_TOOL and (hint := _hint(app, tool)):
+        if hint:
             say(f"  {hint}")
     raise click.exceptions.Exit(outcome.row.exit)
 
 
-async def _invoke(app: App, tool: str, given: JSONObject, arrival: Arrival, meta: JSONObject) -> Outcome:
+async def _invoke(
+    app: App, tool: str, given: JSONObject, arrival: Arrival, meta: JSONObject
+) -> tuple[Outcome, bool, str]:
+    """Return the outcome, whether it was redacted, and the name that was meant where no such tool exists."""
     try:
-        return (await app.boundary.invoke(tool, given, arrival, meta)).outcome
+        completed = await app.boundary.invoke(tool, given, arrival, meta)
+        outcome = completed.outcome
+        is_unknown = isinstance(outcome, Refused) and outcome.reason is Reason.UNKNOWN_TOOL
+        # A caller is not told of a tool that its key does not open.
+        hint = did_you_mean(slug_of(tool), app.tools_open_to(arrival.key)) if is_unknown else ""
+        return outcome, completed.is_redacted, hint
     finally:
         await app.close()
 
@@ -119,15 +129,12 @@ def _as_data(ending: Ending) -> dict[str, Any]:
     }
 
 
-def _hint(app: App, tool: str) -> str:
-    return did_you_mean(slug_of(tool), (known.spec.name for known in app.catalog))
-
-
 def _explain(ending: Ending) -> None:
     say(f"{ending.row.canonical.code}: {ending.row.sentence}")
     for finding in ending.findings:
         say(f"  {finding.pointer or '(root)'}: {finding.message}")
     for name, value in ending.details.items():
-        say(f"  {name}: {value}")
+        is_text = isinstance(value, str | int | float)
+        say(f"  {name}: {value if is_text else json.dumps(value, ensure_ascii=False)}")
     if ending.note:
         say(f"  {ending.note}")

@@ -22,8 +22,8 @@ from portbook.cli.options import (
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
 from portbook.policy import Decision
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.spec import identifier_of, named_by
-from portbook.wire.jsonrpc import violations_of
+from portbook.tools.spec import identifier_of, named_by, slug_of
+from portbook.wire.violations import violations_of
 
 __all__ = ["command"]
 
@@ -79,6 +79,9 @@ def command(
 def _remedy(catalog: Catalog, name: str) -> str:
     """Return what to do about a name that no tool has: a resource or a prompt may have it."""
     if named_by(name)[0] == "tool":
+        canonical = catalog.canonical_name(slug_of(name))
+        if canonical not in (None, slug_of(name)):
+            return f"the canonical name of this tool is {canonical}"
         if catalog.locate(name) is not None or "://" in name:
             return f"name a resource as {identifier_of('resource', name)}"
         if catalog.find(name, "prompt") is not None:

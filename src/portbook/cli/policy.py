@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 import click
 
 from portbook.audit.journal import EXECUTION_STREAM
-from portbook.audit.log_files import records_in, stream_folder
+from portbook.audit.log_reader import records_in, stream_folder
 from portbook.canonical import NotJSON
 from portbook.cli.dry_run import DryRun, dry_run
 from portbook.cli.exit_codes import ExitCode

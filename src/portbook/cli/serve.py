@@ -12,33 +12,23 @@ import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import click
 
 from portbook.app.assemble import App, assemble
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
+from portbook.cli.reload import reload_rules
+from portbook.cli.stop_signals import Door, stop_on_signals
 from portbook.cli.terminal import say, stop_with
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import Reader, StandardStreams, Writer, claim_standard_streams
 from portbook.model import Arrival
-from portbook.settings import CONFIG_NAME, BadSettings, Settings
+from portbook.settings import Settings
 from portbook.tools.catalog import Catalog
 
-__all__ = ["Door", "command", "serve_until_done", "stop_on_signals"]
-
-
-class Door(Protocol):
-    """A transport that can be served and stopped."""
-
-    async def serve(self) -> None:
-        """Serve until the input ends or `stop` is called."""
-        ...
-
-    def stop(self) -> None:
-        """Finish the calls in flight and take no more."""
-        ...
+__all__ = ["command", "serve_until_done"]
 
 
 @click.command("serve")
@@ -110,7 +100,7 @@ async def _serve(
         arrival = Arrival("stdio", "stdio", os.environ.pop("PORTBOOK_KEY", None))
         doors.append(NdjsonDoor(app.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival))
     stop_on_signals(doors, before=app.approvals.stop_waiting)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, app, load)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_rules, app, load)
     if listener is not None:
         say(_invitation(app, listener))
     try:
@@ -132,29 +122,13 @@ async def serve_until_done(door: Door, doors: list[Door]) -> None:
             other.stop()
 
 
-def _reload(app: App, load: Callable[[], Settings]) -> None:
-    """Put the rules of the changed settings file into force, or keep the old ones if it cannot be used."""
-    try:
-        settings = load()
-        if settings.config is None or not settings.is_given:
-            raise BadSettings(f"{settings.config or CONFIG_NAME}: holds no settings")
-        doubts = app.govern(settings)
-    except (*START_ERRORS, OSError) as error:
-        say(f"error: {error}")
-        say("reload failed; the old rules stay in force")
-    else:
-        for doubt in doubts:
-            say(f"warning: {doubt}")
-        say("reloaded policy, keys and redaction; restart to change tools")
-
-
 def _http_door(app: App, listener: socket.socket) -> Door:
     # uvicorn takes 100 ms to import: only where there is an HTTP door.
     from portbook.doors.http.route_table import routes_of
     from portbook.doors.http.server import HttpServer
 
     application = routes_of(app, warn=lambda text: say(f"warning: {text}"))
-    return HttpServer(application, listener, on_stop=app.notices.close)
+    return HttpServer(application, listener, on_stop=app.changes.close)
 
 
 def _invitation(app: App, listener: socket.socket) -> str:
@@ -192,31 +166,6 @@ def _is_loopback(host: str) -> bool:
     from portbook.doors.http.server import is_loopback
 
     return is_loopback(host)
-
-
-def stop_on_signals(
-    doors: list[Door],
-    numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM),
-    before_exit: Callable[[], None] = lambda: None,
-    before: Callable[[], None] = lambda: None,
-) -> None:
-    """Stop the doors at a signal, after `before`; a second signal ends the process, after `before_exit`."""
-    loop = asyncio.get_running_loop()
-    is_stopping = False
-
-    def stop() -> None:
-        nonlocal is_stopping
-        if is_stopping:  # the second signal: the operator does not want to wait
-            before_exit()
-            os._exit(ExitCode.INTERRUPTED)
-        is_stopping = True
-        say("finishing calls in flight; once more stops at once")
-        before()
-        for door in doors:
-            door.stop()
-
-    for number in numbers:
-        loop.add_signal_handler(number, stop)
 
 
 def _run(main: Coroutine[Any, Any, None], *, with_http: bool) -> None:

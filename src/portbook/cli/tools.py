@@ -30,7 +30,8 @@ _SECTIONS: Final[tuple[tuple[str, Kind], ...]] = (
 def command(toolsets: tuple[str, ...], *, is_json: bool, config: Path | None) -> None:
     """List the tools, resources and prompts that would be served.
 
-    TOOLSETS are Python files or modules with a Toolset.
+    TOOLSETS are Python files or modules with a Toolset. Where MCP clients list a tool under a different
+    name, that name is in parentheses.
     """
     out = claim_stdout()
     try:
@@ -48,6 +49,7 @@ def _as_data(tools: list[Tool]) -> list[dict[str, object]]:
         {
             "tool": tool.spec.identifier,
             "name": tool.spec.name,
+            **_names(tool),
             "description": tool.spec.description,
             "effect": tool.spec.effect.value,
             "input": tool.spec.input_schema,
@@ -57,10 +59,20 @@ def _as_data(tools: list[Tool]) -> list[dict[str, object]]:
     ]
 
 
+def _names(tool: Tool) -> dict[str, object]:
+    """Return the names of a tool beside the canonical one; resources and prompts have one name."""
+    return {"listed": tool.listed, "declared": tool.spec.declared} if tool.spec.kind == "tool" else {}
+
+
+def _shown_name(tool: Tool) -> str:
+    name = tool.spec.name
+    return name if tool.listed == name else f"{name} ({tool.listed})"
+
+
 def _print_table(catalog: Catalog, out: TextIO) -> None:
     served = {section: catalog.of(kind) for section, kind in _SECTIONS}
     has_more = any(served[section] for section, kind in _SECTIONS if kind != "tool")
-    width = max((len(tool.spec.name) for tools in served.values() for tool in tools), default=0)
+    width = max((len(_shown_name(tool)) for tools in served.values() for tool in tools), default=0)
     room = max(shutil.get_terminal_size().columns - width - 16, 20)
     for section, tools in served.items():
         if tools and has_more:  # with tools alone no headings are needed
@@ -68,5 +80,5 @@ def _print_table(catalog: Catalog, out: TextIO) -> None:
         for tool in tools:
             first_line = tool.spec.description.partition("\n")[0]
             shown = first_line if len(first_line) <= room else first_line[: room - 1] + "…"
-            name = click.style(tool.spec.name.ljust(width), bold=True)
+            name = click.style(_shown_name(tool).ljust(width), bold=True)
             click.echo(f"{name}  {tool.spec.effect.ljust(11)}  {shown}", out)

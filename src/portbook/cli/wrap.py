@@ -25,7 +25,7 @@ from portbook.clock import SystemClock
 from portbook.envelope.controls import Controls, Mode
 from portbook.envelope.enclose import enclose
 from portbook.envelope.problems import EXECUTION_FAILED, Problem
-from portbook.envelope.programs import Form, Ran, outcome_of
+from portbook.envelope.program_output import Form, Ran, outcome_of
 from portbook.envelope.wrap import is_envelope
 from portbook.errors import Refused
 from portbook.provenance.artifacts import JSON_TYPE, TEXT_TYPE, Artifact, artifact_of

@@ -11,8 +11,9 @@ from typing import Any, Final
 from portbook.canonical import json_bytes
 from portbook.dialects.request_meta import NO_CONTROLS, controls_of
 from portbook.errors import BareReason, Ending, Finding, Reason, Refused
-from portbook.model import JSON, Arrival, Call, CallerContext, Done, JSONObject, Outcome, trace_of
+from portbook.model import JSON, Arrival, Call, CallerContext, Done, JSONObject, Outcome
 from portbook.wire.jsonrpc import Id, refusal_frame, refuse_structure, result_frame
+from portbook.wire.trace_context import trace_of
 
 __all__ = ["Bare"]
 
@@ -106,6 +107,7 @@ def _result(ending: Ending, bare: BareReason) -> dict[str, Any]:
         errors = sorted(set(found)) or [("", bare.detail)]
         return {**result, "errors": [{"path": path, "msg": message} for path, message in errors]}
     if bare.reason == "backend_error":
-        return {**result, "status": ending.row.http, "detail": bare.detail}
+        own = ending.details.get("error") if ending.reason is Reason.TOOL_ERROR else None
+        return {**result, "status": ending.row.http, "detail": own or bare.detail}
     # Details such as the id of the pending approval, or the seconds to wait.
     return {**result, "detail": bare.detail, **ending.details}

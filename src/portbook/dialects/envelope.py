@@ -18,11 +18,12 @@ from portbook.model import (
     EnvelopeRequest,
     JSONObject,
     Outcome,
-    trace_of,
 )
 from portbook.schema.engine import Validator
 from portbook.tools.spec import TOOL_PREFIX, is_slug
-from portbook.wire.jsonrpc import Id, error_frame, refuse_structure, result_frame, violations
+from portbook.wire.jsonrpc import Id, error_frame, refuse_structure, result_frame
+from portbook.wire.trace_context import trace_of
+from portbook.wire.violations import violations
 
 __all__ = ["METHOD", "REQUEST_METHOD", "Envelope"]
 

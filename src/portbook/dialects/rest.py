@@ -21,13 +21,13 @@ from portbook.model import (
     Identity,
     JSONObject,
     Outcome,
-    trace_of,
 )
 from portbook.policy import Policy
 from portbook.schema.engine import Validator
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import is_slug, slug_of
-from portbook.wire.jsonrpc import violations
+from portbook.wire.trace_context import trace_of
+from portbook.wire.violations import violations
 
 __all__ = ["METHOD", "Rest", "described", "error_of"]
 
@@ -153,6 +153,8 @@ def error_of(ending: Ending) -> JSONObject:
     row = ending.row
     details: dict[str, Any] = {"reason": ending.reason.value, **ending.details}
     sentence = details.pop("hint", row.sentence)  # a more specific sentence, where there is one
+    if ending.reason is Reason.TOOL_ERROR:
+        sentence = details.get("error", sentence)  # the tool's own
     # The sender can fix its own message; the violations of a tool's result are only in the record.
     if ending.findings and row.stage.is_senders_fault:
         details["violations"] = violations(ending)

@@ -124,13 +124,24 @@ class NdjsonDoor:
             if its_key == key:
                 task.cancel()
 
-    def _emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
+    def _emit(
+        self,
+        message: bytes,
+        is_wanted: Callable[[], bool],
+        *,
+        is_vital: bool = False,
+        on_room: Callable[[], None] | None = None,
+    ) -> bool:
         """Send a notification or request, from any thread, before any later answer.
 
         If the client reads too slowly, a message that is not vital is queued once, then dropped: a slow
-        client must not fill memory.
+        client must not fill memory. With `on_room` it is left to the sender until there is room.
         """
+        if on_room is not None and not self._outlet.has_room:
+            self._outlet.on_room.append(on_room)
+            return False
         run_on(self._loop, self._emit_now, message, is_wanted, is_vital)
+        return True
 
     def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
         if is_wanted() and (is_vital or self._outlet.has_room_for(message)):
@@ -147,6 +158,13 @@ class _Outlet:
         self._writing = asyncio.Lock()
         self._gathered: list[bytes] = []
         self._size = 0
+        self.on_room: list[Callable[[], None]] = []
+        """What to call after the next write."""
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether the client keeps up: what is queued fits into one write."""
+        return self._size <= _GATHERED_BYTES
 
     async def put(self, answer: Answer) -> None:
         """Queue an answer, if it has a body to send."""
@@ -162,7 +180,7 @@ class _Outlet:
         one notification of a change is enough.
         """
         is_behind = self._writing.locked()
-        return self._size <= _GATHERED_BYTES and not (is_behind and message in self._gathered)
+        return self.has_room and not (is_behind and message in self._gathered)
 
     def put_now(self, message: bytes) -> None:
         """Queue a message without waiting."""
@@ -181,6 +199,9 @@ class _Outlet:
             self._gathered.clear()
             self._size = 0
             await self._writer.write(whole)
+        waiting, self.on_room = self.on_room, []
+        for pass_on in waiting:
+            pass_on()
 
     async def flush_quietly(self) -> None:
         """Write what is queued; if the client has stopped reading, the next answer raises the error."""

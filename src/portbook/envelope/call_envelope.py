@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 from portbook.canonical import NotJSON, digest
 from portbook.envelope.controls import CONTROLS, Controls, Default, read_controls
 from portbook.envelope.enclose import enclose
+from portbook.envelope.problems import REDACTED, Problem
 from portbook.errors import Ending
 from portbook.model import JSON, EnvelopeRequest, JSONObject
 from portbook.provenance.artifacts import referred_artifact
@@ -24,6 +25,9 @@ __all__ = ["CallEnvelopes", "KnownRun"]
 _VERSION_DIGITS: Final = 12
 
 
+_REDACTED: Final = Problem(REDACTED, "Secrets were redacted in what this call returned or reported.")
+
+
 class KnownRun(NamedTuple):
     """The facts that the boundary knows about a run."""
 
@@ -33,6 +37,8 @@ class KnownRun(NamedTuple):
     rule: str
     rule_digest: str | None
     occasion: Occasion
+    is_redacted: bool = False
+    """Whether a secret was redacted in what the call gives its caller."""
 
 
 class CallEnvelopes:
@@ -64,7 +70,9 @@ class CallEnvelopes:
     def enclose(
         self, outcome: JSON | Ending, controls: Controls, wish: EnvelopeRequest | None, known: KnownRun
     ) -> JSONObject:
-        """Return the envelope of an outcome."""
+        """Return the envelope of an outcome; a warning says where it was redacted."""
+        if known.is_redacted and not isinstance(outcome, Ending):
+            controls = replace(controls, warnings=(*controls.warnings, _REDACTED))
         wish = wish or EnvelopeRequest()
         definition, input_schema, output_schema = self._digests_of(known.tool)
         subject = Subject(

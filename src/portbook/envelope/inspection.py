@@ -15,13 +15,12 @@ fetched, and no locator is followed. No I/O, except to read the schema where non
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from portbook.canonical import NotJSON, jcs_bytes
-from portbook.envelope.wrap import ENVELOPE, is_envelope, signed_bytes
+from portbook.envelope.wrap import envelope_schema, is_envelope, signed_bytes
 from portbook.errors import Finding, Refused
 from portbook.model import JSON
 from portbook.provenance.anchors import parse_anchor, resolves
@@ -31,7 +30,6 @@ from portbook.provenance.record import ARGUMENTS, RESULT
 from portbook.provenance.signing import ALGORITHM, BadKey, PublicKey
 from portbook.schema.engine import Validator
 from portbook.schema.messages import shorten
-from portbook.tools.registry import SchemaRegistry
 from portbook.wire.parsing import parse
 
 __all__ = ["Inspection", "inspect_envelope"]
@@ -82,7 +80,7 @@ def inspect_envelope(
     `artifacts` are the contents that the reader has, by artifact id. With `keys`, one of them must have
     signed it. `schema` is that of `mcp.envelope.v0.1`, by default the shipped one.
     """
-    schema = schema or _shipped()
+    schema = schema or envelope_schema()
     if not schema.is_valid(envelope):
         return Inspection(schema.findings(envelope), ())
     valid = cast("dict[str, Any]", envelope)
@@ -100,11 +98,6 @@ def inspect_envelope(
         tuple(sorted(item for item in seen if isinstance(item, Finding))),
         tuple(item for item in seen if isinstance(item, str)),
     )
-
-
-@functools.cache
-def _shipped() -> Validator:
-    return SchemaRegistry().load(ENVELOPE)
 
 
 def _finding(pointer: str, message: str, check: str) -> Finding:

@@ -1,7 +1,8 @@
 """`Problem`: the entries of an envelope's `errors` and `warnings`, built from failures. Pure: no I/O.
 
 Where only an exception, an exit status or standard error is known, the code is `ADAPTER.EXECUTION.FAILED`.
-The tool's own codes are preferred. The text of an exception is never included.
+The tool's own codes are preferred. The text of an exception is never included, unless it is a `ToolError`,
+whose author means it for the caller.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from portbook.provenance.anchors import (
     resolves,
 )
 from portbook.provenance.record import ARGUMENTS
+from portbook.tools.stated_error import StatedError, stated_error
 
 __all__ = [
     "BAD_CONTROL",
     "EXECUTION_FAILED",
     "NO_PROVENANCE",
     "OVERSIZE",
+    "REDACTED",
     "UNRESOLVED",
     "Problem",
     "Scalar",
@@ -43,6 +46,7 @@ EXECUTION_FAILED: Final = "ADAPTER.EXECUTION.FAILED"
 BAD_CONTROL: Final = "ADAPTER.CONTROLS.IGNORED"
 NO_PROVENANCE: Final = "ADAPTER.PROVENANCE.OMITTED"
 OVERSIZE: Final = "ADAPTER.OUTPUT.OVERSIZE"
+REDACTED: Final = "ADAPTER.OUTPUT.REDACTED"
 UNRESOLVED: Final = "ADAPTER.EVIDENCE.UNRESOLVED"
 
 Scalar: TypeAlias = str | int | float | bool | None
@@ -101,24 +105,37 @@ def stderr_problem(stderr: str) -> Problem:
 
 
 def exception_problem(error: BaseException) -> Problem:
-    """Return the problem of an exception: its `code` where that is a string, its type, never its text."""
-    code = getattr(error, "code", None)
-    own = code if isinstance(code, str) and code else EXECUTION_FAILED
+    """Return the problem of an exception: its type, and what it states for the caller.
+
+    Raises `BadStatement` where it is a `ToolError` that cannot be passed on.
+    """
+    stated = stated_error(error) or StatedError()
     name = type(error).__qualname__[:_MAX_CODE]
-    return Problem(own, "Tool execution failed with an exception.", {"exception": name})
+    return Problem(
+        stated.code or EXECUTION_FAILED,
+        stated.message or "Tool execution failed with an exception.",
+        {**_scalars_of(stated.data), "exception": name},
+        stated.retryable,
+    )
 
 
 def ending_problem(ending: Ending, arguments: JSON = None) -> Problem:
     """Return the problem of a call that ended without a result, with those `details` that are scalars.
 
+    An error that the tool states has its own code and message, and the scalars of its data as details.
     Where the arguments are invalid and given here, the evidence points to the invalid ones.
     """
     row = ending.row
     area = "EXECUTION" if row.stage is Stage.EXECUTE else row.stage.upper()
-    is_tools_own = ending.reason is Reason.TOOL_FAILED
-    code = EXECUTION_FAILED if is_tools_own else f"ADAPTER.{area}.{ending.reason}"
-    known = _scalars(ending.details)
+    code = f"ADAPTER.{area}.{ending.reason}"
+    message, known = row.sentence, _scalars(ending.details)
     retryable = known.pop("retryable", None)
+    if ending.reason in (Reason.TOOL_FAILED, Reason.TOOL_ERROR):
+        code = EXECUTION_FAILED
+    if ending.reason is Reason.TOOL_ERROR:
+        code, message = str(known.pop("code", code)), str(known.pop("error", message))
+        known.pop("data", None)
+        known |= _scalars_of(ending.details.get("data"))
     details: dict[str, Scalar] = {
         **known,
         "reason": ending.reason.value,
@@ -133,7 +150,7 @@ def ending_problem(ending: Ending, arguments: JSON = None) -> Problem:
             if anchor is not None and len(source) <= MAX_SOURCE and resolves(anchor, arguments):
                 evidence.append(Evidence("/errors/0", source, note=finding.message[:MAX_NOTE]))
     may_help = retryable if isinstance(retryable, bool) else None
-    return Problem(code, row.sentence, details, may_help, tuple(evidence))
+    return Problem(code, message, details, may_help, tuple(evidence))
 
 
 def own_problems(output: JSON) -> tuple[Problem, ...]:
@@ -159,8 +176,14 @@ def _own(entry: Any) -> Problem | None:
     if not isinstance(code, str) or not code or not isinstance(message, str) or not message:
         return None
     details, retryable = given.get("details"), given.get("retryable")
-    kept = _scalars(cast("dict[str, Any]", details)) if isinstance(details, dict) else {}
-    return Problem(code, message, kept, retryable if isinstance(retryable, bool) else None)
+    return Problem(code, message, _scalars_of(details), retryable if isinstance(retryable, bool) else None)
+
+
+def _scalars_of(data: Any) -> dict[str, Scalar]:
+    """Return the scalars of a JSON value: its members, or under `data` the value itself."""
+    if isinstance(data, dict):
+        return _scalars(cast("dict[str, Any]", data))
+    return {} if data is None else _scalars({"data": data})
 
 
 def _scalars(details: Mapping[str, object]) -> dict[str, Scalar]:

@@ -1,4 +1,4 @@
-"""Wraps and unwraps results, without provenance. Pure: no I/O.
+"""Wraps and unwraps results, without provenance. No I/O, except to read the schema that `unwrap` checks.
 
 A value that declares itself an `mcp.envelope.v0.1` is returned unchanged, never wrapped again. Any other
 result is wrapped unchanged, including a `schema_version` of its own.
@@ -6,16 +6,20 @@ result is wrapped unchanged, including a `schema_version` of its own.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final, cast
 
 from portbook.canonical import jcs_bytes
 from portbook.envelope.problems import exception_problem, exit_problem, stderr_problem
 from portbook.model import JSON, JSONObject
+from portbook.schema.engine import Validator
+from portbook.tools.registry import SchemaRegistry
 
 __all__ = [
     "ENVELOPE",
     "NotAnEnvelope",
     "ToolFailed",
+    "envelope_schema",
     "failure",
     "is_envelope",
     "signed_bytes",
@@ -27,7 +31,7 @@ ENVELOPE: Final = "mcp.envelope.v0.1"
 
 
 class NotAnEnvelope(ValueError):
-    """Raised by `unwrap` for a value that is not an envelope."""
+    """Raised by `unwrap` for a value that is not a valid envelope; the message has the place in it."""
 
 
 class ToolFailed(ValueError):
@@ -81,13 +85,26 @@ def failure(
 def unwrap(envelope: JSON) -> JSON:
     """Return the result in an envelope.
 
-    Raises `NotAnEnvelope` where `envelope` is not one, `ToolFailed` where it has errors.
+    Raises `NotAnEnvelope` where `envelope` is not one or breaks its schema (unknown members do, too),
+    `ToolFailed` where it has errors. `inspect_envelope` also verifies digests and signatures.
     """
     if not isinstance(envelope, dict) or not is_envelope(envelope) or "result" not in envelope:
         raise NotAnEnvelope(f"expected an object with schema_version {ENVELOPE} and a result")
+    around = {**envelope, "result": None}  # a result may be any value, so there is nothing to check in it
+    schema = envelope_schema()
+    if not schema.is_valid(around):
+        first = next(iter(schema.findings(around)), None)
+        where = "" if first is None else f": {first.pointer or '(root)'}: {first.message}"
+        raise NotAnEnvelope(f"the envelope breaks its schema{where}")
     if errors := envelope.get("errors"):
         raise ToolFailed(tuple(cast("list[JSONObject]", errors)), envelope["result"])
     return envelope["result"]
+
+
+@functools.cache
+def envelope_schema() -> Validator:
+    """Return the shipped schema of envelopes."""
+    return SchemaRegistry().load(ENVELOPE)
 
 
 def signed_bytes(envelope: JSONObject) -> bytes:

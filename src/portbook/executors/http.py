@@ -30,6 +30,7 @@ from portbook.net.resolve import NotPermitted
 from portbook.tools.catalog import Tool
 from portbook.tools.operation import HttpOperation
 from portbook.version import __version__
+from portbook.wire.trace_context import traceparent_of
 
 __all__ = ["HttpExecutor"]
 
@@ -150,7 +151,7 @@ class HttpExecutor:
             f"{content_type}"
             f"X-Request-ID: {identity.request}\r\n"
             f"X-Trace-ID: {identity.trace}\r\n"
-            f"traceparent: {identity.traceparent}\r\n"
+            f"traceparent: {traceparent_of(identity)}\r\n"
             f"{_cleaned('X-Correlation-ID', run.correlation or identity.trace)}"
             f"{session}"
             f"{given}"

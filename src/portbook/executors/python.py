@@ -44,8 +44,8 @@ class PythonExecutor:
                 return function(arguments)
             except Exception:
                 raise
-            except BaseException:  # noqa: BLE001 - no exception of a tool may end the server
-                raise ToolExit("exit") from None
+            except BaseException as error:  # noqa: BLE001 - no exception of a tool may end the server
+                raise ToolExit("exit").with_traceback(error.__traceback__) from None
         return await self._workers.run(function, arguments, timeout_s)
 
     def close(self) -> None:
@@ -70,5 +70,5 @@ async def _contained(function: Callable[[JSONObject], Any], arguments: JSONObjec
     running.set(run)  # in the context of the task, which ends with it
     try:
         return await function(arguments)
-    except (SystemExit, KeyboardInterrupt):  # a task would let these end the whole process
-        raise ToolExit("exit") from None
+    except (SystemExit, KeyboardInterrupt) as error:  # a task would let these end the whole process
+        raise ToolExit("exit").with_traceback(error.__traceback__) from None

@@ -23,7 +23,7 @@ from portbook.mcp.handlers import LISTEN
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification, Subscriber
 from portbook.mcp.outlet import Emit, Outlet
 from portbook.mcp.rounds import Carried
-from portbook.mcp.subscriptions import Subscription, wanted_resources
+from portbook.mcp.subscription_streams import Subscription, wanted_resources
 from portbook.mcp.task_board import TaskBoard
 from portbook.mcp.task_methods import created
 from portbook.mcp.task_runner import TaskRunner
@@ -37,7 +37,6 @@ from portbook.model import (
     Client,
     Done,
     JSONObject,
-    trace_of,
 )
 from portbook.pipeline import Completed, Pipeline
 from portbook.protocol.revisions import Revision
@@ -53,6 +52,7 @@ from portbook.wire.jsonrpc import (
     result_frame,
 )
 from portbook.wire.parsing import parse
+from portbook.wire.trace_context import trace_of
 
 __all__ = ["Emit", "Key", "McpConnection", "Order", "Parts", "Work", "unread"]
 
@@ -237,6 +237,7 @@ class McpConnection:
     async def _answer(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
         try:
             completed = await self._pipeline.run(exchange.call)
+            outlet.flush()
         finally:
             outlet.is_over = True
             if key is not None:
@@ -247,7 +248,7 @@ class McpConnection:
 
     def _written(self, exchange: Exchange, completed: Completed) -> Answer:
         body, status = self._official.write(exchange, completed.outcome)
-        return Answer(body, status, identity=completed.identity)
+        return Answer(body, status, identity=completed.identity, is_redacted=completed.is_redacted)
 
     def _agree(self, exchange: Exchange) -> None:
         content = cast("JSONObject", exchange.call.content)
@@ -297,6 +298,7 @@ class McpConnection:
         runner = TaskRunner(parts.pipeline, parts.official, parts.tasks)
         try:
             ended = await runner.run(exchange, _bound(exchange))
+            outlet.flush()
         finally:
             outlet.is_over = True
             if key is not None:

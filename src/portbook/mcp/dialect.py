@@ -19,11 +19,12 @@ from typing import Final, NamedTuple, Protocol, cast
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.request_meta import controls_of
 from portbook.errors import Ending, Finding, Reason, Refused
-from portbook.mcp.errors import status_of, told_to_model
-from portbook.mcp.handlers import About, Asked, Handlers
+from portbook.mcp.errors import META_REDACTED, status_of, told_to_model
+from portbook.mcp.handlers import Asked, Handlers
 from portbook.mcp.notifications import Mode, Notifications, first_of
 from portbook.mcp.results import Results
 from portbook.mcp.rounds import Carried, StateCodec, carried_by
+from portbook.mcp.server_info import About
 from portbook.mcp.task_methods import TaskDesk
 from portbook.model import (
     JSON,
@@ -38,7 +39,6 @@ from portbook.model import (
     Kind,
     Outcome,
     Report,
-    trace_of,
 )
 from portbook.protocol.conformance import SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS, TASKS, declares, findings_of, missing_extension
@@ -51,6 +51,7 @@ from portbook.tools.catalog import Catalog
 from portbook.tools.spec import is_slug
 from portbook.tools.uri_templates import MAX_URI
 from portbook.wire.jsonrpc import Id, generic_error, mcp_refusal_frame, refuse_structure, result_frame
+from portbook.wire.trace_context import trace_of
 
 __all__ = ["Exchange", "Line", "McpDialect", "Mode"]
 
@@ -201,6 +202,8 @@ class McpDialect:
         meta = _object(params.get("_meta"))
         kind = _GOVERNED.get(method)
         name, arguments = self._named(kind, params)
+        if kind == "tool" and name is not None and name != params["name"]:
+            params = {**params, "name": name}  # the same call, whichever of its names the tool is called by
         handler = self._handlers.get(method)
         client: Client | None = None
         pause = None
@@ -250,7 +253,7 @@ class McpDialect:
         """Return the name that a request calls, if it is a possible one, and the arguments."""
         name, arguments = params.get("name"), _object(params.get("arguments"))
         if kind == "tool":
-            return (name if isinstance(name, str) and is_slug(name) else None), arguments
+            return (self._tool_name(name) if isinstance(name, str) else None), arguments
         if kind == "prompt":
             return (name if isinstance(name, str) and len(name) <= 128 else None), arguments
         if kind == "resource":
@@ -264,6 +267,10 @@ class McpDialect:
                 name: argument[name] for name in ("name", "value") if name in argument
             }
         return None, arguments
+
+    def _tool_name(self, name: str) -> str | None:
+        """Return the canonical name of the tool that a client calls `name`; None where no tool can be."""
+        return self._catalog.canonical_name(name) or (name if is_slug(name) else None)
 
     def _pause(
         self,
@@ -282,6 +289,8 @@ class McpDialect:
             "inputRequests": cast("JSON", needed.requests),
             "requestState": self._states.seal(bound(), carried.content(needed)),
         }
+        if needed.is_redacted:
+            result["_meta"] = {META_REDACTED: True}
         return self._results.checked(method, result, json_bytes(result), revision)
 
     def _beginning(

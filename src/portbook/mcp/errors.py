@@ -7,12 +7,19 @@ from typing import Final, cast
 from portbook.errors import Ending, Reason, Stage
 from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
-from portbook.wire.jsonrpc import violations
+from portbook.wire.violations import violations
 
-__all__ = ["META_ENVELOPE", "status_of", "told_to_model"]
+__all__ = ["META_ENVELOPE", "META_ERROR", "META_REDACTED", "status_of", "told_to_model"]
 
 # The member of `_meta` that holds a call's result envelope.
 META_ENVELOPE: Final = "portbook/envelope"
+
+# The member of `_meta` that is true where a secret was redacted in what the call gave its caller.
+META_REDACTED: Final = "portbook/redacted"
+
+# The member of `_meta` that holds an error that the tool states itself, and its members.
+META_ERROR: Final = "portbook/error"
+_STATED: Final = ("code", "data", "retryable")
 
 # The stages before the tool is looked up.
 _EARLY: Final = (Stage.FRAME, Stage.PARSE, Stage.CLASSIFY, Stage.READ)
@@ -23,17 +30,21 @@ _ALWAYS: Final = (Reason.UNAUTHORIZED, Reason.UNSUPPORTED_REVISION, Reason.HEADE
 def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
     """Return a refusal or failure as a result: text for the model, data for programs.
 
-    Where the tool itself says why it failed, the text is the tool's alone.
+    Where the tool itself says why it failed, the text is the tool's alone, and `_meta` has its code and data.
     """
     findings = ending.findings if ending.row.stage.is_senders_fault else ()
-    own = ending.details.get("error") if ending.reason is Reason.TOOL_FAILED else None
+    is_stated = ending.reason is Reason.TOOL_ERROR
+    own = ending.details.get("error") if is_stated or ending.reason is Reason.TOOL_FAILED else None
+    details = {
+        name: value for name, value in ending.details.items() if not is_stated or name not in _STATED[1:]
+    }
     lines = (
         [str(own)]
         if own
         else [
             ending.row.sentence,
             *(f"{finding.pointer or '(root)'}: {finding.message}" for finding in findings[:20]),
-            *(f"{name}: {value}" for name, value in ending.details.items()),
+            *(f"{name}: {value}" for name, value in details.items() if name != "redacted"),
         ]
     )
     refusal: JSONObject = {
@@ -41,15 +52,21 @@ def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
         "violations": cast("JSON", violations(ending) if findings else []),
         "retryable": ending.is_retryable,
         "policy_violation": ending.row.rest == "POLICY_VIOLATION",
-        **cast("JSONObject", ending.details),
+        **cast("JSONObject", details),
     }
+    meta: JSONObject = {"portbook/refusal": refusal}
+    if is_stated:
+        stated = {name: ending.details.get(name) for name in _STATED}
+        meta[META_ERROR] = cast("JSON", {**stated, "retryable": ending.is_retryable})
+    if ending.details.get("redacted"):
+        meta[META_REDACTED] = True
+    if ending.envelope is not None:
+        meta[META_ENVELOPE] = cast("JSON", ending.envelope)
     result: JSONObject = {
         "content": [{"type": "text", "text": "\n".join(lines)}],
         "isError": True,
-        "_meta": {"portbook/refusal": refusal},
+        "_meta": meta,
     }
-    if ending.envelope is not None:
-        cast("JSONObject", result["_meta"])[META_ENVELOPE] = cast("JSON", ending.envelope)
     return {**result, "resultType": "complete"} if revision.has_result_type else result
 
 

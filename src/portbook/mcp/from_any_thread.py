@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVarTuple
 
-__all__ = ["run_on"]
+__all__ = ["is_on", "run_on"]
 
 Arguments = TypeVarTuple("Arguments")
 
@@ -19,10 +19,15 @@ def run_on(
     loop: asyncio.AbstractEventLoop, act: Callable[[*Arguments], object], *arguments: *Arguments
 ) -> None:
     """Call `act` on `loop`: now if the loop runs this very code, else soon, in the order of the calls."""
-    if _running_loop() is loop:
+    if is_on(loop):
         act(*arguments)
     else:
         loop.call_soon_threadsafe(act, *arguments)
+
+
+def is_on(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether `loop` runs this very code."""
+    return _running_loop() is loop
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -10,18 +10,21 @@ from typing import Final, NamedTuple, cast
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.globs import matches
+from portbook.mcp.listing import Listing
+from portbook.mcp.pagination import page_of
+from portbook.mcp.resource_subscriptions import subscribe, unsubscribe
 from portbook.mcp.resources_and_prompts import described_prompt, described_resource, is_template
+from portbook.mcp.server_info import About, capabilities_of, has_skills
 from portbook.mcp.skills import directory_of, skill_of, skills_of
 from portbook.mcp.task_methods import TaskDesk, task_answers
-from portbook.mcp.tools import Listing, described_tool, page_of
+from portbook.mcp.tools import described_tool
 from portbook.model import JSON, Caller, JSONObject
-from portbook.protocol.extensions import SKILLS, TASKS, task_ids_of
+from portbook.protocol.extensions import task_ids_of
 from portbook.protocol.revisions import STATELESS_REVISIONS, Revision
 from portbook.protocol.session import Session
 from portbook.tools.catalog import Catalog, Tool
-from portbook.version import __version__
 
-__all__ = ["LISTEN", "About", "Asked", "Handler", "Handlers", "as_page", "kept_for"]
+__all__ = ["LISTEN", "Asked", "Handler", "Handlers", "as_page", "kept_for"]
 
 # The one method that is answered with a stream.
 LISTEN: Final = "subscriptions/listen"
@@ -32,24 +35,6 @@ _META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
 _CACHE_MS: Final = 60_000
 
 IsAllowed = Callable[[str, JSONObject, Revision], bool]
-
-
-class About(NamedTuple):
-    """How the server introduces itself."""
-
-    name: str = "portbook"
-    title: str | None = None
-    version: str = __version__
-    instructions: str | None = None
-
-    def as_server(self, revision: Revision) -> JSONObject:
-        """Return `serverInfo` as a revision has it."""
-        server: JSONObject = {"name": self.name, "version": self.version}
-        return {**server, "title": self.title} if self.title and revision.has_titles else server
-
-    def as_instructions(self) -> JSONObject:
-        """Return the instructions, as a member of a result."""
-        return {} if self.instructions is None else {"instructions": self.instructions}
 
 
 class Asked(NamedTuple):
@@ -102,31 +87,15 @@ class Handlers:
             self.handlers["resources/templates/list"] = self._list("resources/templates/list")
             self.handlers["resources/subscribe"] = self._subscribe
             self.handlers["resources/unsubscribe"] = _unsubscribe
-        self._has_skills = any(tool.spec.skill is not None for tool in catalog.of("resource"))
-        if self._has_skills:
+        if has_skills(catalog):
             self.handlers["skills/list"] = self._list_skills
             self.handlers["skills/get"] = self._get_skill
             self.handlers["resources/directory/read"] = self._read_directory
 
-    def _capabilities(self, revision: Revision) -> JSONObject:
-        capabilities: JSONObject = {"tools": {"listChanged": True}, "logging": {}}
-        if self._catalog.has("prompt"):
-            capabilities["prompts"] = {"listChanged": True}
-        if self._catalog.has("resource"):
-            capabilities["resources"] = {"listChanged": True, "subscribe": True}
-        if self._catalog.has("completion") and revision.has_completions:
-            capabilities["completions"] = {}
-        if not revision.has_handshake:
-            extensions: JSONObject = {TASKS: {}}
-            if self._has_skills:
-                extensions[SKILLS] = {"directoryRead": True}
-            capabilities["extensions"] = extensions
-        return capabilities
-
     def _initialize(self, asked: Asked, caller: Caller) -> JSONObject:
         return {
             "protocolVersion": asked.revision.name,
-            "capabilities": self._capabilities(asked.revision),
+            "capabilities": capabilities_of(self._catalog, asked.revision),
             "serverInfo": self._about.as_server(asked.revision),
             **self._about.as_instructions(),
         }
@@ -134,7 +103,7 @@ class Handlers:
     def _discover(self, asked: Asked, caller: Caller) -> JSONObject:
         result: JSONObject = {
             "supportedVersions": list(STATELESS_REVISIONS),
-            "capabilities": self._capabilities(asked.revision),
+            "capabilities": capabilities_of(self._catalog, asked.revision),
             **self._about.as_instructions(),
             "_meta": {_META_SERVER: self._about.as_server(asked.revision)},
         }
@@ -157,7 +126,7 @@ class Handlers:
         found = self._catalog.locate(uri)
         if found is None or not matches(caller.tools, found[0]):
             raise Refused(Reason.UNKNOWN_RESOURCE)
-        if not asked.session.watch(uri):
+        if not subscribe(asked.session, uri):
             finding = Finding("/params/uri", "too many subscriptions; unsubscribe from one", "maxItems", "")
             raise Refused(Reason.BAD_PARAMS, (finding,))
         return {}
@@ -186,7 +155,7 @@ def _set_level(asked: Asked, caller: Caller) -> JSONObject:
 
 
 def _unsubscribe(asked: Asked, caller: Caller) -> JSONObject:
-    asked.session.unwatch(cast("str", asked.params["uri"]))
+    unsubscribe(asked.session, cast("str", asked.params["uri"]))
     return {}
 
 

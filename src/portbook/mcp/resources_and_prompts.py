@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from portbook.mcp.tools import fitted, shown_in
+from portbook.mcp.tool_results import fitted
+from portbook.mcp.tools import shown_in
 from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool

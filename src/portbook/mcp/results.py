@@ -7,11 +7,11 @@ from typing import Any, cast
 
 from portbook.canonical import json_bytes
 from portbook.errors import Failed, Reason
-from portbook.mcp.errors import META_ENVELOPE
+from portbook.mcp.errors import META_ENVELOPE, META_REDACTED
 from portbook.mcp.handlers import LISTEN, as_page, kept_for
 from portbook.mcp.notifications import Mode, first_of
 from portbook.mcp.resources_and_prompts import completion_result, prompt_result, resource_result
-from portbook.mcp.tools import tool_result
+from portbook.mcp.tool_results import tool_result
 from portbook.model import JSON, JSONObject, Kind
 from portbook.protocol.conformance import RESULT, SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS
@@ -42,6 +42,7 @@ class Results:
         result: Any,
         body: bytes,
         envelope: JSONObject | None,
+        is_redacted: bool,
     ) -> bytes:
         """Return a result in the form of this revision, checked.
 
@@ -55,8 +56,11 @@ class Results:
         if found is None:  # removed while it ran
             raise Failed(Reason.BAD_RESULT, note="no longer served")
         result = _shaped(kind, found, uri, revision, result, body)
-        if envelope is not None and kind == "tool":  # outside of what the tool's outputSchema describes
-            result["_meta"] = {META_ENVELOPE: envelope}
+        meta: JSONObject = {META_REDACTED: True} if is_redacted else {}
+        if envelope is not None and kind == "tool":
+            meta[META_ENVELOPE] = envelope
+        if meta:  # outside of what the tool's outputSchema describes
+            result["_meta"] = meta
         return self.checked(method, result, json_bytes(result), revision)
 
     def checked(self, method: str, result: JSON, body: bytes, revision: Revision) -> bytes:

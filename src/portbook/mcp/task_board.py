@@ -136,8 +136,10 @@ class Task:
 class TaskBoard:
     """The tasks of this process, each for the caller that made it."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, draw: Callable[[int], bytes] = os.urandom) -> None:
+        """Keep tasks by this `clock`; their ids are made of the bytes that `draw` gives."""
         self._clock = clock
+        self._draw = draw
         self._tasks: dict[str, Task] = {}
         self._pruned_at = clock.tick()
 
@@ -151,7 +153,7 @@ class TaskBoard:
             raise Refused(Reason.TOO_MANY_IN_FLIGHT, note="too many tasks")
         if sum(task.bound == bound for task in self._tasks.values()) >= _MAX_OF_ONE:
             raise Refused(Reason.RATE_LIMITED, note="too many tasks of this caller")
-        task = Task(os.urandom(16).hex(), bound, self._clock.now)
+        task = Task(self._draw(16).hex(), bound, self._clock.now)
         self._tasks[task.id] = task
         return task
 

@@ -6,7 +6,7 @@ No redirects, no proxy, no retries: each request has a connection of its own.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from portbook.net.destinations import Destinations, parse_url
@@ -21,7 +21,13 @@ __all__ = ["post"]
 _ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 
 
-async def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) -> Response:
+async def post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    timeout_s: float,
+    make_client: Callable[[], HttpClient] = HttpClient,
+) -> Response:
     """Send `body` to `url` and return the response. One that is too large counts as a 502.
 
     Raises `OSError` where no HTTP response arrives within `timeout_s`, all steps together; `BadDestination`
@@ -31,7 +37,7 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: flo
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     target = f"{path or '/'}?{query}" if query else path or "/"
     request = HttpRequest(destination, "POST", target, lines.encode("latin-1"), body)
-    client = HttpClient()
+    client = make_client()
     try:
         async with asyncio.timeout(timeout_s):
             return await client.send(request, Destinations.of_base_urls([url], _ANYWHERE))

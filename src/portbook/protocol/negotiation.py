@@ -8,8 +8,14 @@ from typing import Final, cast
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSONObject
 from portbook.protocol.headers import VERSION, mismatch, refuse_headers
-from portbook.protocol.revisions import NEWEST_HANDSHAKE, REVISIONS, STATELESS_REVISIONS, Revision
-from portbook.protocol.session import Session, negotiate
+from portbook.protocol.revisions import (
+    HANDSHAKE_REVISIONS,
+    NEWEST_HANDSHAKE,
+    REVISIONS,
+    STATELESS_REVISIONS,
+    Revision,
+)
+from portbook.protocol.session import Session
 
 __all__ = ["META_REVISION", "meta_of", "revision_of"]
 
@@ -42,7 +48,7 @@ def revision_of(
     if message.get("method") == "initialize" and session.revision is None:
         params = message.get("params")
         wanted = params.get("protocolVersion") if isinstance(params, dict) else None
-        return negotiate(wanted if isinstance(wanted, str) else ""), None
+        return _negotiated(wanted if isinstance(wanted, str) else ""), None
     if session.revision is not None:
         differs = header is not None and header != session.revision.name
         return session.revision, mismatch(VERSION, "must be the negotiated revision") if differs else None
@@ -75,3 +81,8 @@ def _named(
 def _unsupported(named: str, spoken: tuple[str, ...] = STATELESS_REVISIONS) -> Refused:
     details = {"requested": named[:64], "supported": list(spoken)}
     return Refused(Reason.UNSUPPORTED_REVISION, details=details)
+
+
+def _negotiated(requested: str) -> Revision:
+    """Return the requested revision where it has a handshake, otherwise the newest that has one."""
+    return REVISIONS[requested] if requested in HANDSHAKE_REVISIONS else NEWEST_HANDSHAKE

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, cast
 
 from portbook.model import JSON, JSONObject
-from portbook.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, REVISIONS, Revision
+from portbook.protocol.revisions import REVISIONS, Revision
 
-__all__ = ["LEVELS", "Session", "negotiate"]
+__all__ = ["LEVELS", "Session"]
 
 # The log levels of MCP, from the least severe.
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -15,19 +15,10 @@ LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "ale
 # The level of a connection that has not set one.
 _DEFAULT_LEVEL: Final = "info"
 
-# The most subscriptions of one connection, and their total length; otherwise a client could fill the memory.
-_MAX_WATCHED: Final = 1024
-_MAX_WATCHED_CHARACTERS: Final = 65_536
-
 # The client capabilities that are used, and how much of each is kept.
 _CAPABILITIES: Final = ("elicitation", "sampling", "roots", "tasks", "extensions", "experimental")
 _MAX_TRAITS: Final = 8
 _MAX_TRAIT: Final = 64
-
-
-def negotiate(requested: str) -> Revision:
-    """Return the requested revision where it has a handshake, otherwise the newest that has one."""
-    return REVISIONS[requested] if requested in HANDSHAKE_REVISIONS else NEWEST_HANDSHAKE
 
 
 class Session:
@@ -56,21 +47,6 @@ class Session:
         """Set the least severe level of log messages that the client wants."""
         self.level = level
         self.changes += 1
-
-    def unwatch(self, uri: str) -> None:
-        """Unsubscribe from a resource."""
-        self.watched.discard(uri)
-        self.changes += 1
-
-    def watch(self, uri: str) -> bool:
-        """Subscribe to a resource; return False where the limit is reached."""
-        if uri in self.watched:
-            return True
-        if len(self.watched) >= _MAX_WATCHED or sum(map(len, self.watched)) > _MAX_WATCHED_CHARACTERS:
-            return False
-        self.watched.add(uri)
-        self.changes += 1
-        return True
 
     def as_data(self) -> JSONObject:
         """Return the session as JSON, to store it."""

@@ -46,12 +46,19 @@ _ODD: Final = re.compile(r"[0-9!@#$%^*+=_~|/\\]")
 
 # Headers whose value is the rest of the line, if it looks like credentials. Bounded, so that a miss is cheap.
 _HEADERS: Final = ("authorization", "cookie")
+_LONGEST_HEADER: Final = max(map(len, _HEADERS))
 _CREDENTIALS: Final = re.compile(
     r"[A-Za-z][\w-]{0,40}[ \t]{1,8}\S{0,64}?[0-9=+/_.~-]|\S{0,64}?[0-9=]", re.ASCII
 )
 
 # Longer than words of prose are.
 _LONG_WORD: Final = 16
+
+# A colon and a short word without odd characters: most colons of a text are of this kind, and need no more.
+_EVEN: Final = r"[^\s;,&\"'<>0-9!@#$%^*+=_~|/\\]"
+_PROSE: Final = re.compile(
+    rf":(?![=>]|//)\s*+(?:(?![\[{{]){_EVEN}{{1,{_LONG_WORD - 1}}}+(?=[\s;,&\"'<>]|\Z)|(?=[;,&<>]|\Z))"
+)
 
 
 class _Name(NamedTuple):
@@ -76,7 +83,9 @@ class KeyValueText:
         """Yield the spans of values of secret names in `text`."""
         at = 0
         for place in self._places(text):
-            sign = _SIGN.match(text, place) if place >= at else None
+            if place < at or _is_prose(text, place):
+                continue
+            sign = _SIGN.match(text, place)
             if sign is None:
                 continue
             at = sign.end()
@@ -100,6 +109,18 @@ class KeyValueText:
             before = plain.count("=", at, match.end() - 1) + plain.count(":", at, match.end() - 1)
             at = match.end()
             yield next(islice(signs, before, None)).start()
+
+
+def _is_prose(text: str, place: int) -> bool:
+    """Return whether the sign is a colon between a bare word and a short one, as in prose.
+
+    A cheap test for what `_header_value` finds in the end; a no says nothing.
+    """
+    return (
+        text[place - 1 : place].isalnum()
+        and _PROSE.match(text, place) is not None
+        and not text[max(0, place - _LONGEST_HEADER) : place].lower().endswith(_HEADERS)
+    )
 
 
 def _name_before(text: str, end: int) -> _Name:

@@ -16,11 +16,13 @@ from portbook.canonical import json_bytes
 from portbook.errors import Refused
 from portbook.model import JSON
 from portbook.redaction import detectors, key_value_text
+from portbook.redaction.detectors import Cards, has_marked_token, is_card_number, spans_of_shapes
 from portbook.redaction.known_values import ESCAPE_PATTERNS, ESCAPE_TRIGGERS, KnownValues, has_views, views
 from portbook.redaction.marks import MARK, hash_mark, is_mark
 from portbook.redaction.pointers import Places, below, places_of, problem_of, trigger_of
 from portbook.redaction.prefilter import Prefilter
 from portbook.redaction.secret_names import NAMES, SecretNames, folded
+from portbook.redaction.secret_search import place_of
 from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.messages import shorten
 from portbook.wire.parsing import parse
@@ -61,6 +63,7 @@ class Redactor:
     """Redacts secrets in values and text. Immutable except for a cache, and thread-safe."""
 
     __slots__ = (
+        "_cards",
         "_clean",
         "_detects",
         "_hash_key",
@@ -86,11 +89,13 @@ class Redactor:
         mode: Mode = "replace",
         *,
         detectors: bool = True,
+        cards: Cards = "strings",
         hash_key: bytes = b"",
     ) -> None:
         """Redact members named by `keys` (beside the built-in names) or `pointers`, and secrets in text.
 
         A string that matches one of `patterns` is redacted as a whole. `secrets` are known secret values.
+        Card numbers are redacted in `strings`, in numbers too (`everywhere`), or not at all (`off`).
 
         Raises `BadRedaction` where a pointer or a pattern is not valid.
         """
@@ -99,6 +104,7 @@ class Redactor:
         self._patterns = tuple(patterns)
         self._mode: Mode = mode
         self._detects = detectors
+        self._cards: Cards = cards if detectors else "off"
         self._hash_key = hash_key
         self._names = SecretNames(self._keys)
         self._start = _start(self._pointers)
@@ -118,6 +124,7 @@ class Redactor:
             secrets,
             self._mode,
             detectors=self._detects,
+            cards=self._cards,
             hash_key=self._hash_key,
         )
 
@@ -140,6 +147,25 @@ class Redactor:
         found = self._string(text, (), 0)
         return MARK if isinstance(found, _Gone) else found
 
+    def place_of_secret(self, value: JSON) -> str | None:
+        """Return the JSON Pointer of a secret in a document that must not be altered; None if it has none.
+
+        Only known secrets and tokens with a mark of their own count: names, formats, pointers and patterns
+        mean nothing in a document that describes data.
+        """
+        return place_of(value, self._is_certain)
+
+    def _is_certain(self, value: str | float) -> bool:
+        if not isinstance(value, str):
+            return self._known.are_in_number(value)
+        if value in self._clean:
+            return False
+        return any(map(self._is_certain_in, chain((value,), views(value) if has_views(value) else ())))
+
+    def _is_certain_in(self, text: str) -> bool:
+        is_known = next(self._known.spans(text), None) is not None
+        return is_known or (self._detects and has_marked_token(text))
+
     def _walk(self, value: JSON, places: Places, depth: int) -> JSON | _Gone:
         if isinstance(value, str):
             return self._string(value, places, depth)
@@ -154,7 +180,7 @@ class Redactor:
     def _other(self, value: Any, places: Places, depth: int) -> Any:
         """Redact a number, or a Python value that JSON has no type for, such as a tuple or an enum."""
         if isinstance(value, int | float):
-            is_card = self._detects and type(value) is int and detectors.is_card_number(value)
+            is_card = self._cards == "everywhere" and type(value) is int and is_card_number(value)
             return self._redacted(value) if is_card or self._known.are_in_number(value) else value
         if isinstance(value, tuple):
             plain: Any = list(cast("tuple[Any, ...]", value))
@@ -255,7 +281,9 @@ class Redactor:
             return iter(())
         if not self._detects:
             return self._known.spans(text)
-        return chain(self._known.spans(text), detectors.spans_of_shapes(text), self._key_values.spans(text))
+        return chain(
+            self._known.spans(text), spans_of_shapes(text, self._cards), self._key_values.spans(text)
+        )
 
     def _has_secret(self, text: str) -> bool:
         return next(self._spans(text), None) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -14,6 +14,7 @@ from portbook.did_you_mean import did_you_mean
 from portbook.globs import problem_of
 from portbook.policy.limits import LIMIT_NAMES, Limits
 from portbook.settings.table import SETTINGS, Setting
+from portbook.tools.tool_names import ToolNames
 
 if TYPE_CHECKING:
     from portbook.settings.places import Places
@@ -50,6 +51,7 @@ class Settings:
     server_title: str | None
     server_version: str | None
     server_instructions: str | None
+    tool_names: ToolNames
     log_dir: Path
     keep_runs: int
     on_audit_failure: Literal["refuse", "warn"]
@@ -66,6 +68,7 @@ class Settings:
     asset_schemas: Path | None
     asset_examples: Path | None
     asset_max_batch: int
+    asset_redaction: Literal["refuse", "off"]
     backend_url: str | None
     backend_path: str
     tracebacks: bool
@@ -84,6 +87,7 @@ class Settings:
     redacted_patterns: tuple[str, ...]
     secret_variables: tuple[str, ...]
     detectors: bool
+    redacted_cards: Literal["strings", "everywhere", "off"]
     redaction_mode: Literal["replace", "remove", "hash"]
     envelope_default: Literal["off", "wrap", "provenance"]
     signing_key: Path | None
@@ -94,6 +98,8 @@ class Settings:
     """Whether that file sets anything."""
     places: Places | None = field(default=None, compare=False, repr=False)
     """The lines of that file."""
+    origins: Mapping[str, str] = field(default_factory=dict[str, str], compare=False, repr=False)
+    """Where each setting is given that does not come from that file, by its key."""
 
     @property
     def folder(self) -> Path:
@@ -101,15 +107,24 @@ class Settings:
         return Path() if self.config is None else self.config.parent
 
     def place_of(self, *path: str | int) -> str:
-        """Return the file and line of a key, or `default` without a file."""
-        if self.config is None or self.places is None:
-            return "default"
-        return f"{self.config.name}:{self.places.line_of(path)}"
+        """Return where a key is given: what its flag or variable is called, or its file and line."""
+        return self._origin(path) or self._line(path, None if self.config is None else self.config.name)
 
     def complain(self, path: tuple[str | int, ...], sentence: str) -> BadSettings:
-        """Return the exception for a key that cannot be used, with its file and line."""
-        line = 0 if self.places is None else self.places.line_of(path)
-        return BadSettings(f"{self.config or CONFIG_NAME}:{line}: {dotted(path)} {sentence}")
+        """Return the exception for a key that cannot be used, with the place where it is given."""
+        place = self._origin(path) or self._line(path, self.config)
+        return BadSettings(f"{place}: {dotted(path)} {sentence}")
+
+    def _origin(self, path: tuple[str | int, ...]) -> str | None:
+        """Return where a key is given outside of the file; without a file, a section has that of its keys."""
+        whole = f"{dotted(path)}."
+        for key, origin in self.origins.items():
+            if whole.startswith((f"{key}.", f"{key}[")) or (self.places is None and key.startswith(whole)):
+                return origin
+        return None
+
+    def _line(self, path: tuple[str | int, ...], name: Path | str | None) -> str:
+        return "default" if name is None or self.places is None else f"{name}:{self.places.line_of(path)}"
 
 
 def load_settings(
@@ -117,11 +132,11 @@ def load_settings(
     environ: Mapping[str, str],
     flags: Mapping[str, Any],
     folder: Path | None,
-    flags_from: str = "command line",
+    flags_from: Callable[[str], str] = lambda _: "command line",
 ) -> Settings:
     """Return the settings in force; `flags` go by key, `folder` is where an unnamed file is looked for.
 
-    `flags_from` is what messages call the place that the flags come from.
+    `flags_from` returns what messages call the place that a flag comes from, by its key.
 
     Raises `BadSettings` for a file that cannot be read, an unknown key or a value of the wrong type.
     """
@@ -132,21 +147,24 @@ def load_settings(
         config = folder / CONFIG_NAME
     values = {setting.key: setting.default for setting in SETTINGS}
     places, given = None, {}
+    origins: dict[str, str] = {}
     if config is not None:
         values["store.path"] = config.parent / values["store.path"]
         given, places = _read_file(config)
         values.update(given)
     for setting in SETTINGS:
         if setting.env and setting.env in environ and not _is_unset(setting.env, environ):
-            values[setting.key] = _convert(
-                setting, _from_text(setting, environ[setting.env]), f"${setting.env}"
-            )
+            origins[setting.key] = origin = f"${setting.env}"
+            values[setting.key] = _convert(setting, _from_text(setting, environ[setting.env]), origin)
     for key, value in flags.items():
         if value is not None:
-            values[key] = _convert(_BY_KEY[key], value, flags_from)
+            origins[key] = origin = flags_from(key)
+            values[key] = _convert(_BY_KEY[key], value, origin)
     limits = Limits(**{name: values.pop(f"policy.{name}") for name in LIMIT_NAMES})
     named_values = {_BY_KEY[key].field: value for key, value in values.items()}
-    return Settings(**named_values, limits=limits, config=config, is_given=bool(given), places=places)
+    return Settings(
+        **named_values, limits=limits, config=config, is_given=bool(given), places=places, origins=origins
+    )
 
 
 def by_key(tables: Mapping[str, Any], origin: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, get_args, get_type_hints
 
 from portbook.policy.limits import Limits
 from portbook.schema.pins import PINS
+from portbook.tools.tool_names import ToolNames
 
 __all__ = ["SETTINGS", "Kind", "Setting"]
 
@@ -125,6 +126,16 @@ SETTINGS: Final = (
         None,
         None,
         "How to use these tools, sent to MCP clients when they connect; many pass it to their model.",
+    ),
+    Setting(
+        "server.tool_names",
+        "tool_names",
+        "choice",
+        "portable",
+        None,
+        "Names in the tools/list of MCP: portable ones, which every model API accepts (docs__search), or the "
+        "canonical ones (docs.search).",
+        choices=get_args(ToolNames),
     ),
     Setting(
         "audit.log_dir",
@@ -264,6 +275,16 @@ SETTINGS: Final = (
         "MCP_MAX_BATCH",
         "How many assets one validate_many call may hold.",
         1,
+    ),
+    Setting(
+        "assets.redact",
+        "asset_redaction",
+        "choice",
+        "refuse",
+        None,
+        "What happens if a schema, an example or a patch holds a known secret or a token such as ghp_…: "
+        "the call is refused, or (off) the document is given. It is never altered.",
+        choices=("refuse", "off"),
     ),
     Setting(
         "assets.backend_url",
@@ -457,6 +478,16 @@ SETTINGS: Final = (
         True,
         None,
         "Whether text that looks like a key, a token or a card number is redacted.",
+    ),
+    Setting(
+        "redaction.cards",
+        "redacted_cards",
+        "choice",
+        "strings",
+        None,
+        "Where payment card numbers are redacted: in strings, in which they stand alone or are grouped as on "
+        "a card; everywhere, in JSON numbers and next to letters too; or nowhere (off).",
+        choices=("strings", "everywhere", "off"),
     ),
     Setting(
         "redaction.mode",

@@ -10,9 +10,8 @@ from collections.abc import Callable
 
 from portbook.audit.records import envelope_view, execution_view, intent_view, without_secrets
 from portbook.clock import Clock
-from portbook.errors import Failed, Reason, Refused
-from portbook.faults import place_of
 from portbook.model import Call, Outcome
+from portbook.stages.audit_failure import AuditFailure
 from portbook.stages.ports import Sink
 from portbook.stages.rules import Rules
 from portbook.stages.state import CallState
@@ -28,8 +27,12 @@ class Recorder:
         self._clock = clock
         self._warn = warn
         self._deterministic = deterministic
-        self.is_recording = True
-        """Whether the last record could be written."""
+        self._failure = AuditFailure(warn)
+
+    @property
+    def is_recording(self) -> bool:
+        """Return whether the last record could be written."""
+        return not self._failure.is_lasting
 
     def require(self, rules: Rules) -> None:
         """Allow a call to begin.
@@ -47,9 +50,7 @@ class Recorder:
         try:
             self._sink.mend()
         except OSError as error:
-            self._note_failure(error, rules)
-            if rules.on_audit_failure == "refuse":
-                raise _not_recorded(error) from None
+            self._failure.before_a_call(error, rules)
         else:
             if lost is not None:
                 self._warn(f"records are written to a new file: {lost}")
@@ -66,9 +67,7 @@ class Recorder:
         try:
             self._sink.intend(intent)
         except Exception as error:  # noqa: BLE001 - a call whose intent cannot be written does not run
-            self._note_failure(error, state.rules)
-            if state.rules.on_audit_failure == "refuse":
-                raise _not_recorded(error) from None
+            self._failure.before_a_call(error, state.rules)
 
     def record(self, state: CallState, outcome: Outcome, duration_ms: float) -> Outcome:
         """Write the record of a call; return the outcome to answer with."""
@@ -83,23 +82,9 @@ class Recorder:
         try:
             self._sink.write(envelope, execution)
         except Exception as error:  # noqa: BLE001 - a record that cannot be written is a failure like any
-            self._note_failure(error, rules)
-            if isinstance(outcome, Refused) or rules.on_audit_failure == "warn":
-                return outcome  # nothing ran; or the operator chose to continue without records
-            return Failed(Reason.NOT_RECORDED, note=place_of(error))  # no result without its record
-        self.is_recording = True
+            return self._failure.after_a_call(error, outcome, rules)
+        self._failure.is_lasting = False
         return outcome
-
-    def _note_failure(self, error: Exception, rules: Rules) -> None:
-        if self.is_recording:
-            refuses = rules.on_audit_failure == "refuse"
-            consequence = "calls are refused until they can" if refuses else "calls continue"
-            self._warn(f"records cannot be written, {consequence}: {error}")
-        self.is_recording = False
-
-
-def _not_recorded(error: Exception) -> Refused:
-    return Refused(Reason.NOT_RECORDED, note=place_of(error), is_retryable=True)  # nothing ran
 
 
 def _without_secrets(state: CallState) -> Call:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from portbook.canonical import NotJSON, json_bytes
 from portbook.model import JSON, Client, JSONObject
+from portbook.stages.off_loop import LARGE_BYTES
 from portbook.stages.state import CallState
 
 __all__ = ["RedactedClient"]
@@ -35,8 +37,17 @@ class RedactedClient:
         return self._client.lacks(request)
 
     def log(self, level: str, data: JSON, logger: str | None) -> None:
-        """Send a log message to the client, if it subscribed to that level."""
-        self._client.log(level, self._without_secrets(data), logger)
+        """Send a log message to the client, if it subscribed to that level; a note for one that is too long.
+
+        Redaction of more would hold the event loop, and nobody reads it.
+        """
+        try:
+            size = len(json_bytes(data))
+        except NotJSON:
+            return self._client.log(level, data, logger)  # refused there, if anybody wants it
+        if size > LARGE_BYTES:
+            data = f"[a log message of {size} bytes was left out]"
+        return self._client.log(level, self._without_secrets(data), logger)
 
     async def ask(
         self, requests: Mapping[str, JSONObject], is_usable: Callable[[str, JSONObject], bool]
@@ -58,4 +69,8 @@ class RedactedClient:
 
     def _without_secrets(self, value: JSON) -> JSON:
         redactor = self._state.redactor
-        return value if redactor is None else redactor.redact(value)[0]
+        if redactor is None:
+            return value
+        told, is_redacted = redactor.redact(value)
+        self._state.is_redacted = self._state.is_redacted or is_redacted
+        return told

@@ -30,10 +30,23 @@ class CallState(Trail):
         """Return the redactor; None if redaction is switched off."""
         return self.redacting()
 
+    _shown: tuple[Redactor, JSONObject] | None = None
+
     def shown(self) -> JSONObject:
-        """Return the redacted arguments."""
+        """Return the redacted arguments; they are redacted once, unless a new secret has become known."""
         redactor, arguments = self.redactor, self.call.arguments
-        return arguments if redactor is None else cast("JSONObject", redactor.redact(arguments)[0])
+        if redactor is None:
+            return arguments
+        if self._shown is None or self._shown[0] is not redactor:
+            self._shown = redactor, cast("JSONObject", redactor.redact(arguments)[0])
+        return self._shown[1]
+
+    def without_secrets(self, text: str) -> str:
+        """Return a text for the caller, redacted; the caller is told that it was."""
+        redactor = self.redactor
+        told = text if redactor is None else redactor.redact_text(text)
+        self.is_redacted = self.is_redacted or told != text
+        return told
 
     @property
     def session(self) -> str | None:

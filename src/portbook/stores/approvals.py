@@ -215,8 +215,8 @@ class ApprovalStore:
 
     # -- for operators
 
-    def tickets(self, state: State | None = None, limit: int = 100) -> list[Ticket]:
-        """Return tickets of one state or of any, newest first.
+    def tickets(self, state: State | None = None, limit: int | None = 100) -> list[Ticket]:
+        """Return tickets of one state or of any, newest first; None is no `limit`.
 
         Raises `StoreError` where the store cannot be read.
         """

@@ -17,37 +17,48 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from portbook.access.approval_ticket import Undecidable
+    from portbook.settings import BadSettings
     from portbook.testing.async_client import AsyncTestClient
     from portbook.testing.call_result import CallResult, LogMessage, NoResult, Progress, Violation
     from portbook.testing.client import TestClient
     from portbook.testing.fixed_time import FixedClock
-    from portbook.testing.inquiries import Inquiry
-    from portbook.testing.upstream import ApiRequest, ApiResponse
-    from portbook.testing.workbench import Approval
+    from portbook.testing.inquiries import Answers, Inquiry
+    from portbook.testing.upstream import ApiRequest, ApiResponse, Upstream
+    from portbook.testing.workbench import Approval, Decided
 
 __all__ = [
+    "Answers",
     "ApiRequest",
     "ApiResponse",
     "Approval",
     "AsyncTestClient",
+    "BadSettings",
     "CallResult",
+    "Decided",
     "FixedClock",
     "Inquiry",
     "LogMessage",
     "NoResult",
     "Progress",
     "TestClient",
+    "Undecidable",
+    "Upstream",
     "Violation",
 ]
 
 _HOMES = {
-    **dict.fromkeys(("ApiRequest", "ApiResponse"), "upstream"),
-    **dict.fromkeys(("CallResult", "LogMessage", "NoResult", "Progress", "Violation"), "call_result"),
-    "Approval": "workbench",
-    "AsyncTestClient": "async_client",
-    "FixedClock": "fixed_time",
-    "Inquiry": "inquiries",
-    "TestClient": "client",
+    **dict.fromkeys(("Answers", "Inquiry"), "portbook.testing.inquiries"),
+    **dict.fromkeys(("ApiRequest", "ApiResponse", "Upstream"), "portbook.testing.upstream"),
+    **dict.fromkeys(("Approval", "Decided"), "portbook.testing.workbench"),
+    **dict.fromkeys(
+        ("CallResult", "LogMessage", "NoResult", "Progress", "Violation"), "portbook.testing.call_result"
+    ),
+    "AsyncTestClient": "portbook.testing.async_client",
+    "BadSettings": "portbook.settings",
+    "FixedClock": "portbook.testing.fixed_time",
+    "TestClient": "portbook.testing.client",
+    "Undecidable": "portbook.access.approval_ticket",
 }
 
 
@@ -56,4 +67,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'portbook.testing' has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f"portbook.testing.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from portbook.testing.call_result import CallResult
 from portbook.testing.workbench import Approval, Decided, Workbench
+from portbook.testing.world import require_asyncio
 
 __all__ = ["AsyncTestClient"]
 
@@ -15,7 +16,8 @@ __all__ = ["AsyncTestClient"]
 class AsyncTestClient(Workbench):
     """`TestClient` for tests that are coroutines: what it takes, has and does is the same.
 
-    `async with` closes it. Whatever makes a request is awaited, and calls can run side by side.
+    `async with` closes it. Whatever makes a request is awaited, and calls can run side by side. It needs an
+    event loop of asyncio.
     """
 
     async def call(
@@ -64,9 +66,11 @@ class AsyncTestClient(Workbench):
 
     async def close(self) -> None:
         """Close it, and every client that was made from it; doing it twice does nothing."""
+        require_asyncio()
         await self._world.close()
 
     async def __aenter__(self) -> Self:
+        require_asyncio()
         return self
 
     async def __aexit__(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 from portbook.errors import REASONS, Reason
 from portbook.testing.inquiries import Inquiry
@@ -12,10 +12,11 @@ from portbook.testing.memory_log import Noted
 __all__ = ["CallResult", "LogMessage", "NoResult", "Progress", "Violation", "result_of"]
 
 # Members of a refusal that have a field of their own.
-_TOLD: Final = ("hint", "policy_violation", "reason", "retryable", "violations")
+_TOLD: Final = ("code", "data", "hint", "policy_violation", "reason", "retryable", "violations")
 
 
-class Violation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Violation:
     """One thing that is wrong with the arguments, or with the result."""
 
     pointer: str
@@ -24,7 +25,8 @@ class Violation(NamedTuple):
     """What is wrong there."""
 
 
-class Progress(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Progress:
     """One progress report of a tool."""
 
     progress: float
@@ -35,7 +37,8 @@ class Progress(NamedTuple):
     """The text of the report."""
 
 
-class LogMessage(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LogMessage:
     """One log message of a tool."""
 
     level: str
@@ -51,7 +54,7 @@ class NoResult(AssertionError):
 
     def __init__(self, result: CallResult) -> None:
         lines = [f"{result.name}: {result.reason}: {result.message}"]
-        lines += [f"  {pointer or '(root)'}: {message}" for pointer, message in result.violations]
+        lines += [f"  {each.pointer or '(root)'}: {each.message}" for each in result.violations]
         if result.decision in ("deny", "ask"):
             lines.append(f"  rule: {result.rule}")
         super().__init__("\n".join(lines))
@@ -69,6 +72,12 @@ class CallResult:
     succeeded."""
     message: str
     """The reason in a sentence, or the text of the tool's `ToolError`. Empty if the call succeeded."""
+    code: str | None
+    """The code of the tool's own error: of its `ToolError`, or of any exception that has one."""
+    data: Any
+    """The data of the tool's `ToolError`, redacted."""
+    is_retryable: bool
+    """Whether the caller is told that a retry may help."""
     violations: list[Violation]
     """What is wrong with the arguments or the result, and where."""
     details: dict[str, Any]
@@ -158,12 +167,18 @@ def result_of(
     error: dict[str, Any] | None = record["error"]
     meta: dict[str, Any] = answer.get("result", {}).get("_meta", {})
     told: dict[str, Any] = answer.get("error", {}).get("data") or meta.get("portbook/refusal", {})
+    # Of a prompt or a resource, it is in the data of the error.
+    is_stated = error is not None and error["reason"] == Reason.TOOL_ERROR
+    own: dict[str, Any] = meta.get("portbook/error", told) if is_stated else {}
     rule: str | None = execution["rule"]
     found: list[dict[str, Any]] = [] if error is None else error["violations"]
     return CallResult(
         name=name,
         reason=None if error is None else error["reason"],
         message="" if error is None else told.get("error") or REASONS[Reason(error["reason"])].sentence,
+        code=own.get("code"),
+        data=own.get("data"),
+        is_retryable=bool(own.get("retryable", told.get("retryable", False))),
         violations=[Violation(each["pointer"], each["message"]) for each in found],
         details={member: each for member, each in told.items() if member not in _TOLD},
         decision=execution["decision"],

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import warnings
 from collections.abc import Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from portbook.testing.call_result import CallResult
 from portbook.testing.workbench import Approval, Decided, Workbench
+from portbook.testing.world import World
 
 __all__ = ["TestClient"]
 
@@ -26,19 +29,22 @@ class TestClient(Workbench):
     `["ada"]` for one that may call all. `answers` answers what tools ask: a mapping fills in forms by the
     names of their fields, a function gets each `Inquiry`. `upstream` stands for every HTTP API: a function
     that gets an `ApiRequest` and returns JSON or an `ApiResponse`. `environ` is the environment for the
-    settings; that of the process is ignored. `revision` is the revision of MCP that the client speaks.
+    settings, with its `PORTBOOK_…` variables; that of the process is ignored. `revision` is the revision of
+    MCP that the client speaks.
 
     No file is written and no network connection is opened. Records, approvals and keys are in memory, the
     clock stands still, and ids count up. Unless `settings` say otherwise, `docs.search` is off and calls do
     not wait for approval (`approvals.wait_s` is 0). `with` closes the client.
 
-    Raises `BadSettings`, `BadTool` or `BadBundle` for what cannot be served.
+    Raises `BadSettings`, `BadTool` or `BadBundle` for what cannot be served, `LookupError` for a revision
+    that does not exist, and `TypeError` for `callers`, `answers` or an `upstream` of the wrong type.
     """
 
     def call(self, tool: str, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> CallResult:
-        """Call a `tool` with `arguments`, or with those `named`.
+        """Call a `tool`, by any of its names, with `arguments`, or with those `named`.
 
-        Raises `NotJSON` for arguments that JSON cannot hold, and what `answers` or `upstream` raise.
+        Raises `NotJSON` for arguments that JSON cannot hold, with the place and its type, and what `answers`
+        or `upstream` raise.
         """
         return self._run(self._call(tool, {**(arguments or {}), **named}))
 
@@ -51,7 +57,7 @@ class TestClient(Workbench):
         return self._run(self._prompt(name, {**(arguments or {}), **named}))
 
     def tools(self) -> dict[str, dict[str, Any]]:
-        """Return the tools that the caller sees, by name, each as MCP lists it.
+        """Return the tools that the caller sees, each as MCP lists it, by the listed name.
 
         Raises `NoResult` where the caller may not list them.
         """
@@ -75,10 +81,10 @@ class TestClient(Workbench):
         """Approve a call as the operator, who gives a `reason` or none; the same call then runs, once.
 
         `approval` is the result that needs it, one of `pending`, an id, or the name of a tool with one
-        pending approval; None is the only one that is pending.
+        pending approval; without it, the only pending approval.
 
-        Raises `LookupError` where no approval is meant, or more than one, and `Undecidable` where it was
-        decided already or has expired.
+        Raises `LookupError` if nothing matches, or more than one, and `Undecidable` if it was decided already
+        or has expired.
         """
         return self._run(self._decide(approval, "approve", reason))
 
@@ -93,6 +99,8 @@ class TestClient(Workbench):
         """Send a request of MCP with this `method` and these `params`; return the whole answer.
 
         It is sent in the client's revision, as if the handshake had been made where there is one.
+
+        Raises `ValueError` for a notification, which has no answer: `send` it.
         """
         return self._run(self._request(method, params))
 
@@ -106,8 +114,11 @@ class TestClient(Workbench):
     def close(self) -> None:
         """Close it, and every client that was made from it; doing it twice does nothing."""
         if not self._world.is_closed:
-            self._run(self._world.close())
-            self._world.runner.close()
+            _require_no_loop()
+            try:
+                self._run(self._world.close())
+            finally:
+                self._world.runner.close()
 
     def __enter__(self) -> Self:
         return self
@@ -117,6 +128,9 @@ class TestClient(Workbench):
     ) -> None:
         self.close()
 
+    def _watch_over(self) -> None:
+        self._guard = _Guard(self._world, type(self).__name__)
+
     def _run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         try:
             self._world.require_open()
@@ -124,7 +138,24 @@ class TestClient(Workbench):
         except RuntimeError:
             coroutine.close()
             raise
-        return self._world.runner.run(coroutine)
+        # A runner keeps the context of its first run: what the caller has set since would not be seen.
+        return self._world.runner.run(coroutine, context=contextvars.copy_context())
+
+
+class _Guard:
+    """Warns when the last client of a world is gone and none was closed. Only clients refer to it."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self._world = world
+        self._name = name
+
+    def __del__(self) -> None:
+        if not self._world.is_closed:
+            try:
+                sentence = f"unclosed {self._name}; use it in `with`, or call close()"
+                warnings.warn(sentence, ResourceWarning, stacklevel=2, source=self)
+            finally:
+                self._world.abandon()
 
 
 def _require_no_loop() -> None:

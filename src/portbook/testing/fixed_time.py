@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import Final
 
 from portbook.clock import later
@@ -31,8 +32,10 @@ class FixedClock:
     def advance(self, seconds: float) -> None:
         """Move the clock forward by so many `seconds`.
 
-        Raises `ValueError` for less than none: time never goes back.
+        Raises `ValueError` for less than none, since time never goes back, and for what is no finite number.
         """
+        if not math.isfinite(seconds):
+            raise ValueError(f"a clock cannot go on by {seconds} seconds")
         if seconds < 0:
             raise ValueError(f"a clock cannot go back by {-seconds} seconds")
         self._passed_s += seconds

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from portbook.model import JSONObject
 from portbook.schema.cache import validator_for
 
-__all__ = ["Answers", "Inquiry", "capabilities_of", "given_by", "inquiry_of", "response_to"]
+__all__ = [
+    "Answers",
+    "Inquiry",
+    "capabilities_of",
+    "given_by",
+    "inquiry_of",
+    "require_answers",
+    "response_to",
+]
 
 _FORMS: Final[JSONObject] = {"elicitation": {"form": {}}}
 _EVERYTHING: Final[JSONObject] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
 
 
-class Inquiry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Inquiry:
     """Something that a tool asks of its caller, handed to the function that `answers` is.
 
     The function returns a dict of its fields for a form; for a form or a page it can also return `True` to
@@ -32,8 +42,15 @@ class Inquiry(NamedTuple):
     """The whole of it, as MCP has it: a method and its params."""
 
 
-# What a test gives to answer with: the fields of forms by their names, or a function.
-Answers: TypeAlias = "Mapping[str, Any] | Callable[[Inquiry], Any]"
+Answers: TypeAlias = Mapping[str, Any] | Callable[[Inquiry], Any]
+"""What a test answers with: the fields of forms by name, or a function that gets each `Inquiry`."""
+
+
+def require_answers(answers: Answers | None) -> None:
+    """Raise `TypeError` for what can answer nothing."""
+    given: Any = answers
+    if not (given is None or isinstance(given, Mapping) or callable(given)):
+        raise TypeError(f"answers= is a mapping of fields or a function, not {type(given).__qualname__}")
 
 
 def capabilities_of(answers: Answers | None) -> JSONObject:

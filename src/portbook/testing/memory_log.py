@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from portbook.audit.jsonl import MemorySink
+from portbook.audit.log_writer import MemorySink
 from portbook.model import JSONObject
 
 __all__ = ["Noted", "RecordsByCall", "noting"]

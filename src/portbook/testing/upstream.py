@@ -6,6 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, TypeAlias
 
 from portbook.canonical import json_bytes
@@ -16,7 +17,7 @@ from portbook.net.http_connection import Broken, Response, TooLarge
 from portbook.net.resolve import NotPermitted
 from portbook.testing.memory_log import noting
 
-__all__ = ["ApiRequest", "ApiResponse", "FunctionHttpClient", "Upstream"]
+__all__ = ["ApiRequest", "ApiResponse", "FunctionHttpClient", "Upstream", "require_upstream"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +38,34 @@ class ApiRequest:
         return json.loads(self.body)
 
 
+class _Absent(Enum):
+    ABSENT = "absent"
+
+
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """What the API answers: a `status`, and `json` or a `body`."""
+    """What the API answers: a `status`, and `json`, a `body` or neither."""
 
     status: int = 200
     """The HTTP status."""
-    json: Any = None
-    """Sent as the body, where there is no other."""
+    json: Any = _Absent.ABSENT
+    """Sent as the body, if there is no `body`; None is sent as `null`."""
     body: bytes | None = None
-    """The bytes themselves."""
+    """The bytes of the body. Without `json` and `body`, the response has none."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What to send beside the content type, which is JSON's unless it stands here."""
+    """Further headers; a response with a body has the content type of JSON unless they name another."""
 
 
-# Answers requests: with an `ApiResponse`, or with JSON, which is sent with status 200.
-Upstream: TypeAlias = "Callable[[ApiRequest], Any]"
+Upstream: TypeAlias = Callable[[ApiRequest], Any]
+"""A function, or a coroutine function, that answers for every HTTP API: with an `ApiResponse`, or with JSON,
+which is sent with status 200."""
+
+
+def require_upstream(upstream: Upstream | None) -> None:
+    """Raise `TypeError` for what cannot be called."""
+    given: Any = upstream
+    if not (given is None or callable(given)):
+        raise TypeError(f"upstream= is a function that gets an ApiRequest, not {type(given).__qualname__}")
 
 
 class FunctionHttpClient(HttpClient):
@@ -134,8 +147,10 @@ def _headers(lines: bytes) -> dict[str, str]:
 
 def _response(answered: Any) -> Response:
     made = answered if isinstance(answered, ApiResponse) else ApiResponse(json=answered)
-    headers = {"content-type": "application/json"} | {
-        name.lower(): value for name, value in made.headers.items()
-    }
-    body = json_bytes(made.json) if made.body is None else made.body
+    headers = {name.lower(): value for name, value in made.headers.items()}
+    body = made.body
+    if body is None:
+        body = b"" if made.json is _Absent.ABSENT else json_bytes(made.json)
+    if body:
+        headers = {"content-type": "application/json"} | headers
     return Response(made.status, {name.encode(): value.encode() for name, value in headers.items()}, body)

@@ -6,15 +6,15 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any, Self, cast
+from typing import Any, Self, TypeAlias, cast
 
 from portbook.access.approval_ticket import State, Ticket
 from portbook.canonical import json_bytes
-from portbook.mcp.tools import value_of
+from portbook.mcp.tool_results import value_of
 from portbook.testing.call_result import CallResult, result_of
 from portbook.testing.fixed_time import FixedClock
 from portbook.testing.inquiries import Answers
-from portbook.testing.speaker import Replied, Speaker, Voice
+from portbook.testing.mcp_requests import Replied, Speaker, Voice
 from portbook.testing.upstream import Upstream
 from portbook.testing.world import NamedCallers, Source, key_of, make_world
 
@@ -43,8 +43,9 @@ class Approval:
     """Why the operator decided so."""
 
 
-# What an approval can be named by; None is the only one that is pending.
-Decided = CallResult | Approval | str | None
+Decided: TypeAlias = CallResult | Approval | str | None
+"""An approval to decide: the result of the call that needs it, the `Approval`, its id, or the name of a tool
+with one pending approval. None is the only pending approval."""
 
 
 class Workbench:
@@ -64,6 +65,7 @@ class Workbench:
         environ: Mapping[str, str] | None = None,
         revision: str = "2026-07-28",
     ) -> None:
+        voice = Voice(revision, answers=answers)  # first: nothing is open yet that a mistake would leave so
         self._world = make_world(
             toolsets,
             config=config,
@@ -73,7 +75,11 @@ class Workbench:
             upstream=upstream,
             environ=environ,
         )
-        self._speaker = Speaker(self._world, Voice(revision, answers=answers))
+        self._speaker = Speaker(self._world, voice)
+        self._watch_over()
+
+    def _watch_over(self) -> None:
+        """Prepare for being forgotten; a client of the test's own event loop has nothing to leave open."""
 
     # -- whose calls, and how
 
@@ -101,7 +107,10 @@ class Workbench:
         return self._speaking(meta={**self._speaker.voice.meta, **meta})
 
     def with_answers(self, answers: Answers | None) -> Self:
-        """Return a client with other `answers` to what tools ask; all else is shared."""
+        """Return a client with other `answers` to what tools ask; all else is shared.
+
+        Raises `TypeError` for what is neither a mapping nor a function.
+        """
         return self._speaking(answers=answers)
 
     def in_revision(self, revision: str) -> Self:
@@ -139,7 +148,7 @@ class Workbench:
         return [*self._world.log.intents]
 
     @property
-    def log(self) -> bytes:
+    def record_bytes(self) -> bytes:
         """Every record so far as JSON Lines: the same bytes in every run, to compare with a golden file."""
         return b"".join(json_bytes(record) + b"\n" for record in self._world.log.records)
 
@@ -160,7 +169,9 @@ class Workbench:
 
         Raises `ValueError` for a state that there is not.
         """
-        found = self._world.app.approvals.tickets(None if state is None else State(state))
+        if state is not None and state not in tuple(State):
+            raise ValueError(f"no approval is ever {state!r}; the states are {', '.join(State)}")
+        found = self._world.app.approvals.tickets(None if state is None else State(state), limit=None)
         return [_approval(ticket) for ticket in reversed(found)]
 
     @property
@@ -180,7 +191,8 @@ class Workbench:
                 raise LookupError(f"{decided!r} has no approval to decide on")
             return decided.approval_id
         pending = self.pending
-        meant = [each.id for each in pending if decided in (None, each.id, each.tool)]
+        tool = None if decided is None else self._world.app.catalog.canonical_name(decided)
+        meant = [each.id for each in pending if decided in (None, each.id, each.tool) or each.tool == tool]
         if len(meant) == 1:
             return meant[0]
         if decided is not None and self._world.app.approvals.ticket(decided) is not None:
@@ -197,7 +209,8 @@ class Workbench:
 
     async def _call(self, tool: str, arguments: Mapping[str, Any]) -> CallResult:
         replied = await self._speaker.request("tools/call", {"name": tool, "arguments": dict(arguments)})
-        found = self._world.app.catalog.find(tool)
+        catalog = self._world.app.catalog
+        found = catalog.find(catalog.canonical_name(tool) or tool)
         result = replied.answer.get("result")
         value = None
         if found is not None and result is not None and not result.get("isError"):

@@ -7,6 +7,8 @@ that the test gives; nothing is dialled.
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
@@ -18,15 +20,16 @@ from portbook.access.callers import AllowedKey, digest_of_key
 from portbook.app.assemble import App, assemble
 from portbook.app.rules_from_settings import OPERATOR_KEY
 from portbook.errors import Reason, Refused
+from portbook.faults import Fault
 from portbook.mcp.connection import McpConnection
 from portbook.model import JSON, Arrival
 from portbook.settings import Settings, by_key, load_settings
 from portbook.testing.fixed_time import CountingBytes, CountingIds, FixedClock
 from portbook.testing.memory_log import RecordsByCall, noting
-from portbook.testing.upstream import FunctionHttpClient, Upstream
+from portbook.testing.upstream import FunctionHttpClient, Upstream, require_upstream
 from portbook.tools.toolset import Toolset
 
-__all__ = ["NamedCallers", "Source", "World", "key_of", "make_world"]
+__all__ = ["NamedCallers", "Source", "World", "key_of", "make_world", "require_asyncio"]
 
 # The name of the transport in records.
 _TRANSPORT: Final = "test"
@@ -34,6 +37,9 @@ _TRANSPORT: Final = "test"
 # Long enough that no warning says that it can be guessed.
 _OPERATORS_KEY: Final = "operator-of-portbook-testing"
 _OPERATOR: Final = "operator (test)"
+
+# What `net.fetch` would open a connection for.
+_REMOTE: Final = re.compile("https?:", re.IGNORECASE)
 
 # A toolset, or where one is: a Python file or a module's name.
 Source = Toolset | str | PathLike[str]
@@ -45,6 +51,17 @@ NamedCallers = Mapping[str, Sequence[str]] | Iterable[str]
 def key_of(caller: str) -> str:
     """Return the key that a caller has in tests."""
     return f"key of {caller}"
+
+
+def require_asyncio() -> None:
+    """Raise `RuntimeError` where no event loop of asyncio runs, as under trio."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(
+            "AsyncTestClient needs asyncio: run the test with pytest-asyncio or anyio's asyncio backend, "
+            "or use TestClient in tests that are not coroutines"
+        ) from None
 
 
 def _runner() -> asyncio.Runner:
@@ -61,6 +78,7 @@ class World:
     log: RecordsByCall
     callers: tuple[str, ...]
     warnings: list[str]
+    operator_key: str
     runner: asyncio.Runner = field(default_factory=_runner)
     """The event loop of a client for plain tests; made when it is first used."""
     connections: list[McpConnection] = field(default_factory=list[McpConnection])
@@ -71,6 +89,11 @@ class World:
         if self.is_closed:
             raise RuntimeError("the test client is closed")
 
+    def require_ready(self) -> None:
+        """Raise `RuntimeError` where it is closed, or where no event loop of asyncio runs."""
+        self.require_open()
+        require_asyncio()
+
     def arrival(self, key: str | None) -> Arrival:
         """Return how messages come in of whoever has this key."""
         return Arrival(_TRANSPORT, _TRANSPORT, key=key)
@@ -78,25 +101,39 @@ class World:
     async def decide(self, approval_id: str, decision: str, reason: str | None) -> Ticket:
         """Decide on an approval as the operator; it is recorded as such.
 
-        Raises `Undecidable` where it is too late, or there is no such approval.
+        Raises `Undecidable` where it is too late, or there is no such approval, and `RuntimeError` where the
+        boundary refuses the operator.
         """
+        self.require_ready()
+        why = None if reason is None else self.app.boundary.without_secrets(reason)
         decided: list[Ticket | Undecidable] = []
 
         async def act() -> JSON:
             try:
-                ticket = await self.app.approvals.decide(approval_id, decision, by=_OPERATOR, reason=reason)
+                ticket = await self.app.approvals.decide(approval_id, decision, by=_OPERATOR, reason=why)
             except Undecidable as error:
                 decided.append(error)
                 raise Refused(Reason.APPROVAL_SETTLED) from None
             decided.append(ticket)
             return as_json(ticket)
 
-        arrival = self.arrival(_OPERATORS_KEY)
-        await self.app.boundary.operate("approvals.decide", arrival, act, approval_id, decision)
+        arrival = self.arrival(self.operator_key)
+        answer = await self.app.boundary.operate("approvals.decide", arrival, act, approval_id, decision)
+        if not decided:
+            refused = json.loads(answer.body or b"{}").get("error", {})
+            raise RuntimeError(f"the decision was refused: {refused.get('code')}: {refused.get('message')}")
         [ended] = decided
         if isinstance(ended, Undecidable):
             raise ended
         return ended
+
+    def abandon(self) -> None:
+        """Let go of the toolsets and the event loop, without running it: nobody is left to close the rest."""
+        self.is_closed = True
+        self.app.unwatch()
+        loop = self.runner.get_loop()
+        if not loop.is_running():
+            loop.close()
 
     async def close(self) -> None:
         """Close everything; doing it twice does nothing."""
@@ -121,7 +158,11 @@ def make_world(
 
     Raises `BadTool`, `BadBundle` or `BadSettings` for what cannot be served.
     """
-    loaded = _settings(sources, config, settings, policy, callers)
+    require_upstream(upstream)
+    given = dict(environ or {})
+    operator_key = given[OPERATOR_KEY] = given.get(OPERATOR_KEY) or _OPERATORS_KEY
+    loaded = _settings(sources, config, settings, policy, callers, given)
+    _require_local(loaded)
     clock, log = FixedClock(), RecordsByCall()
     warnings: list[str] = []
     app = assemble(
@@ -132,14 +173,14 @@ def make_world(
         ids=CountingIds(),
         warn=warnings.append,
         toolsets=[source for source in sources if isinstance(source, Toolset)],
-        environ={OPERATOR_KEY: _OPERATORS_KEY, **(environ or {})},
+        environ=given,
         draw=CountingBytes().draw,
         http=lambda: FunctionHttpClient(upstream),
         on_fault=_note_fault,
     )
     warnings[:0] = app.warnings
     names = dict.fromkeys(key.name for key in loaded.allowed_keys)
-    return World(app, clock, log, tuple(names), warnings)
+    return World(app, clock, log, tuple(names), warnings, operator_key)
 
 
 def _settings(
@@ -148,21 +189,36 @@ def _settings(
     settings: Mapping[str, Any] | None,
     policy: Mapping[str, Any] | None,
     callers: NamedCallers,
+    environ: Mapping[str, str],
 ) -> Settings:
     flags: dict[str, Any] = {"docs.enabled": False, "approvals.wait_s": 0}
-    flags |= by_key(settings or {}, "settings=") | by_key({"policy": policy or {}}, "policy=")
+    rules = by_key({"policy": policy or {}}, "policy=")
+    flags |= by_key(settings or {}, "settings=") | rules
     flags["store.path"] = ":memory:"
     if sources:
         named = [fspath(source) for source in sources if not isinstance(source, Toolset)]
         flags["python.toolsets"] = named
-    loaded = load_settings(None if config is None else Path(config), {}, flags, None, "settings=")
+    file = None if config is None else Path(config)
+    loaded = load_settings(file, environ, flags, None, lambda key: "policy=" if key in rules else "settings=")
     if loaded.asset_schemas is None and loaded.asset_examples is None and loaded.assets_enabled is None:
         loaded = replace(loaded, assets_enabled=False)  # they would be looked for around the test
     known = [replace(key, sha256=digest_of_key(key_of(key.name))) for key in loaded.allowed_keys]
     return replace(loaded, allowed_keys=(*known, *_keys(callers)))
 
 
+def _require_local(settings: Settings) -> None:
+    """Raise `BadSettings` where the settings would have something fetched."""
+    if _REMOTE.match(settings.schema_override_uri or ""):
+        sentence = "is fetched over the network, which tests do not use; name a file"
+        raise settings.complain(("schema_override_uri",), sentence)
+
+
 def _keys(callers: NamedCallers) -> tuple[AllowedKey, ...]:
+    given: Any = callers
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise TypeError(
+            'callers= is a list of names, or a mapping of names to patterns: ["ada"] or {"ada": ["orders.*"]}'
+        )
     patterns: dict[str, Sequence[str]] = dict.fromkeys(callers, ("*",))
     if isinstance(callers, Mapping):
         patterns |= cast("Mapping[str, Sequence[str]]", callers)
@@ -174,10 +230,10 @@ def _keys(callers: NamedCallers) -> tuple[AllowedKey, ...]:
         }
         for name, tools in patterns.items()
     ]
-    return load_settings(None, {}, {"keys.allow": tables}, None, "callers=").allowed_keys
+    return load_settings(None, {}, {"keys.allow": tables}, None, lambda _: "callers=").allowed_keys
 
 
-def _note_fault(error: Exception) -> None:
+def _note_fault(fault: Fault) -> None:
     noted = noting.get()
-    if noted is not None:
-        noted.faults.append(error)
+    if noted is not None and not fault.is_meant:
+        noted.faults.append(fault.error)

@@ -1,6 +1,7 @@
 """`Catalog`: the served tools, resources and prompts with their compiled schemas. Pure: no I/O.
 
-Built once, then only read. Tools and prompts are found by name, resources by URI or by a matching template.
+Built once, then only read. Tools are found by canonical name, prompts by name, resources by URI or by a
+matching template. An MCP client may call a tool by any of its names; no two tools share one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from portbook.protocol.headers import BadMark, marked_params
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
+from portbook.tools.tool_names import ToolNames, listed_name
 from portbook.tools.uri_templates import UriTemplate
 
 __all__ = ["Catalog", "Tool"]
@@ -29,6 +31,8 @@ class Tool:
     output: Validator
     digest: str
     """Fingerprint of the tool's definition; approvals are bound to it."""
+    listed: str
+    """The name in MCP listings."""
 
 
 # How an author declares each kind, for messages.
@@ -43,14 +47,15 @@ _DECORATORS: Final[dict[Kind, str]] = {
 class Catalog:
     """Finds tools, resources and prompts by exact name: no case folding, no guessing."""
 
-    __slots__ = ("_served", "_templates", "_tools")
+    __slots__ = ("_by_any_name", "_served", "_templates", "_tools")
 
-    def __init__(self, specs: Iterable[ToolSpec]) -> None:
-        """Compile every schema.
+    def __init__(self, specs: Iterable[ToolSpec], tool_names: ToolNames = "portable") -> None:
+        """Compile every schema; `tool_names` are those that MCP clients list.
 
         Raises `BadTool` for a duplicate or invalid name, for a schema that does not compile, and for one that
         maps a property to a header that cannot hold it.
         """
+        is_portable = tool_names == "portable"
         self._served: dict[tuple[Kind, str], Tool] = {}
         for spec in specs:
             if spec.kind == "tool":
@@ -58,15 +63,18 @@ class Catalog:
                 _require_marks(spec)
             if (spec.kind, spec.name) in self._served:
                 raise BadTool(
-                    f"{spec.kind} {spec.name!r} is declared twice; rename one with {_DECORATORS[spec.kind]}"
+                    f"{spec.kind} {spec.declared!r} is declared twice; "
+                    f"rename one with {_DECORATORS[spec.kind]}"
                 )
             self._served[spec.kind, spec.name] = Tool(
                 spec,
                 _compiled(spec, "input", spec.input_schema),
                 _compiled(spec, "output", spec.output_schema),
                 fingerprint(spec.definition()),
+                listed_name(spec.declared) if is_portable and spec.kind == "tool" else spec.name,
             )
         self._tools = {name: tool for (kind, name), tool in self._served.items() if kind == "tool"}
+        self._by_any_name = _by_any_name(self._tools.values())
         self._templates = [
             (UriTemplate(name), tool)
             for (kind, name), tool in sorted(self._served.items())
@@ -77,6 +85,11 @@ class Catalog:
         """Return the enabled entry of this `name` and `kind`, or None."""
         tool = self._tools.get(name) if kind == "tool" else self._served.get((kind, name))
         return tool if tool is None or tool.spec.is_on else None
+
+    def canonical_name(self, name: str) -> str | None:
+        """Return the canonical name of the tool with this canonical, listed or declared `name`, or None."""
+        tool = self._by_any_name.get(name)
+        return None if tool is None else tool.spec.name
 
     def locate(self, uri: str) -> tuple[str, JSONObject] | None:
         """Return the name of the resource at `uri`, and the values of its template's variables, or None."""
@@ -118,6 +131,23 @@ class Catalog:
 
     def __len__(self) -> int:
         return len(self._tools)
+
+
+def _by_any_name(tools: Iterable[Tool]) -> dict[str, Tool]:
+    """Return the tools by each name that an MCP client may call them by.
+
+    Raises `BadTool` where two tools would have the same: a call must not mean one or the other.
+    """
+    found: dict[str, Tool] = {}
+    for tool in tools:
+        for name in (tool.spec.name, tool.listed, tool.spec.declared):
+            other = found.setdefault(name, tool)
+            if other is not tool:
+                raise BadTool(
+                    f"tools {other.spec.declared!r} and {tool.spec.declared!r} would both be {name!r} for "
+                    'MCP clients; rename one, or set server.tool_names to "canonical"'
+                )
+    return found
 
 
 def _require_marks(spec: ToolSpec) -> None:

@@ -18,10 +18,12 @@ from pydantic_core import SchemaError, to_jsonable_python
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSONObject
 from portbook.schema.messages import escape_pointer
+from portbook.tools.accepted_names import flaw_of
 from portbook.tools.content import Content, blocks_of
 from portbook.tools.context import Context, leaves_questions
 from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec
-from portbook.tools.type_schemas import TypeSchemas, line_of, schema_of
+from portbook.tools.tool_names import canonical_name
+from portbook.tools.type_schemas import ArgumentSchemas, TypeSchemas, line_of, schema_of
 
 __all__ = ["bind_arguments", "jsonable", "place_of", "runner", "spec_from_function"]
 
@@ -44,7 +46,7 @@ def spec_from_function(
     detaches: bool = True,
     switch: Switch | None = None,
 ) -> ToolSpec:
-    """Return the spec of the tool that `function` implements.
+    """Return the spec of the tool that `function` implements; `name` is the declared one.
 
     Raises `BadTool` where its signature cannot be used for a tool.
     """
@@ -66,7 +68,8 @@ def spec_from_function(
             f"{place_of(function)}: no schema can be generated from its type hints: {line_of(error)}"
         ) from None
     return ToolSpec(
-        name=name,
+        name=canonical_name(name),
+        declared_name=name,
         description=description or inspect.getdoc(function) or "",
         input_schema=input_schema,
         output_schema=output_schema,
@@ -160,7 +163,8 @@ def _awaited(value: Any, function: Callable[..., Any], is_asking: bool) -> Any:
 def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bind, JSONObject]:
     """Return a function that converts validated JSON to `function`'s arguments, and the input schema.
 
-    Raises `BadTool` where a parameter cannot be passed by name, or has an unusable default.
+    Raises `BadTool` where a parameter cannot be passed by name, has an unusable default, or takes a value
+    under a name that the schema does not have.
     """
     # Fields get generated names: a parameter may be called `schema` or `_x`, a model's field may not.
     fields: dict[str, Any] = {}
@@ -185,7 +189,11 @@ def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple
         fields[f"p{at}"] = (hints.get(parameter.name, Any), pydantic.Field(default, alias=parameter.name))
         names.append((parameter.name, f"p{at}"))
     model = pydantic.create_model("Arguments", __config__=pydantic.ConfigDict(extra="forbid"), **fields)
-    schema = schema_of(lambda: model.model_json_schema(schema_generator=TypeSchemas, mode="validation"))
+    if flaw := flaw_of(model.__pydantic_core_schema__):
+        raise BadTool(f"{place_of(function)}: {flaw}")
+    schema = schema_of(
+        lambda: model.model_json_schema(by_alias=True, schema_generator=ArgumentSchemas, mode="validation")
+    )
     schema.pop("title", None)
     schema.setdefault("properties", {})
 
@@ -193,7 +201,8 @@ def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple
 
     def bind(arguments: JSONObject) -> dict[str, Any]:
         try:
-            converted = validate(arguments)
+            # Only the names in the schema: policy has decided by them.
+            converted = validate(arguments, by_alias=True, by_name=False)
         except pydantic.ValidationError as error:
             raise Refused(Reason.BAD_ARGUMENTS, _findings(error)) from None
         values = {name: getattr(converted, field) for name, field in names}

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject, Kind
 from portbook.tools.operation import HttpOperation
+from portbook.tools.tool_names import MAX_NAME, is_declarable
 
 __all__ = [
     "SKILL_SCHEME",
@@ -19,6 +20,7 @@ __all__ = [
     "Complete",
     "Effect",
     "NotFound",
+    "SecretUse",
     "Switch",
     "TaskUse",
     "ToolError",
@@ -26,6 +28,7 @@ __all__ = [
     "identifier_of",
     "is_slug",
     "named_by",
+    "require_name",
     "require_slug",
     "slug_of",
 ]
@@ -36,8 +39,8 @@ SKILL_SCHEME: Final = "skill://"
 # Suggestions for one argument: a list, or a function that returns one from the text typed so far.
 Complete = Sequence[str] | Callable[[str], Sequence[str]]
 
-# The envelope contract's tool identifier without its prefix; MCP allows names of at most 128 characters.
-_SLUG = re.compile(r"[a-z0-9_.]{1,128}", re.ASCII)
+# The envelope contract's tool identifier without its prefix.
+_SLUG = re.compile(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
 
 
 class BadTool(ValueError):
@@ -45,10 +48,26 @@ class BadTool(ValueError):
 
 
 class ToolError(Exception):
-    """Raised by a tool to tell the model why it failed: the message reaches the caller, redacted.
+    """Raised by a tool to tell the caller why it failed: an error that the author means, not a crash.
 
-    The messages of all other exceptions are hidden from the caller.
+    A model reads the `message`; programs find the `code`, the `data` (any JSON value) and whether a retry may
+    help (`retryable`). Message, code and data are redacted.
+
+    Of all other exceptions, the caller gets the `code` where that is a string without spaces, and no text.
     """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        code: str | None = None,
+        data: JSON = None,
+        retryable: bool | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
+        self.retryable = retryable
 
 
 class NotFound(ToolError):
@@ -65,6 +84,10 @@ class Effect(StrEnum):
     WRITE = "write"
     DESTRUCTIVE = "destructive"
 
+
+# What happens to secrets in a result: they are redacted; the call fails, because the result must not be
+# altered; or they are given.
+SecretUse = Literal["redact", "refuse", "give"]
 
 # Whether a call runs as a task: never, where the client supports tasks, or always.
 TaskUse = Literal["never", "optional", "required"]
@@ -84,6 +107,7 @@ class ToolSpec:
     """One tool, resource or prompt, before its schemas are compiled."""
 
     name: str
+    """A tool's canonical name, a prompt's name, a resource's URI."""
     description: str
     input_schema: JSONObject
     output_schema: JSONObject | bool
@@ -119,6 +143,9 @@ class ToolSpec:
     """The entry of the Agent Skill, where this resource is its `SKILL.md`."""
     cache_ms: int = 0
     """How long clients may cache the resource."""
+    declared_name: str | None = None
+    """The author's own name of a tool, where its canonical name is derived from that."""
+    secrets: SecretUse = "redact"
 
     @property
     def policy_kind(self) -> Literal["tool", "resource", "prompt"]:
@@ -126,6 +153,11 @@ class ToolSpec:
         if self.kind == "completion":
             return self.completes or "prompt"
         return self.kind
+
+    @property
+    def declared(self) -> str:
+        """Return the name that its author gave it."""
+        return self.declared_name or self.name
 
     @property
     def is_on(self) -> bool:
@@ -150,18 +182,28 @@ class ToolSpec:
 
 
 def is_slug(name: str) -> bool:
-    """Return whether `name` is a valid tool name."""
+    """Return whether `name` is a valid canonical name."""
     return _SLUG.fullmatch(name) is not None
 
 
 def require_slug(name: str) -> str:
-    """Return `name` if it is a valid tool name.
+    """Return `name` if it is a valid canonical name.
 
     Raises `BadTool` otherwise.
     """
     if not is_slug(name):
+        raise BadTool(f"canonical tool name {name[:40]!r}: use 1 to 128 of a-z, 0-9, '_' and '.'")
+    return name
+
+
+def require_name(name: str) -> str:
+    """Return `name` if an author may declare it.
+
+    Raises `BadTool` otherwise.
+    """
+    if not is_declarable(name):
         raise BadTool(
-            f"tool name {name[:40]!r}: use 1 to 128 of a-z, 0-9, '_' and '.'; "
+            f"tool name {name[:40]!r}: use 1 to 128 of A-Z, a-z, 0-9, '_', '-' and '.'; "
             "set a different one with @toolset.tool(name=...)"
         )
     return name

@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args, overload
 
 from portbook.model import JSONObject, Kind
 from portbook.tools.presentation import hints_of, shown_of
-from portbook.tools.spec import BadTool, Complete, Effect, Switch, TaskUse, ToolSpec, require_slug
+from portbook.tools.spec import BadTool, Complete, Effect, Switch, TaskUse, ToolSpec, require_name
 from portbook.tools.uri_templates import UriTemplate
 
 __all__ = ["Changed", "Toolset"]
@@ -94,7 +94,9 @@ class Toolset:
         """Declare a function as a tool, and return it unchanged.
 
         `name`, `description` and `title` appear in listings. The defaults are the function's own name, its
-        docstring, and no title. A name has 1 to 128 characters of a-z, 0-9, `_` and `.`.
+        docstring, and no title. A name has 1 to 128 characters of A-Z, a-z, 0-9, `_`, `-` and `.`. Policy,
+        keys and records use the canonical name, which `portbook tools` shows; a name of a-z, 0-9, `_` and `.`
+        is canonical already.
 
         `effect` is `"read"`, `"write"` or `"destructive"`; without it, the tool counts as one that writes.
         Policy decides by it, and clients see it as `readOnlyHint` and `destructiveHint`. `annotations` holds
@@ -116,7 +118,7 @@ class Toolset:
         _require_function(function, "tool")
 
         def declare(target: _F) -> _F:
-            tool_name = require_slug(name if name is not None else getattr(target, "__name__", ""))
+            tool_name = require_name(name if name is not None else getattr(target, "__name__", ""))
             what = f"tool {tool_name!r}"
             if tool_name in self._declared:
                 raise BadTool(f"{what} is declared twice in this toolset; rename one with name=...")

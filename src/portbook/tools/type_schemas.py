@@ -14,7 +14,7 @@ from portbook.canonical import NotJSON, json_bytes
 from portbook.model import JSONObject
 from portbook.schema.references import DIALECT
 
-__all__ = ["TypeSchemas", "line_of", "schema_and_maker", "schema_of"]
+__all__ = ["ArgumentSchemas", "TypeSchemas", "line_of", "schema_and_maker", "schema_of"]
 
 
 class TypeSchemas(GenerateJsonSchema):
@@ -40,6 +40,30 @@ class TypeSchemas(GenerateJsonSchema):
             if "pattern" in form:
                 form["pattern"] = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$"
         return made
+
+
+class ArgumentSchemas(TypeSchemas):
+    """Generates schemas of arguments: an object has no members but those that its type names.
+
+    A model ignores unknown members by default, but its validators and its own `__init__` still see them, so
+    that a value could reach the tool under a name that no rule knows. `extra="allow"` lets them through.
+    """
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """Close the object of a model."""
+        return _closed(super().model_schema(schema))
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        """Close the object of a dataclass."""
+        return _closed(super().dataclass_schema(schema))
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        """Close the object of a typed dictionary."""
+        return _closed(super().typed_dict_schema(schema))
+
+
+def _closed(made: JsonSchemaValue) -> JsonSchemaValue:
+    return {"additionalProperties": False, **made} if "properties" in made else made
 
 
 def schema_and_maker(hint: Any) -> tuple[JSONObject, Callable[[Any], Any]]:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from portbook.canonical import json_bytes
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
+from portbook.wire.violations import violations
 
 __all__ = [
     "MAX_ID_BYTES",
@@ -24,15 +25,11 @@ __all__ = [
     "refusal_frame",
     "refuse_structure",
     "result_frame",
-    "violations",
-    "violations_of",
 ]
 
 # The answer echoes the id; with a megabyte of it, that would be an amplifier.
 MAX_ID_BYTES: Final = 256
 
-# A longer list would not help, and would let a small message cause a large answer.
-_MAX_VIOLATIONS: Final = 20
 
 # The asset specification's answer to a line over the size guard; it is a result, and its id is null.
 OVERSIZE_RESULT: Final = (
@@ -139,24 +136,6 @@ def nobody_waits(message: JSONObject) -> bool:
 
 def _not_jsonrpc(pointer: str, message: str) -> Refused:
     return Refused(Reason.NOT_JSONRPC, (Finding(pointer, message, "jsonrpc", ""),))
-
-
-def violations(ending: Ending) -> list[dict[str, str]]:
-    """Return the findings of an ending in the form of an answer, at most `_MAX_VIOLATIONS`."""
-    return violations_of(ending.findings)
-
-
-def violations_of(findings: tuple[Finding, ...]) -> list[dict[str, str]]:
-    """Return findings in the form of an answer, at most `_MAX_VIOLATIONS`."""
-    return [
-        {
-            "pointer": finding.pointer,
-            "schema_pointer": finding.schema_pointer,
-            "keyword": finding.keyword,
-            "message": finding.message,
-        }
-        for finding in findings[:_MAX_VIOLATIONS]
-    ]
 
 
 def generic_error(ending: Ending, revision: str = "") -> dict[str, object]:

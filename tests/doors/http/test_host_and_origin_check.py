@@ -14,7 +14,7 @@ from portbook.doors.http.host_and_origin_check import check_host_and_origin, ref
 from portbook.doors.http.response import respond
 from portbook.doors.http.route_table import route_table
 from portbook.doors.http.router import Route, router
-from portbook.net.host_and_origin import Hosts
+from portbook.net.allowed_hosts_and_origins import Hosts
 from support.in_process_connection import handshake
 from support.mcp_http_client import run as run_async
 from support.mcp_http_client import serving

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from portbook.app.assemble import assemble
-from portbook.audit.jsonl import MemorySink
+from portbook.audit.log_writer import MemorySink
 from portbook.doors.http.accept import EVERYTHING as EVERYTHING_ACCEPTED
 from portbook.doors.http.accept import accepted
 from portbook.doors.http.request import headers_of

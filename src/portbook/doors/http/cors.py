@@ -13,7 +13,7 @@ from typing import Any, Final
 from portbook.doors.http.asgi import Application, Headers, Receive, Scope, Send
 from portbook.doors.http.host_and_origin_check import refusal_of, refuse_plainly
 from portbook.doors.http.response import respond
-from portbook.net.host_and_origin import Hosts
+from portbook.net.allowed_hosts_and_origins import Hosts
 
 __all__ = ["with_cors"]
 
@@ -26,7 +26,7 @@ _TAKEN: Final = frozenset(
 _TAKEN_PREFIX: Final = "mcp-"
 
 # Which headers of an answer a page may read.
-_SHOWN: Final = b"Mcp-Session-Id, Retry-After, Traceparent, WWW-Authenticate, X-Request-Id"
+_SHOWN: Final = b"Mcp-Session-Id, Portbook-Redacted, Retry-After, Traceparent, WWW-Authenticate, X-Request-Id"
 
 # How long a browser may cache a preflight answer; short enough that a changed setting takes effect soon.
 _REMEMBER_S: Final = b"600"

@@ -1,6 +1,6 @@
 """The Host and Origin check: one middleware in front of every route.
 
-`net/host_and_origin.py` has the rule. It is applied once per request, before the body is read:
+`net/allowed_hosts_and_origins.py` has the rule. It is applied once per request, before the body is read:
 
 1. A request with several Host headers, or an HTTP/1.1 request with none, is answered 400 here.
 2. For every remaining one the verdict is left in its scope. `router.py` serves no refused request: it has the
@@ -15,7 +15,7 @@ from portbook.doors.http.asgi import Application, Headers, Receive, Scope, Send
 from portbook.doors.http.request import headers_of
 from portbook.doors.http.response import plain
 from portbook.errors import Refused
-from portbook.net.host_and_origin import Hosts
+from portbook.net.allowed_hosts_and_origins import Hosts
 
 __all__ = ["check_host_and_origin", "refusal_of", "refuse_plainly"]
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from portbook.doors.http.asgi import Headers, Send
 from portbook.model import Answer
+from portbook.wire.trace_context import traceparent_of
 
 __all__ = ["JSON_HEADERS", "plain", "respond", "send_answer"]
 
@@ -35,7 +36,9 @@ def _headers(answer: Answer) -> Headers:
     headers = list(JSON_HEADERS) if answer.body is not None else JSON_HEADERS[1:]
     if answer.identity is not None:
         headers.append((b"x-request-id", answer.identity.request.encode()))
-        headers.append((b"traceparent", answer.identity.traceparent.encode()))
+        headers.append((b"traceparent", traceparent_of(answer.identity).encode()))
+    if answer.is_redacted:
+        headers.append((b"portbook-redacted", b"true"))
     if answer.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     if answer.retry_after_s is not None:

@@ -49,7 +49,7 @@ def route_table(served: App, warn: Callable[[str], None] = lambda _: None) -> di
     routes["POST", ROUTE] = rpc(boundary)
     routes["POST", f"{APPROVALS}/{{}}"] = decide_approval(boundary, desk)
     sessions = Sessions(boundary, served.sessions, warn)
-    served.notices.on_close(sessions.close)
+    served.changes.on_close(sessions.close)
     for method, route in mcp(boundary, sessions).items():
         routes[method, MCP] = route
     return routes

@@ -8,7 +8,12 @@ from collections import Counter
 from typing import Final
 
 from portbook.canonical import fingerprint
-from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
+from portbook.doors.http.mcp.resumable_stream import (
+    STANDALONE,
+    EventStream,
+    StreamPosition,
+    resume_position,
+)
 from portbook.doors.http.mcp.stream_retention import RetainedStreams, StreamBudget
 from portbook.mcp.connection import Key, McpConnection
 from portbook.model import Answer
@@ -21,9 +26,6 @@ _MAX_OF_CALLER: Final = 2_000
 
 # A session that is idle this long leaves memory; it is loaded from the store when it is used again.
 _IDLE_S: Final = 3600.0
-
-# The end of the name of a session's own stream, which belongs to no request.
-_STANDALONE: Final = ".0"
 
 
 class LiveSession:
@@ -51,7 +53,7 @@ class LiveSession:
         self._epoch = secrets.token_hex(4)
         self._count = 0
         self._retained = RetainedStreams(budget)
-        self.standalone = EventStream(self._epoch + _STANDALONE, is_deduplicated=True)
+        self.standalone = EventStream(self._epoch + STANDALONE, is_deduplicated=True)
         self._retained.put(self.standalone)
         self._connection: McpConnection | None = None
 
@@ -93,24 +95,10 @@ class LiveSession:
             self._retained.put(stream)
 
     def position_after(self, last_event: str | None) -> StreamPosition:
-        """Return where a client resumes that has read up to `last_event`.
-
-        1. No event: the session's own stream, after what was delivered of it.
-        2. An event of a retained stream: that stream, after the event.
-        3. An event of the session's own stream in an earlier process: as without an event.
-        4. An event of an expired stream: the session's own stream, as a guest, which does not replace a
-           current reader.
-        """
-        fresh = StreamPosition(self.standalone, None, is_primed=self.primes_streams)
-        if last_event is None:
-            return fresh
-        name, _, number = last_event.rpartition("-")
-        stream = self._retained.find(name)
-        if stream is not None and number.isascii() and number.isdigit() and len(number) <= 12:
-            return StreamPosition(stream, min(int(number), stream.end_position))
-        if name.endswith(_STANDALONE):
-            return fresh
-        return StreamPosition(self.standalone, None, is_guest=True)
+        """Return where a client resumes that has read up to `last_event`."""
+        return resume_position(
+            last_event, self.standalone, self._retained.find, is_primed=self.primes_streams
+        )
 
     def cancel(self, key: Key) -> None:
         """Cancel a running request."""

@@ -59,10 +59,21 @@ class McpResponse:
         self._stream: EventStream | None = None  # made with the first message: most calls send none
         self._loop = asyncio.get_running_loop()
 
-    def emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
-        """Send a message before the answer, from any thread; nothing if the client accepts no stream."""
+    def emit(
+        self,
+        message: bytes,
+        is_wanted: Callable[[], bool],
+        *,
+        is_vital: bool = False,
+        on_room: Callable[[], None] | None = None,
+    ) -> bool:
+        """Send a message before the answer, from any thread; nothing if the client accepts no stream.
+
+        It is always accepted: what is not read yet waits in the stream, which is bounded.
+        """
         if self.accepts.events:
             run_on(self._loop, self._emit_now, message, is_wanted, is_vital)
+        return True
 
     def let_go(self) -> None:
         """Disconnect the client, if it can resume for the answer. From any thread."""

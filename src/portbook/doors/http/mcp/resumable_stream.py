@@ -18,11 +18,14 @@ from typing import Final, NamedTuple, Protocol
 from portbook.mcp.from_any_thread import run_on
 from portbook.wire.sse import COMMENT, event, priming
 
-__all__ = ["EventStream", "Keeper", "StreamPosition"]
+__all__ = ["STANDALONE", "EventStream", "Keeper", "StreamPosition", "resume_position"]
 
 # What one stream keeps, for clients that resume and for slow ones.
 _MAX_EVENTS: Final = 1000
 _MAX_BYTES: Final = 4 * 1024 * 1024
+
+# What of it may be reports, which may be dropped: more than a client shows to a person.
+_MAX_REPORT_BYTES: Final = 256 * 1024
 
 # What may wait for a reader while all streams are over their limit: enough for a reader that keeps up.
 _FEW: Final = 16
@@ -30,6 +33,9 @@ _FEW: Final = 16
 # When a client should reconnect, and how long a stream may be silent before a comment keeps it open.
 _RETRY_MS: Final = 500
 _SILENCE_S: Final = 15.0
+
+# The end of the name of a session's own stream, which GET opens.
+STANDALONE: Final = ".0"
 
 Write = Callable[[bytes], Awaitable[None]]
 
@@ -88,6 +94,7 @@ class EventStream:
         self.bytes = 0
         self._messages: dict[int, bytes] = {}
         self._spare: deque[int] = deque()
+        self._spare_bytes = 0
         self._unread: dict[bytes, int] | None = {} if is_deduplicated else None
         self._keeper: Keeper | None = None
         self._reader = 0
@@ -105,9 +112,17 @@ class EventStream:
         """Return whether it has ended and all of it was read."""
         return self.is_ended and self.delivered >= self.end_position
 
-    def emit(self, message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
-        """Add a message, from any thread, if it is still wanted then."""
+    def emit(
+        self,
+        message: bytes,
+        is_wanted: Callable[[], bool],
+        *,
+        is_vital: bool = False,
+        on_room: Callable[[], None] | None = None,
+    ) -> bool:
+        """Add a message, from any thread, if it is still wanted then; it waits here for its reader."""
         run_on(self.loop, self._emit_now, message, is_wanted, is_vital)
+        return True
 
     def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
         if is_wanted() and not self.is_ended:
@@ -150,6 +165,7 @@ class EventStream:
         self.is_ended = True
         self._messages.clear()
         self._spare.clear()
+        self._spare_bytes = 0
         self._news.set()
 
     async def wait(self, timeout_s: float) -> bool:
@@ -220,9 +236,13 @@ class EventStream:
         self._messages[self.end_position] = message
         if not is_vital:
             self._spare.append(self.end_position)
+            self._spare_bytes += len(message)
         self._count(len(message))
         while (position := self._superfluous()) is not None:
             dropped = self._messages.pop(position)
+            if self._spare and self._spare[0] == position:
+                self._spare.popleft()
+                self._spare_bytes -= len(dropped)
             self._forget_unread(dropped, position)
             self._count(-len(dropped))
         self._news.set()
@@ -232,13 +252,15 @@ class EventStream:
 
         None while the stream is within its limits.
         """
+        if self._spare_bytes > _MAX_REPORT_BYTES:
+            return self._spare[0]
         if len(self._messages) > _MAX_EVENTS or self.bytes > _MAX_BYTES:
             if self._spare:
-                return self._spare.popleft()
+                return self._spare[0]
             return next(iter(self._messages)) if len(self._messages) > 1 else None
         if self._keeper is not None and self._keeper.is_full and self._spare:
             is_history = self._spare[0] <= self.delivered
-            return self._spare.popleft() if is_history or len(self._spare) > _FEW else None
+            return self._spare[0] if is_history or len(self._spare) > _FEW else None
         return None
 
     def _forget_unread(self, message: bytes, position: int) -> None:
@@ -249,3 +271,32 @@ class EventStream:
         self.bytes += more
         if self._keeper is not None:
             self._keeper.weigh(more)
+
+
+def resume_position(
+    last_event: str | None,
+    standalone: EventStream,
+    find: Callable[[str], EventStream | None],
+    *,
+    is_primed: bool,
+) -> StreamPosition:
+    """Return where a client resumes that has read up to `last_event` (Last-Event-ID).
+
+    `standalone` is the session's own stream, `find` finds a retained stream by its name.
+
+    1. No event: the session's own stream, after what was delivered of it.
+    2. An event of a retained stream: that stream, after the event.
+    3. An event of the session's own stream in an earlier process: as without an event.
+    4. An event of an expired stream: the session's own stream, as a guest, which does not replace a
+       current reader.
+    """
+    fresh = StreamPosition(standalone, None, is_primed=is_primed)
+    if last_event is None:
+        return fresh
+    name, _, number = last_event.rpartition("-")
+    stream = find(name)
+    if stream is not None and number.isascii() and number.isdigit() and len(number) <= 12:
+        return StreamPosition(stream, min(int(number), stream.end_position))
+    if name.endswith(STANDALONE):
+        return fresh
+    return StreamPosition(standalone, None, is_guest=True)

@@ -10,7 +10,7 @@ import pytest
 
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification
 from portbook.mcp.outlet import Outlet
-from portbook.mcp.subscriptions import Subscription
+from portbook.mcp.subscription_streams import Subscription
 from portbook.tools.toolset import Changed
 from support.mcp_http_client import EVERYTHING, Client, Exchange, run, serving
 
@@ -56,7 +56,7 @@ def test_what_was_asked_for_is_heard_and_nothing_else(tmp_path: Path, case: str)
             exchange = await listening(client, **wanted)
             for trigger in TRIGGERS:
                 await client.result("tools/call", {"name": trigger})
-            client.served.notices.close()
+            client.served.changes.close()
             await exchange.ended()
             acknowledged, *told, ending = exchange.messages
             assert acknowledged["method"] == "notifications/subscriptions/acknowledged"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from portbook import NotJSON
 from portbook.testing import Inquiry, TestClient
 from support.shop_toolset import toolset
 
@@ -35,6 +36,43 @@ def test_a_request_is_in_the_revision_of_the_client() -> None:
 def test_a_revision_that_there_is_not_is_the_tests_mistake() -> None:
     with pytest.raises(LookupError, match="no revision '2023-01-01' of MCP, but 2024-11-05, "):
         TestClient(toolset, revision="2023-01-01")
+    assert toolset._watchers == []
+
+
+def test_answers_that_can_answer_nothing_are_the_tests_mistake() -> None:
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="answers= is a mapping of fields or a function, not int"):
+        TestClient(toolset, answers=wrong)
+    with TestClient(toolset) as client, pytest.raises(TypeError, match="answers= is a mapping"):
+        client.with_answers(wrong)
+
+
+@ERAS
+def test_a_call_has_the_limit_that_a_message_has(revision: str) -> None:
+    with TestClient(toolset, revision=revision) as client:
+        result = client.call("orders", customer="x" * 1_048_576)
+        assert (result.reason, result.executed) == ("FRAME_TOO_LARGE", False)
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_a_notification_is_no_request(revision: str) -> None:
+    with (
+        TestClient(toolset, revision=revision) as client,
+        pytest.raises(ValueError, match=r"notifications/cancelled is a notification, .*: send it with send"),
+    ):
+        client.request("notifications/cancelled", {"requestId": 1})
+
+
+@ERAS
+def test_an_answer_that_is_not_json_is_raised_by_the_call(revision: str) -> None:
+    def answers(inquiry: Inquiry) -> Any:
+        return {"page": True, "sample": {"content": {1, 2}}}[inquiry.kind]
+
+    with (
+        TestClient(toolset, answers=answers, revision=revision) as client,
+        pytest.raises(NotJSON, match="/content: JSON cannot hold this set"),
+    ):
+        client.call("survey")
 
 
 def test_messages_of_any_contract_are_sent_as_they_are() -> None:

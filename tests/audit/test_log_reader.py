@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.audit import log_files as records
-from portbook.audit.jsonl import JsonlSink
-from portbook.audit.log_files import (
+from portbook.audit import log_reader as records
+from portbook.audit.log_reader import (
     Follower,
     Located,
     files_in,
@@ -23,6 +22,7 @@ from portbook.audit.log_files import (
     stream_folder,
     without_outcome,
 )
+from portbook.audit.log_writer import JsonlSink
 
 
 def write(path: Path, *found: Any, end: str = "") -> Path:

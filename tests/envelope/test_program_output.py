@@ -8,7 +8,7 @@ import pytest
 
 from portbook.envelope.enclose import Failure
 from portbook.envelope.problems import Problem
-from portbook.envelope.programs import Form, Ran, outcome_of
+from portbook.envelope.program_output import Form, Ran, outcome_of
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.audit.chain import Head, Links, chained, head_of, line_of, links_of
-from portbook.audit.log_files import files_in, lines_from_end, lines_of, stream_folder
+from portbook.audit.log_reader import files_in, lines_from_end, lines_of, stream_folder
 from portbook.model import JSONObject
 
 __all__ = ["ENVELOPE_STREAM", "ChainedSink", "JsonlSink", "MemorySink", "NoSink"]

@@ -7,18 +7,26 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from portbook.canonical import json_bytes
 from portbook.errors import REASONS, Reason
 from portbook.mcp.connection import McpConnection
 from portbook.model import JSONObject
 from portbook.protocol.revisions import REVISIONS, Revision
 from portbook.protocol.session import Session
-from portbook.testing.inquiries import Answers, Inquiry, capabilities_of, given_by, inquiry_of, response_to
+from portbook.testing.inquiries import (
+    Answers,
+    Inquiry,
+    capabilities_of,
+    given_by,
+    inquiry_of,
+    require_answers,
+    response_to,
+)
+from portbook.testing.json_encoder import json_of
 from portbook.testing.memory_log import Noted, noting
 from portbook.testing.world import World
-from portbook.wire.framing import MAX_FRAME_BYTES, OVERSIZE
+from portbook.wire.framing import MAX_FRAME_BYTES, OVERSIZE, Frame
 
 __all__ = ["Replied", "Speaker", "Voice"]
 
@@ -39,6 +47,12 @@ class Voice:
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     answers: Answers | None = None
 
+    def __post_init__(self) -> None:
+        """Raise `LookupError` for a revision that there is not, `TypeError` for what can answer nothing."""
+        if self.revision not in REVISIONS:
+            raise LookupError(f"there is no revision {self.revision!r} of MCP, but {', '.join(REVISIONS)}")
+        require_answers(self.answers)
+
 
 @dataclass(frozen=True, slots=True)
 class Replied:
@@ -53,12 +67,7 @@ class Speaker:
     """Sends messages, and answers questions with what the test gave."""
 
     def __init__(self, world: World, voice: Voice) -> None:
-        """Speak with a `voice`.
-
-        Raises `LookupError` for a revision that there is not.
-        """
-        if voice.revision not in REVISIONS:
-            raise LookupError(f"there is no revision {voice.revision!r} of MCP, but {', '.join(REVISIONS)}")
+        """Speak with a `voice`."""
         self.voice = voice
         self.revision: Revision = REVISIONS[voice.revision]
         self.notifications: list[dict[str, Any]] = []
@@ -71,8 +80,10 @@ class Speaker:
     async def request(self, method: str, params: Mapping[str, Any]) -> Replied:
         """Send a request, and again with answers where the tool asks for them; return the last answer.
 
-        Raises what the test's own functions raised.
+        Raises what the test's own functions raised, and `ValueError` for a notification.
         """
+        if method.startswith("notifications/"):
+            raise ValueError(f"{method} is a notification, which has no answer: send it with send()")
         noted, asked = Noted(), list[Inquiry]()
         before = noting.set(noted)
         try:
@@ -86,12 +97,11 @@ class Speaker:
 
     async def send(self, message: bytes | str | Mapping[str, Any] | list[Any]) -> Any:
         """Send one message of any contract as it is; return the answer, or None where there is none."""
-        self._world.require_open()
-        frame = message if isinstance(message, bytes) else _encoded(message)
+        self._world.require_ready()
+        frame = _frame(message)
         if self._raw is None:
             self._raw = self._connect(None)
-        work = self._raw.receive(OVERSIZE if len(frame) > MAX_FRAME_BYTES else frame)
-        answer = await work.answering
+        answer = await self._raw.receive(frame).answering
         return None if answer.body is None or answer.is_notification else json.loads(answer.body)
 
     async def _exchange(self, method: str, params: Mapping[str, Any], asked: list[Inquiry]) -> dict[str, Any]:
@@ -108,12 +118,12 @@ class Speaker:
         raise RuntimeError(f"{method} asked {_MAX_ROUNDS} times: the tool does not accept its answers")
 
     async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        self._world.require_open()
+        self._world.require_ready()
         if self._agreed is None:
             self._agreed = self._connect(self._session(), is_official=True)
         self._count += 1
         message = {"jsonrpc": "2.0", "id": self._count, "method": method, "params": params}
-        answer = await self._agreed.receive(_encoded(message)).answering
+        answer = await self._agreed.receive(_frame(message)).answering
         assert answer.body is not None
         return json.loads(answer.body)
 
@@ -137,9 +147,16 @@ class Speaker:
     def _connect(self, session: Session | None, *, is_official: bool = False) -> McpConnection:
         connection: McpConnection | None = None
 
-        def emit(message: bytes, is_wanted: Callable[[], bool], *, is_vital: bool = False) -> None:
+        def emit(
+            message: bytes,
+            is_wanted: Callable[[], bool],
+            *,
+            is_vital: bool = False,
+            on_room: Callable[[], None] | None = None,
+        ) -> bool:
             if is_wanted():
                 self._hear(json.loads(message), connection)
+            return True
 
         arrival = self._world.arrival(self.voice.key)
         connection = self._world.app.boundary.connect(arrival, emit, is_official=is_official, session=session)
@@ -159,14 +176,15 @@ class Speaker:
             task.add_done_callback(self._settling.discard)
 
     async def _settle(self, message: dict[str, Any], connection: McpConnection) -> None:
-        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
+        settled: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
         try:
-            answer["result"] = await self._response(inquiry_of(message))
+            frame = _frame({**settled, "result": await self._response(inquiry_of(message))})
         except Exception as error:  # noqa: BLE001 - the tool hears of it, and the test's call raises it
             if (noted := noting.get()) is not None:
                 noted.mistakes.append(error)
-            answer["error"] = {"code": _NO_ANSWER.code, "message": "the test has no answer"}
-        await connection.receive(_encoded(answer)).answering
+            flaw = {"code": _NO_ANSWER.code, "message": "the test has no answer"}
+            frame = _frame({**settled, "error": flaw})
+        await connection.receive(frame).answering
 
     async def _response(self, inquiry: Inquiry) -> JSONObject:
         answers = self.voice.answers
@@ -176,5 +194,13 @@ class Speaker:
         return response_to(inquiry, await given if inspect.isawaitable(given) else given)
 
 
-def _encoded(message: object) -> bytes:
-    return message.encode() if isinstance(message, str) else json_bytes(cast("Any", message))
+def _frame(message: object) -> Frame:
+    """Return a message as a door hands it on: in bytes, unless they are more than a frame may have.
+
+    Raises `NotJSON` for what JSON cannot hold; the message names the place and its type.
+    """
+    if isinstance(message, bytes | str):
+        data = message if isinstance(message, bytes) else message.encode()
+    else:
+        data = json_of(message)
+    return OVERSIZE if len(data) > MAX_FRAME_BYTES else data

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from portbook.errors import Reason
-from portbook.net.host_and_origin import BadHost, Hosts
+from portbook.net.allowed_hosts_and_origins import BadHost, Hosts
 
 NAMES = ("mcp.example.com", "Proxy.example.com:8443", "[2001:DB8::0:1]")
 ORIGINS = ("http://localhost:6274", "https://App.example.com:443", "vscode-webview://abc")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from portbook.audit.jsonl import ENVELOPE_STREAM, JsonlSink, MemorySink, NoSink
+from portbook.audit.log_writer import ENVELOPE_STREAM, JsonlSink, MemorySink, NoSink
 
 STARTED = "2026-01-02T03:04:05.678Z"
 RECORD: Any = {

@@ -1,0 +1,58 @@
+"""What standard error says of an exception that a tool raised: one line, and the traceback on request.
+
+The line has no values: the tool, the type of the exception, file and line, and the id of the request, which
+the record has, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import sys
+from traceback import StackSummary, TracebackException, walk_tb
+from typing import Final
+
+from portbook.escaping import escaped
+from portbook.faults import Fault, is_own_file
+
+__all__ = ["frames_of", "line_of", "report_fault"]
+
+# In characters: a pipe that select() calls writable takes 4096 bytes (PIPE_BUF) without blocking.
+_MAX_LINE: Final = 1000
+
+
+def report_fault(fault: Fault, *, with_traceback: bool) -> None:
+    """Print a fault to standard error; with its traceback, unless the tool meant it.
+
+    The line is left out where it would block: callers can cause any number of them, and a client that never
+    reads standard error must not stop the server.
+    """
+    # A closed or broken standard error does not fail the call.
+    with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
+        if with_traceback or select.select((), (sys.stderr,), (), 0)[1]:
+            frames = frames_of(fault.error) if with_traceback and not fault.is_meant else ""
+            sys.stderr.write(f"portbook: {line_of(fault)}\n{frames}")
+            sys.stderr.flush()
+
+
+def line_of(fault: Fault) -> str:
+    """Return one line about a fault."""
+    places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(fault.error.__traceback__)]
+    theirs = [place for place in places if not is_own_file(place[0])]
+    where = "".join(f" at {file}:{line}" for file, line in (theirs or places)[-1:])
+    kind = type(fault.error).__qualname__
+    return escaped(f"{fault.tool} raised {kind}{where} (request {fault.request})", _MAX_LINE)
+
+
+def frames_of(error: BaseException) -> str:
+    """Return the traceback of an exception without Portbook's own frames, so that it begins in the tool."""
+    told = TracebackException.from_exception(error)
+    waiting: list[TracebackException | None] = [told]
+    while waiting:
+        part = waiting.pop()
+        if part is not None:
+            theirs = [frame for frame in part.stack if not is_own_file(frame.filename)]
+            # An error of ours that the tool's error follows from keeps its type and text alone.
+            part.stack = StackSummary.from_list(theirs if theirs or part is not told else part.stack)
+            waiting += [part.__cause__, part.__context__, *(part.exceptions or ())]
+    return "".join(told.format())

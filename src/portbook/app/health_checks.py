@@ -1,0 +1,81 @@
+"""Whether each part works: what `/health` and `/readyz` report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
+
+from portbook.clock import Clock
+from portbook.executors.http import HttpExecutor
+from portbook.stores.sqlite import Store
+
+__all__ = ["HealthChecks"]
+
+_PROBE_S: Final = 2.0
+_PROBE_KEPT_S: Final = 5.0
+
+
+class _Recording(Protocol):
+    @property
+    def is_recording(self) -> bool: ...
+
+
+class _Sink(Protocol):
+    def look(self) -> None: ...
+    def mend(self) -> None: ...
+
+
+class HealthChecks:
+    """Checks the store, the records, the schemas and the gateways."""
+
+    def __init__(
+        self,
+        store: Store,
+        sink: _Sink,
+        pipeline: _Recording,
+        http: HttpExecutor | None,
+        gateways: Sequence[str],
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._sink = sink
+        self._pipeline = pipeline
+        self._http = http
+        self._gateways = gateways
+        self._clock = clock
+        self._probed: tuple[float, Mapping[str, str]] | None = None
+
+    async def problems(self, deep: bool) -> Mapping[str, str | None]:
+        """Return the problem of each part, None if it works; `deep` also connects to the gateways."""
+        found: dict[str, str | None] = {
+            "store": await _problem_of_store(self._store),
+            "audit": _problem(self._sink.look if self._pipeline.is_recording else self._sink.mend),
+            "schemas": None,  # every contract was compiled before the server started
+        }
+        if deep and self._http is not None:
+            unreachable = await self._unreachable(self._http)
+            found |= {f"gateway:{name}": unreachable.get(name) for name in self._gateways}
+        return found
+
+    async def _unreachable(self, http: HttpExecutor) -> Mapping[str, str]:
+        """Return the gateways that cannot be reached, and why; a result is kept for a few seconds."""
+        now = self._clock.tick()
+        if self._probed is None or now - self._probed[0] > _PROBE_KEPT_S:
+            self._probed = (now, await http.unreachable(_PROBE_S))
+        return self._probed[1]
+
+
+async def _problem_of_store(store: Store) -> str | None:
+    try:
+        await store.check()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def _problem(check: Callable[[], None]) -> str | None:
+    try:
+        check()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None

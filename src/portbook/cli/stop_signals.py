@@ -1,0 +1,51 @@
+"""SIGINT and SIGTERM: finish what is in flight, then end; a second signal ends at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from typing import Protocol
+
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.terminal import say
+
+__all__ = ["Door", "stop_on_signals"]
+
+
+class Door(Protocol):
+    """A transport that can be served and stopped."""
+
+    async def serve(self) -> None:
+        """Serve until the input ends or `stop` is called."""
+        ...
+
+    def stop(self) -> None:
+        """Finish the calls in flight and take no more."""
+        ...
+
+
+def stop_on_signals(
+    doors: list[Door],
+    numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM),
+    before_exit: Callable[[], None] = lambda: None,
+    before: Callable[[], None] = lambda: None,
+) -> None:
+    """Stop the doors at a signal, after `before`; a second signal ends the process, after `before_exit`."""
+    loop = asyncio.get_running_loop()
+    is_stopping = False
+
+    def stop() -> None:
+        nonlocal is_stopping
+        if is_stopping:  # the second signal: the operator does not want to wait
+            before_exit()
+            os._exit(ExitCode.INTERRUPTED)
+        is_stopping = True
+        say("finishing calls in flight; press Ctrl-C again to stop now")
+        before()
+        for door in doors:
+            door.stop()
+
+    for number in numbers:
+        loop.add_signal_handler(number, stop)

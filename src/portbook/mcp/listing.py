@@ -1,0 +1,45 @@
+"""A list of tools, resources or prompts: made once per revision, filtered by what a caller may see. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from portbook.model import JSONObject
+from portbook.protocol.revisions import Revision
+from portbook.tools.catalog import Tool
+
+__all__ = ["Listing"]
+
+# Makes one entry of a listing, in one revision.
+Describe = Callable[[Tool, Revision], JSONObject]
+
+
+class Listing:
+    """The listing of one kind, in the form of each revision; each entry is made once.
+
+    An entry that is invalid in a revision is left out there; the rest is listed.
+    """
+
+    def __init__(
+        self,
+        tools: Callable[[], list[Tool]],
+        describe: Describe,
+        is_allowed: Callable[[JSONObject, Revision], bool],
+    ) -> None:
+        self._tools = tools
+        self._describe = describe
+        self._is_allowed = is_allowed
+        self._made: dict[tuple[str, str], JSONObject | None] = {}
+
+    def of(self, revision: Revision, may_see: Callable[[str], bool]) -> list[tuple[str, JSONObject]]:
+        """Return names and entries of what a caller may see, ordered by name: a tool's canonical one."""
+        seen = [tool for tool in self._tools() if may_see(tool.spec.name)]
+        made = [(tool.spec.name, self._made_for(tool, revision)) for tool in seen]
+        return [(name, described) for name, described in made if described is not None]
+
+    def _made_for(self, tool: Tool, revision: Revision) -> JSONObject | None:
+        key = (revision.name, tool.spec.name)
+        if key not in self._made:
+            described = self._describe(tool, revision)
+            self._made[key] = described if self._is_allowed(described, revision) else None
+        return self._made[key]

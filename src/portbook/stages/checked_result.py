@@ -1,0 +1,71 @@
+"""Validates a tool's result and redacts it, or refuses to give it. Pure: no I/O.
+
+What happens to secrets depends on the tool. Most results are redacted. A document that has to arrive as it is
+(a schema, an example, a patch) is never altered: the call fails if the document holds a secret.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from portbook.canonical import NotJSON, json_bytes
+from portbook.errors import Failed, Finding, Reason, Refused
+from portbook.model import JSON, Kind
+from portbook.redaction import Redactor
+from portbook.stages.state import CallState
+from portbook.tools.catalog import Tool
+from portbook.wire.parsing import parse
+
+__all__ = ["bytes_of", "checked"]
+
+
+def bytes_of(result: Any) -> bytes:
+    """Return a result as JSON.
+
+    Raises `Failed` where JSON cannot hold it.
+    """
+    try:
+        return json_bytes(result)
+    except NotJSON as error:
+        raise Failed(Reason.BAD_RESULT, (Finding("", str(error), "json", ""),)) from None
+
+
+def checked(result: Any, body: bytes, tool: Tool, state: CallState) -> tuple[JSON, bytes]:
+    """Return a result and its bytes as the caller may have them.
+
+    Raises `Failed` where the output schema does not allow it, and where it may be neither given nor altered.
+    """
+    if not tool.output.allows(result):
+        raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
+    redactor, rule = state.redactor, tool.spec.secrets
+    if redactor is None or rule == "give" or not redactor.might_touch(body):
+        return result, body
+    if rule == "refuse":
+        _require_no_secret(result, tool.spec.kind, redactor)
+        return result, body
+    result, is_redacted = redactor.redact(result)
+    if is_redacted:
+        state.is_redacted = True
+        body = json_bytes(result)
+        if not tool.output.allows(result):  # withheld: the redacted result breaks the schema
+            raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
+    return result, body
+
+
+def _require_no_secret(result: Any, kind: Kind, redactor: Redactor) -> None:
+    for document in _documents(result) if kind == "resource" else (result,):
+        pointer = redactor.place_of_secret(document)
+        if pointer is not None:
+            raise Failed(Reason.NOT_REDACTABLE, details={"pointer": pointer})
+
+
+def _documents(contents: list[dict[str, Any]]) -> list[JSON]:
+    """Return the documents in the contents of a resource: a pointer is one into the document."""
+    return [_document(cast("str", block["text"])) for block in contents if "text" in block]
+
+
+def _document(text: str) -> JSON:
+    try:
+        return parse(text.encode())
+    except Refused:
+        return text

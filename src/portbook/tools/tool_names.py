@@ -1,0 +1,75 @@
+"""The three names of a tool: declared, canonical and listed. Pure: no I/O.
+
+The **declared** name is the author's own. The **canonical** name is one that the contract schemas allow;
+policy, keys, approvals, records and bundles use it. The **listed** name is what `tools/list` shows over MCP:
+clients pass it to model APIs, and one name that these refuse makes clients refuse the whole list.
+
+| declared | canonical | listed |
+| --- | --- | --- |
+| `add` | `add` | `add` |
+| `docs.search` | `docs.search` | `docs__search` |
+| `createIssue` | `createissue_7sqobj1ih5` | `createIssue` |
+
+Both are functions of the declared name alone, never of which other tools there are: otherwise a rule could
+silently move to a different tool when tools come and go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Final, Literal
+
+__all__ = ["MAX_NAME", "ToolNames", "canonical_name", "is_declarable", "listed_name"]
+
+# Which names `tools/list` shows: those that every model API accepts, or the canonical ones.
+ToolNames = Literal["portable", "canonical"]
+
+# The longest name that MCP allows, and the longest that model APIs do (`^[a-zA-Z0-9_-]{1,64}$`).
+MAX_NAME: Final = 128
+_MAX_LISTED: Final = 64
+
+# The characters that MCP recommends for names.
+_DECLARABLE: Final = re.compile(rf"[A-Za-z0-9_.-]{{1,{MAX_NAME}}}", re.ASCII)
+_NOT_CANONICAL: Final = re.compile(r"[^a-z0-9_.]", re.ASCII)
+
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_DIGEST: Final = 10
+
+
+def is_declarable(name: str) -> bool:
+    """Return whether an author may give a tool this name."""
+    return _DECLARABLE.fullmatch(name) is not None
+
+
+def canonical_name(declared: str) -> str:
+    """Return the canonical name of a tool: its declared name, if that has only a-z, 0-9, `_` and `.`.
+
+    Otherwise the name is in lower case, has `_` for other characters, and ends with a digest of the declared
+    name, so that `createIssue` and `createissue` stay apart.
+    """
+    folded = _NOT_CANONICAL.sub("_", declared.lower())
+    if folded == declared:
+        return declared
+    # The head is kept, so that patterns such as `orders.*` match a long name, too.
+    return f"{folded[: MAX_NAME - _DIGEST - 1]}_{_digest(declared)}"
+
+
+def listed_name(declared: str) -> str:
+    """Return the name of a tool over MCP: with `__` for each dot, and at most 64 characters.
+
+    Of a longer name the tail is kept, which says more than the head, with a digest of the whole before it.
+    """
+    joined = declared.replace(".", "__")
+    if len(joined) <= _MAX_LISTED:
+        return joined
+    return _digest(declared) + joined[_DIGEST - _MAX_LISTED :]
+
+
+def _digest(text: str) -> str:
+    number = int.from_bytes(hashlib.sha256(text.encode()).digest())
+    digits = ""
+    for _ in range(_DIGEST):
+        number, digit = divmod(number, len(_DIGITS))
+        digits += _DIGITS[digit]
+    return digits
