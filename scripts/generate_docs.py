@@ -63,6 +63,7 @@ _SAMPLES: Final = {
     "server.version": '"1.2.0"',
     "server.instructions": '"Look an order up before you refund it."',
     "keys.required": "true",
+    "docs.enabled": "true",
     "assets.enabled": "true",
     "assets.backend_url": '"http://127.0.0.1:9000"',
     "policy.allowed_domains": '["api.example.com", "127.0.0.1:9000", "*.example.net"]',

@@ -107,7 +107,7 @@ _NAMESPACE = uuid.UUID("6f0c0a9e-5d0b-5f7e-9a53-3f6f1a5f2b10")
 
 
 class ContentIds:
-    """Ids derived from the content alone (UUID version 5): the same call has the same ids everywhere.
+    """Ids derived from the content alone (UUID version 5): the same message has the same ids.
 
     They repeat by design, so they must not be used as keys.
     """

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["covers", "matches", "problem_of"]
+__all__ = ["covers", "is_pattern", "matches", "problem_of"]
 
 # The names of resources are URIs.
 _URI_PATTERN: Final = re.compile(r"(?!mcp\.tool:)[a-z*?][a-z0-9+.*?-]*:[\x21-\x7e]{0,512}", re.ASCII)
@@ -23,6 +23,11 @@ _Find = Callable[[str, int], int]
 def matches(patterns: Iterable[str], name: str) -> bool:
     """Return whether one of `patterns` matches the whole of `name`."""
     return any(pattern in ("*", name) or _matches(pattern, name) for pattern in patterns)
+
+
+def is_pattern(text: str) -> bool:
+    """Return whether `text` can match more than one name."""
+    return "*" in text or "?" in text
 
 
 def covers(wide: str, narrow: str) -> bool:

@@ -320,9 +320,9 @@ def test_a_terminal_without_flags_is_served_over_http(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "code", "said"),
     [
-        ("", "", b"serving 1 tool; open http://"),
+        ("", "", b"serving 0 tools; open http://"),
         (
-            "",
+            "[docs]\nenabled = true\n",
             "@toolset.resource('a://b')\n@toolset.resource('a://c')\ndef b() -> str: ...\n",
             b"serving 1 tool, 2 resources; open http://",
         ),
@@ -331,7 +331,7 @@ def test_a_terminal_without_flags_is_served_over_http(tmp_path: Path) -> None:
             "@toolset.prompt\ndef ask() -> str: ...\n",
             b"serving 1 prompt; open http://",
         ),
-        ("[docs]\nenabled = false\n", "", b"serving 0 tools; open http://"),
+        ("[docs]\nenabled = true\n", "", b"serving 1 tool; open http://"),
     ],
 )
 def test_the_invitation_counts_whatever_is_served(

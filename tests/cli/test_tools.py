@@ -5,6 +5,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from support.portbook_process import PORTBOOK, SAMPLE_TOOLS, environment, run
 
 
@@ -12,7 +14,7 @@ def test_tools_are_data_on_a_pipe(tmp_path: Path) -> None:
     finished = run("tools", str(SAMPLE_TOOLS), cwd=tmp_path)
     tools = {tool["name"]: tool for tool in json.loads(finished.out)["tools"]}
     assert list(tools) == sorted(tools)
-    assert tools["docs.search"]["tool"] == "mcp.tool:docs.search"
+    assert tools["echo"]["tool"] == "mcp.tool:echo"
     assert tools["echo"]["effect"] == "read"
     assert tools["echo"]["input"]["properties"] == {"text": {"type": "string"}}
     assert tools["echo"]["output"]["type"] == "string"
@@ -48,6 +50,10 @@ from portbook import Toolset
 
 toolset = Toolset("offers")
 
+@toolset.tool(effect="read")
+def count() -> int:
+    return 0
+
 @toolset.resource("notes://{name}")
 def note(name: str) -> str:
     '''One note.'''
@@ -63,7 +69,7 @@ def greet(name: str) -> str:
 def test_resources_and_prompts_are_listed_beside_the_tools(tmp_path: Path) -> None:
     (tmp_path / "offers.py").write_text(OFFERS)
     listed = json.loads(run("tools", "offers.py", cwd=tmp_path).out)
-    assert [tool["name"] for tool in listed["tools"]] == ["docs.search"]
+    assert [tool["name"] for tool in listed["tools"]] == ["count"]
     assert [each["tool"] for each in listed["resources"]] == ["mcp.resource:notes://{name}"]
     assert [(each["name"], each["description"]) for each in listed["prompts"]] == [("greet", "A greeting.")]
     controller, terminal = os.openpty()
@@ -79,9 +85,80 @@ def test_resources_and_prompts_are_listed_beside_the_tools(tmp_path: Path) -> No
     os.close(controller)
     assert [line.split()[0] for line in lines] == [
         "tools:",
-        "docs.search",
+        "count",
         "resources:",
         "notes://{name}",
         "prompts:",
         "greet",
     ]
+
+
+def served_names(folder: Path, *arguments: str, **variables: str) -> list[str]:
+    finished = run("tools", *arguments, cwd=folder, env=environment(**variables))
+    assert finished.code == 0, finished.err
+    return [tool["name"] for tool in json.loads(finished.out)["tools"]]
+
+
+@pytest.mark.parametrize(
+    "named", ["offers.py", "./offers.py", "sub/../offers.py", "linked.py", "hard.py", "offers", "sub/out.py"]
+)
+@pytest.mark.parametrize("in_settings", ["offers.py", "offers"])
+def test_a_toolset_that_is_named_twice_is_served_once(tmp_path: Path, in_settings: str, named: str) -> None:
+    (tmp_path / "offers.py").write_text(OFFERS)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "out.py").symlink_to(tmp_path / "offers.py")
+    (tmp_path / "linked.py").symlink_to("offers.py")
+    (tmp_path / "hard.py").hardlink_to(tmp_path / "offers.py")
+    (tmp_path / "portbook.toml").write_text(f'[python]\ntoolsets = ["{in_settings}"]\n')
+    for names in ([named], [str(tmp_path / "offers.py"), named]):
+        assert served_names(tmp_path, *names) == ["count"]
+
+
+def test_a_toolset_that_two_modules_offer_is_served_once(tmp_path: Path) -> None:
+    (tmp_path / "offers.py").write_text(OFFERS)
+    (tmp_path / "again.py").write_text("from offers import toolset\n")
+    assert served_names(tmp_path, "offers", "again.py") == ["count"]
+
+
+def test_two_files_with_the_same_tool_are_still_refused(tmp_path: Path) -> None:
+    for name in ("one.py", "two.py"):
+        (tmp_path / name).write_text(OFFERS)
+    finished = run("tools", "one.py", "two.py", cwd=tmp_path)
+    assert finished.code == 2
+    assert "'count' is declared twice" in finished.err
+
+
+HTTP = """
+[http.orders]
+base_url = "https://api.example.com"
+[http.orders.tools.get]
+method = "GET"
+path = "/"
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "toolsets", "expected"),
+    [
+        ("", [], ["docs.search"]),
+        ("", ["offers.py"], ["count"]),
+        ('[python]\ntoolsets = ["offers.py"]\n', [], ["count"]),
+        (HTTP, [], ["orders.get"]),
+        ("[docs]\nenabled = true\n", ["offers.py"], ["count", "docs.search"]),
+        ('[docs]\nfolder = "handbook"\n', ["offers.py"], ["count", "docs.search"]),
+        ('[docs]\nfolder = "handbook"\nenabled = false\n', ["offers.py"], ["count"]),
+        ("[docs]\nenabled = false\n", [], []),
+    ],
+)
+def test_docs_search_is_served_where_nothing_else_is_or_where_it_is_asked_for(
+    tmp_path: Path, settings: str, toolsets: list[str], expected: list[str]
+) -> None:
+    (tmp_path / "offers.py").write_text(OFFERS)
+    (tmp_path / "portbook.toml").write_text(settings)
+    assert served_names(tmp_path, *toolsets) == expected
+
+
+def test_an_asset_library_is_something_to_serve(tmp_path: Path) -> None:
+    (tmp_path / "schemas").mkdir()
+    assert "docs.search" not in served_names(tmp_path, SYN_SCHEMAS_DIR="schemas")
+    assert "docs.search" in served_names(tmp_path, SYN_SCHEMAS_DIR="schemas", PORTBOOK_DOCS="schemas")

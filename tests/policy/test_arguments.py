@@ -8,6 +8,7 @@ import pytest
 
 from portbook.model import JSONObject
 from portbook.policy import decide
+from portbook.policy.arguments import Reach, reach
 from support.policy_tables import CALL, case, policy, rule
 
 AMOUNT: JSONObject = {"type": "object", "properties": {"cents": {"type": "integer", "default": 20_000}}}
@@ -76,3 +77,39 @@ def test_a_condition_stops_in_doubt_and_never_lets_pass_in_doubt(
     for action in ("deny", "ask"):
         assert (decide(policy(rule("r", action, where=where)), subject).rule == "r") is stops
     assert (decide(policy(rule("r", "allow", where=where)), subject).rule == "r") is lets
+
+
+CLOSED: dict[str, Any] = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "segments", "expected"),
+    [
+        (CLOSED, (), Reach.DECLARED),
+        (CLOSED, ("a",), Reach.DECLARED),
+        (CLOSED, ("b",), Reach.CLOSED),
+        (CLOSED, ("a", "b"), Reach.OPEN),
+        ({}, ("a",), Reach.OPEN),
+        ({"properties": {"a": False}}, ("a",), Reach.CLOSED),
+        ({"properties": {"a": CLOSED}}, ("a", "b"), Reach.CLOSED),
+        ({"$ref": "#/$defs/a", "$defs": {"a": CLOSED}}, ("b",), Reach.CLOSED),
+        ({"anyOf": [CLOSED, {"type": "null"}]}, ("b",), Reach.OPEN),
+        ({"anyOf": [CLOSED, CLOSED]}, ("b",), Reach.CLOSED),
+        ({"allOf": [CLOSED, {"properties": {"b": {}}}]}, ("b",), Reach.CLOSED),
+        ({"allOf": [{"properties": {"b": {}}}, {}]}, ("b",), Reach.DECLARED),
+        ({"patternProperties": {"^b": {}}, "additionalProperties": False}, ("b",), Reach.OPEN),
+        ({"additionalProperties": CLOSED}, ("x", "a"), Reach.DECLARED),
+        ({"items": CLOSED}, ("0", "a"), Reach.DECLARED),
+        ({"items": CLOSED}, ("0", "b"), Reach.OPEN),
+        ({"unevaluatedProperties": False, "allOf": [{"properties": {"b": {}}}]}, ("b",), Reach.DECLARED),
+        ({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}, ("b",), Reach.OPEN),
+    ],
+)
+def test_a_place_is_declared_open_or_closed(
+    schema: dict[str, Any], segments: tuple[str, ...], expected: Reach
+) -> None:
+    assert reach(schema, segments) is expected

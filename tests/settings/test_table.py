@@ -51,7 +51,7 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "python.tracebacks": False,
         "execution.timeout_ms": 30_000,
         "execution.workers": 16,
-        "docs.enabled": True,
+        "docs.enabled": None,
         "docs.folder": None,
         "schemas.root": None,
         "assets.enabled": None,

@@ -62,6 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("doors")
     digest = hashlib.sha256(KEY.encode()).hexdigest()
     (folder / "portbook.toml").write_text(
+        "[docs]\nenabled = true\n"
         f'[keys]\nrequired = true\n[[keys.allow]]\nname = "tests"\nsha256 = "{digest}"\n'
     )
     return folder

@@ -39,6 +39,12 @@ def test_a_page_shows_what_happens(page: Path, terminal: Terminal) -> None:
         terminal.do(step)
 
 
+def test_the_readme_can_be_followed_in_one_folder_and_followed_again(terminal: Terminal) -> None:
+    # What a reader wrote the first time, the settings file too, is there for every command of the second.
+    for step in [*steps(ROOT / "README.md")] * 2:
+        terminal.do(step)
+
+
 def test_the_readme_shows_a_toolset_and_both_doors() -> None:
     taken = list(steps(ROOT / "README.md"))
     lines = [step.line for step in taken if isinstance(step, Command)]

@@ -48,6 +48,8 @@ def wipe() -> None:
 '''
 
 SETTINGS = """
+[docs]
+enabled = true
 [python]
 toolsets = ["tools.py"]
 

@@ -10,7 +10,7 @@ any destination that is not on the allowlist.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -22,7 +22,8 @@ from portbook.apis.openapi import ImportedOperation, Skipped, read_openapi
 from portbook.apis.openapi_documents import BadOpenAPI, Documents
 from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
-from portbook.globs import matches
+from portbook.did_you_mean import did_you_mean
+from portbook.globs import is_pattern, matches
 from portbook.tools.operation import (
     METHODS,
     HttpOperation,
@@ -201,21 +202,25 @@ def _is_idempotent(table: Table, method: str, effect: Effect) -> bool:
 def _imported(table: Table, gateway: Gateway, folder: Path, warnings: list[str]) -> dict[str, ToolSpec]:
     file = table.text("openapi")
     if file is None:
-        for key in ("include", "exclude", "effects"):
-            if key in table:
-                raise table.wrong(key, "applies to imported tools; set openapi to a document")
+        _refuse_import_keys(table)
         return {}
     include, exclude = table.texts("include") or ("*",), table.texts("exclude") or ()
     effects = _effects(table)
     specs: dict[str, ToolSpec] = {}
+    names: list[str] = []
+
+    def is_wanted(name: str) -> bool:
+        names.append(name)
+        return matches(include, name) and not matches(exclude, name)
+
     try:
         operations = read_openapi(
-            Documents(folder / file),
-            lambda name: matches(include, name) and not matches(exclude, name),
-            lambda header: is_argument_header(header, gateway),
+            Documents(folder / file), is_wanted, lambda header: is_argument_header(header, gateway)
         )
     except BadOpenAPI as error:
         raise table.wrong("openapi", f"cannot be imported: {error}") from None
+    for key, patterns in (("include", include), ("exclude", exclude), ("effects", tuple(effects))):
+        warnings.extend(_vain_patterns(table, key, patterns, names))
     for operation in operations:
         name = f"{gateway.name}.{operation.name}"
         if isinstance(operation, Skipped):
@@ -231,6 +236,30 @@ def _imported(table: Table, gateway: Gateway, folder: Path, warnings: list[str])
             f"http.{gateway.name}.openapi: none of its operations is served; check include and exclude"
         )
     return specs
+
+
+def _refuse_import_keys(table: Table) -> None:
+    for key in ("include", "exclude", "effects"):
+        if key in table:
+            raise table.wrong(key, "applies to imported tools; set openapi to a document")
+
+
+def _vain_patterns(table: Table, key: str, patterns: tuple[str, ...], names: Sequence[str]) -> Iterator[str]:
+    """Yield a warning for each pattern that matches no operation of the document.
+
+    A name without a wildcard is an error: the document is read, and has no such operation.
+    """
+    for at, pattern in enumerate(patterns):
+        matched = [name for name in names if matches((pattern,), name)]
+        if not matched and not is_pattern(pattern):
+            hint = did_you_mean(pattern, names, "use the names of its operations")
+            raise table.wrong(key, f"names {pattern[:80]!r}, and the document has no such operation; {hint}")
+        if not matched:
+            yield str(table.wrong(key, f"has {pattern[:80]!r}, which matches no operation of the document"))
+        elif key == "effects" and all(matches(patterns[:at], name) for name in matched):
+            yield str(
+                table.wrong(key, f"has {pattern[:80]!r} after patterns that match the same; put it first")
+            )
 
 
 def _effects(table: Table) -> dict[str, Effect]:

@@ -101,8 +101,10 @@ class App:
         caller = self._pipeline.rules.callers.identify(key)
         return [tool.spec.name for tool in self._pipeline.visible_to(caller)]
 
-    def govern(self, settings: Settings) -> None:
+    def govern(self, settings: Settings) -> list[str]:
         """Put the rules of changed settings into force: policy, keys and redaction. Tools stay as they are.
+
+        Return likely mistakes in them, as warnings for the operator.
 
         Raises `BadSettings` for settings that cannot be used; the old rules then stay in force.
         """
@@ -117,6 +119,7 @@ class App:
         )
         _permit(self.executor, rules)
         self._pipeline.govern(rules)
+        return doubts_of(settings, rules.policy, self.catalog.specs(), self._environ)
 
     def knows(self, key: str | None) -> bool:
         """Return whether `key` may see the health checks: any valid key, or none if none is required."""
@@ -197,7 +200,7 @@ def assemble(
     if rules.callers.is_key_required and not settings.allowed_keys and not keys.allowed():
         warnings.append("a key is required and none exists; create one with `portbook keys create`")
     _permit(executor, rules)
-    warnings.extend(doubts_of(settings, collected.catalog.specs(), environ))
+    warnings.extend(doubts_of(settings, rules.policy, collected.catalog.specs(), environ))
     schemas, override_warnings = official_schemas(settings)
     warnings.extend(override_warnings)
     validator = SchemaValidator(schemas)
@@ -349,7 +352,7 @@ def _rules(
     """Return the rules that `settings` describe, with the keys and the secrets known at this moment."""
     return rules_of(
         settings,
-        (tool.spec for tool in catalog),
+        catalog.specs(),
         environ,
         is_exposed=is_exposed,
         stored=keys.configured,

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from portbook.access.callers import AllowedKey, Callers
 from portbook.access.rates import Rates
-from portbook.did_you_mean import did_you_mean
+from portbook.app.policy_doubts import policy_doubts, refuse_vain_conditions
 from portbook.envelope.call_envelope import CallEnvelopes
-from portbook.globs import matches
 from portbook.policy import BadPolicy, Policy, read_policy
 from portbook.provenance.signing import BadKey, Signer, SigningKey
 from portbook.redaction import BadRedaction, Redactor
@@ -71,9 +70,10 @@ def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
 
     Raises `BadSettings` for what cannot be used, with file and line.
     """
+    specs = list(specs)
     operations = [spec.operation for spec in specs if spec.operation is not None]
     try:
-        return read_policy(
+        policy = read_policy(
             settings.limits,
             settings.policy_rules,
             sorted({operation.base_url for operation in operations}),
@@ -83,19 +83,15 @@ def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
         )
     except BadPolicy as error:
         raise settings.complain(error.path, str(error)) from None
+    refuse_vain_conditions(settings, policy, specs)
+    return policy
 
 
-def doubts_of(settings: Settings, specs: Iterable[ToolSpec], environ: Mapping[str, str]) -> list[str]:
+def doubts_of(
+    settings: Settings, policy: Policy, specs: Iterable[ToolSpec], environ: Mapping[str, str]
+) -> list[str]:
     """Return likely mistakes of the operator: rules that match nothing, secret variables that are not set."""
-    served = sorted({(spec.policy_kind, spec.name) for spec in specs})
-    doubts: list[str] = []
-    for number, table in enumerate(settings.policy_rules):
-        patterns, kinds = table.get("tools", ["*"]), table.get("kinds", ["*"])
-        known = [name for kind, name in served if matches(kinds, kind)]
-        if not any(matches(patterns, name) for name in known):
-            hint = did_you_mean(str(patterns[0]), known, "`portbook tools` lists what is served")
-            place = settings.place_of("policy", "rules", number)
-            doubts.append(f"{place}: rule {table['name']!r} matches nothing that is served; {hint}")
+    doubts = policy_doubts(settings, policy, list(specs))
     for name in settings.secret_variables:
         if not environ.get(name):
             place = settings.place_of("redaction", "secrets")

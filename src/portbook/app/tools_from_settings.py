@@ -15,7 +15,7 @@ from portbook.tools.registry import Bundle, SchemaRegistry
 from portbook.tools.shipped import shipped_folder
 from portbook.tools.spec import ToolSpec
 from portbook.tools.toolset import Toolset
-from portbook.tools.toolset_loader import load_toolsets
+from portbook.tools.toolset_loader import load_all
 
 if TYPE_CHECKING:
     from portbook.assets.populate import Backend
@@ -52,8 +52,6 @@ def collect_tools(
     specs: list[ToolSpec] = []
     warnings: list[str] = []
     gateways: list[Gateway] = []
-    if settings.docs_enabled:
-        specs.append(_docs_search(settings, bundles, warnings))
     library = asset_library(settings)
     if library is not None:
         from portbook.assets.resources import asset_resources
@@ -68,7 +66,7 @@ def collect_tools(
             tools = [_composed(spec) for spec in tools]
         specs.extend(_under_contract(tools, bundles))
         specs.extend(asset_resources(library, secrets))
-    toolsets = [*given, *(toolset for source in settings.toolsets for toolset in load_toolsets(source))]
+    toolsets = [*given, *load_all(settings.toolsets)]
     for toolset in toolsets:
         specs.extend(_under_contract(toolset.specs(), bundles))
     if settings.http_tables:
@@ -78,6 +76,8 @@ def collect_tools(
         gateways.extend(declared.gateways)
         warnings.extend(declared.warnings)
         specs.extend(_under_contract(declared.specs, bundles))
+    if _is_docs_search_served(settings, is_alone=not (toolsets or settings.http_tables or library)):
+        specs.append(_docs_search(settings, bundles, warnings))
     served = {spec.name for spec in specs if spec.kind == "tool"}
     unused = sorted(bundles.keys() - served - {"docs.search"})
     warnings.extend(
@@ -122,6 +122,17 @@ def _composed(spec: ToolSpec) -> ToolSpec:
     from portbook.apis.request_composer import Composer
 
     return replace(spec, refuse=Composer(spec.operation).refuse)
+
+
+def _is_docs_search_served(settings: Settings, *, is_alone: bool) -> bool:
+    """Return whether `docs.search` is served; `is_alone` where the settings name nothing else to serve.
+
+    Unless the settings say, a folder of the operator's own is searched, and Portbook's own documentation only
+    if there would be nothing else to call.
+    """
+    if settings.docs_enabled is not None:
+        return settings.docs_enabled
+    return is_alone or settings.docs_folder is not None
 
 
 def _docs_search(settings: Settings, bundles: dict[str, Bundle], warnings: list[str]) -> ToolSpec:

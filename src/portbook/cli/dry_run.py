@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from portbook.access.callers import ANONYMOUS
+from portbook.app.policy_doubts import policy_doubts
 from portbook.app.rules_from_settings import policy_of
 from portbook.app.tools_from_settings import collect_tools
 from portbook.model import JSONObject
@@ -20,6 +21,8 @@ class DryRun(NamedTuple):
 
     catalog: Catalog
     policy: Policy
+    warnings: tuple[str, ...] = ()
+    """Likely mistakes in the policy, and what is not served."""
 
     def decide(
         self,
@@ -43,5 +46,7 @@ def dry_run(settings: Settings) -> DryRun:
 
     Raises one of `START_ERRORS` or `OSError` for what cannot be used.
     """
-    catalog = collect_tools(settings).catalog
-    return DryRun(catalog, policy_of(settings, (tool.spec for tool in catalog)))
+    collected = collect_tools(settings)
+    specs = list(collected.catalog.specs())
+    policy = policy_of(settings, specs)
+    return DryRun(collected.catalog, policy, (*collected.warnings, *policy_doubts(settings, policy, specs)))

@@ -61,6 +61,8 @@ def command(
         dry = dry_run(settings_from(config, toolsets=toolsets))
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
+    for warning in dry.warnings:
+        say(f"warning: {warning}")
     named = dry.catalog.named(tool)
     if named is None:
         say(f"there is no {named_by(tool)[0]} {tool!r}; {_remedy(dry.catalog, tool)}")

@@ -57,6 +57,8 @@ def test(file: Path, *, toolsets: tuple[str, ...], is_json: bool, config: Path |
         verdicts = [_verdict(dry, case, place) for place, case in _cases(file)]
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
+    for warning in dry.warnings:
+        say(f"warning: {warning}")
     failed = sum(not verdict["ok"] for verdict in verdicts)
     print_data({"ok": not failed, "cases": verdicts}, list(map(_line, verdicts)), out, is_json=is_json)
     say(f"{len(verdicts) - failed} of {len(verdicts)} cases as expected")

@@ -18,9 +18,11 @@ def reload_rules(app: App, load: Callable[[], Settings]) -> None:
         settings = load()
         if settings.config is None or not settings.is_given:
             raise BadSettings(f"{settings.config or CONFIG_NAME}: holds no settings")
-        app.govern(settings)
+        doubts = app.govern(settings)
     except (*START_ERRORS, OSError) as error:
         say(f"error: {error}")
         say("reload failed; the old rules stay in force")
     else:
+        for doubt in doubts:
+            say(f"warning: {doubt}")
         say("reloaded policy, keys and redaction; restart to change tools")

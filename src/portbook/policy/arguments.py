@@ -8,12 +8,12 @@ behind references; references within the document are followed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import Any, Final, cast
 
 from portbook.model import JSON, JSONObject
 
-__all__ = ["Gap", "find"]
+__all__ = ["Gap", "Reach", "declared_names", "find", "reach"]
 
 # How many references and compositions are followed for one place; deeper ones are not.
 _MAX_NODES: Final = 64
@@ -24,6 +24,16 @@ class Gap(Enum):
 
     UNTOLD = "the tool may fill in a default that its schema does not name"
     EMPTY = "the tool has no such place, or refuses a call without it"
+
+
+class Reach(IntEnum):
+    """Whether a tool can be given a value at a place, by its schema."""
+
+    CLOSED = 0
+    """The schema allows no value there."""
+    OPEN = 1
+    """The schema allows a value there, and does not describe it."""
+    DECLARED = 2
 
 
 def find(arguments: JSONObject, schema: JSONObject, segments: tuple[str, ...]) -> JSON | Gap:
@@ -42,12 +52,78 @@ def find(arguments: JSONObject, schema: JSONObject, segments: tuple[str, ...]) -
     return value
 
 
+def reach(schema: JSON, segments: tuple[str, ...]) -> Reach:
+    """Return whether a document that `schema` allows can have a value at `segments`.
+
+    A closed place is certain; where references and compositions are too many to follow, a place is open.
+    """
+    return _reach(schema, schema if isinstance(schema, dict) else {}, segments, _Fuel())
+
+
+def declared_names(schema: JSONObject) -> list[str]:
+    """Return the names of the arguments that `schema` describes."""
+    return [
+        name for node in _nodes(schema, schema) for name in cast("JSONObject", node.get("properties", {}))
+    ]
+
+
+class _Fuel:
+    """Counts the schemas that are looked at for one place: those that refer to themselves have no end."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_NODES
+
+    def burn(self) -> bool:
+        self._left -= 1
+        return self._left >= 0
+
+
+def _reach(schema: JSON, root: JSONObject, segments: tuple[str, ...], fuel: _Fuel) -> Reach:
+    if schema is False:
+        return Reach.CLOSED
+    if not segments:
+        return Reach.DECLARED
+    if not isinstance(schema, dict) or not fuel.burn():
+        return Reach.OPEN
+    node = schema
+    applied = [_reach_below(node, root, segments, fuel)]
+    applied += [_reach(part, root, segments, fuel) for part in cast("list[Any]", node.get("allOf", []))]
+    reference = node.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#"):
+        applied.append(_reach(_at(root, reference), root, segments, fuel))
+    for keyword in ("anyOf", "oneOf"):
+        parts = cast("list[Any]", node.get(keyword, []))
+        if parts:
+            applied.append(max(_reach(part, root, segments, fuel) for part in parts))
+    # All of these apply: one that closes the place decides, otherwise one that declares it.
+    return Reach.CLOSED if Reach.CLOSED in applied else max(applied)
+
+
+def _reach_below(node: JSONObject, root: JSONObject, segments: tuple[str, ...], fuel: _Fuel) -> Reach:
+    """Return the reach by the keywords of one schema that speak of members and items."""
+    name, rest = segments[0], segments[1:]
+    if (child := _property(node, name)) is not None:
+        return _reach(child, root, rest, fuel)
+    if _is_index(name) and ("items" in node or "prefixItems" in node):
+        # Whether a place is within a list depends on its length, which is not worked out here.
+        return max(Reach.OPEN, _reach(node.get("items", True), root, rest, fuel))
+    others = node.get("additionalProperties", node.get("unevaluatedProperties", True))
+    if others is False:
+        # A pattern, or a schema that applies beside an unevaluatedProperties, may still allow the name.
+        is_certain = "additionalProperties" in node and "patternProperties" not in node
+        return Reach.CLOSED if is_certain else Reach.OPEN
+    return max(Reach.OPEN, _reach(others, root, rest, fuel)) if isinstance(others, dict) else Reach.OPEN
+
+
+def _is_index(segment: str) -> bool:
+    return segment.isdecimal() and len(segment) < 10
+
+
 def _step(value: JSON | Gap, segment: str) -> JSON | Gap:
     if isinstance(value, dict):
         return value.get(segment, Gap.EMPTY)
     if isinstance(value, list):
-        is_index = segment.isdecimal() and len(segment) < 10
-        return value[int(segment)] if is_index and int(segment) < len(value) else Gap.EMPTY
+        return value[int(segment)] if _is_index(segment) and int(segment) < len(value) else Gap.EMPTY
     return Gap.EMPTY
 
 

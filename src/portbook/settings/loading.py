@@ -61,7 +61,7 @@ class Settings:
     toolsets: tuple[str, ...]
     timeout_ms: int
     workers: int
-    docs_enabled: bool
+    docs_enabled: bool | None
     docs_folder: Path | None
     schema_root: Path | None
     assets_enabled: bool | None

@@ -222,9 +222,10 @@ SETTINGS: Final = (
         "docs.enabled",
         "docs_enabled",
         "switch",
-        True,
         None,
-        "Whether the built-in tool docs.search is served.",
+        None,
+        "Whether the built-in tool docs.search is served; by default if docs.folder is set, or if there is "
+        "no toolset, no HTTP API and no asset library to serve.",
     ),
     Setting(
         "docs.folder",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
@@ -12,13 +13,33 @@ from types import ModuleType
 from portbook.tools.spec import BadTool
 from portbook.tools.toolset import Toolset
 
-__all__ = ["load_toolsets"]
+__all__ = ["load_all", "load_toolsets"]
 
 # Names of the folders of installed packages.
 _INSTALLED = ("site-packages", "dist-packages")
 
 # Path prefixes of files in a traceback that are not the operator's.
 _NOT_THEIRS = (str(Path(__file__).parent.parent) + "/", importlib.__file__, "<frozen importlib")
+
+
+def load_all(sources: Iterable[str]) -> list[Toolset]:
+    """Import every source and return their toolsets, each once.
+
+    A file that is named twice is imported once, whether by different paths, through a link, or as a file and
+    as a module: the command line may name what the settings name too.
+
+    Raises `BadTool` where a source does not exist, cannot be imported, or has no toolset.
+    """
+    files: set[tuple[int, int]] = set()
+    found: dict[int, Toolset] = {}
+    for source in sources:
+        file = _file_of(source)
+        if file is not None and file in files:
+            continue
+        found |= {id(toolset): toolset for toolset in load_toolsets(source)}
+        if file is not None:
+            files.add(file)
+    return list(found.values())
 
 
 def load_toolsets(source: str) -> list[Toolset]:
@@ -33,6 +54,22 @@ def load_toolsets(source: str) -> list[Toolset]:
             f'{source}: no toolset in it; make one with toolset = Toolset("name") and @toolset.tool'
         )
     return list(found.values())
+
+
+def _file_of(source: str) -> tuple[int, int] | None:
+    """Return device and inode of the file behind a source; None where there is none, or it is unknown."""
+    path: str | None = source
+    if not source.endswith(".py"):
+        try:
+            spec = importlib.util.find_spec(source)
+        except (Exception, SystemExit):  # noqa: BLE001 - a package that fails; importing it will explain why
+            return None
+        path = spec.origin if spec is not None and spec.has_location else None
+    try:
+        status = Path(path).stat() if path is not None else None
+    except OSError:
+        return None
+    return None if status is None else (status.st_dev, status.st_ino)
 
 
 def _import_file(path: Path) -> ModuleType:

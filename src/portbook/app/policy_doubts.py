@@ -1,0 +1,141 @@
+"""What a policy says in vain: conditions, patterns and destinations that fit nothing that is served.
+
+Certain mistakes stop the start: a rule that names its tools in full, and checks an argument that none of them
+takes. The rest are warnings, because one policy may govern several servers, and a tool may come later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from portbook.did_you_mean import did_you_mean
+from portbook.globs import is_pattern, matches
+from portbook.policy import Policy, Rule
+from portbook.policy.arguments import Reach, declared_names, reach
+from portbook.settings import Settings
+from portbook.tools.spec import ToolSpec
+
+__all__ = ["policy_doubts", "refuse_vain_conditions"]
+
+_Path: TypeAlias = tuple[str | int, ...]
+_WHAT_IS_SERVED = "`portbook tools` lists what is served"
+
+
+def refuse_vain_conditions(settings: Settings, policy: Policy, specs: Sequence[ToolSpec]) -> None:
+    """Check that no rule waits for an argument that the tools it names cannot be given.
+
+    Raises `BadSettings` for the first one, with file and line.
+    """
+    for number, rule in enumerate(policy.rules):
+        is_certain = all(not is_pattern(name) and _fitting((name,), rule, specs) for name in rule.tools)
+        vain = _vain_condition(rule, specs)
+        if vain is not None and is_certain and vain[1] is Reach.CLOSED:
+            hint = _hint(vain[0], rule, specs)
+            raise settings.complain(
+                ("policy", "rules", number, "where", vain[0]),
+                f"can never be met: no tool of rule {rule.name!r} takes this argument; {hint}",
+            )
+
+
+def policy_doubts(settings: Settings, policy: Policy, specs: Sequence[ToolSpec]) -> list[str]:
+    """Return what has no effect with these tools, each with file and line."""
+    rules = (
+        f"{settings.place_of('policy', 'rules', number, *path)}: rule {rule.name!r} {sentence}"
+        for number, rule in enumerate(policy.rules)
+        for path, sentence in _doubts_of_rule(
+            rule, specs, names_tools="tools" in settings.policy_rules[number]
+        )
+    )
+    return [*rules, *_doubts_of_keys(settings, specs), *_doubts_of_gateways(settings, policy, specs)]
+
+
+def _doubts_of_rule(
+    rule: Rule, specs: Sequence[ToolSpec], *, names_tools: bool
+) -> Iterator[tuple[_Path, str]]:
+    """Yield the key of a rule, and what is in vain there."""
+    known = sorted({spec.name for spec in specs if matches(rule.kinds, spec.policy_kind)})
+    dead = [pattern for pattern in rule.tools if not any(matches((pattern,), name) for name in known)]
+    if len(dead) == len(rule.tools):
+        yield (), f"matches nothing that is served; {did_you_mean(dead[0], known, _WHAT_IS_SERVED)}"
+        return
+    for pattern in dead:
+        hint = did_you_mean(pattern, known, _WHAT_IS_SERVED)
+        yield ("tools",), f"names {pattern!r}, which matches nothing that is served; {hint}"
+    # A rule for every tool may name an effect that no tool has yet; one that names its tools speaks of these.
+    if names_tools and not _about(rule, specs):
+        effects = " or ".join(rule.effects)
+        yield ("effects",), f"matches nothing that is served: no tool that it names has the effect {effects}"
+    vain = _vain_condition(rule, specs)
+    if vain is not None:
+        pointer, _ = vain
+        hint = _hint(pointer, rule, specs)
+        yield ("where", pointer), f"checks {pointer!r}, which no tool that it matches declares; {hint}"
+
+
+def _doubts_of_keys(settings: Settings, specs: Sequence[ToolSpec]) -> Iterator[str]:
+    known = sorted({spec.name for spec in specs})
+    for number, key in enumerate(settings.allowed_keys):
+        for pattern in key.tools:
+            if pattern != "*" and not any(matches((pattern,), name) for name in known):
+                place = settings.place_of("keys", "allow", number, "tools")
+                yield (
+                    f"{place}: key {key.name!r} names {pattern!r}, "
+                    f"which matches nothing that is served; {did_you_mean(pattern, known, _WHAT_IS_SERVED)}"
+                )
+
+
+def _doubts_of_gateways(settings: Settings, policy: Policy, specs: Sequence[ToolSpec]) -> Iterator[str]:
+    """Yield the gateways whose every call the limits deny."""
+    operations = [spec.operation for spec in specs if spec.operation is not None]
+    for name in sorted({operation.gateway for operation in operations}):
+        own = [operation for operation in operations if operation.gateway == name]
+        declared = settings.place_of("http", name, "base_url")
+        # An unusable base URL has its own warning.
+        if own[0].destination is not None and not policy.lists(own[0]):
+            yield (
+                f"{policy.place_of('allowed_domains')}: policy.allowed_domains excludes the host of "
+                f"http.{name}.base_url at {declared}; every call of its tools is denied; add the host"
+            )
+        methods = {operation.method for operation in own}
+        if policy.methods is not None and not methods & policy.methods:
+            missing = " or ".join(sorted(methods))
+            yield (
+                f"{policy.place_of('allowed_methods')}: policy.allowed_methods has none of the methods of "
+                f"http.{name} at {declared}; every call of its tools is denied; add {missing}"
+            )
+
+
+# -- conditions
+
+
+def _vain_condition(rule: Rule, specs: Sequence[ToolSpec]) -> tuple[str, Reach] | None:
+    """Return the pointer of a condition that no tool of `rule` declares, and how far one could be given it.
+
+    None where a tool declares every place that the rule checks, or where the rule matches no tool.
+    """
+    about = _about(rule, specs)
+    if not about or not rule.where:
+        return None
+    reached = [[reach(spec.input_schema, each.segments) for each in rule.where] for spec in about]
+    best = max(min(row) for row in reached)
+    if best is Reach.DECLARED:
+        return None
+    at = next(
+        (at for at in range(len(rule.where)) if max(row[at] for row in reached) <= best),
+        0,  # each place is declared by some tool, and all of them by none
+    )
+    return rule.where[at].pointer, best
+
+
+def _about(rule: Rule, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
+    return [spec for spec in specs if rule.is_about(spec.policy_kind, spec.name, spec.effect)]
+
+
+def _fitting(patterns: tuple[str, ...], rule: Rule, specs: Iterable[ToolSpec]) -> bool:
+    return any(matches(patterns, spec.name) and matches(rule.kinds, spec.policy_kind) for spec in specs)
+
+
+def _hint(pointer: str, rule: Rule, specs: Iterable[ToolSpec]) -> str:
+    names = sorted({f"/{name}" for spec in _about(rule, specs) for name in declared_names(spec.input_schema)})
+    return did_you_mean(pointer, names, "`portbook tools --json` shows the arguments of each tool")
