@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.app.rules_from_settings import doubts_of, load_signing_key, rules_of
 from portbook.app.tools_from_settings import Collected, collect_tools
-from portbook.assets.contracts import ASSET_TOOLS
 from portbook.audit.journal import Journal
 from portbook.boundary import Boundary
 from portbook.clock import Clock, ContentIds, Ids, RandomIds, SystemClock
@@ -41,6 +40,7 @@ from portbook.stores.errors import StoreError
 from portbook.stores.keys import Keys
 from portbook.stores.sessions import SessionStore
 from portbook.stores.sqlite import Store
+from portbook.tools.asset_contracts import ASSET_TOOLS
 from portbook.tools.catalog import Catalog
 from portbook.tools.registry import SchemaRegistry
 from portbook.tools.toolset import Toolset

@@ -42,9 +42,12 @@ def collect_tools(
 ) -> Collected:
     """Return the tools that `settings` describe and those `given`, without an executor.
 
+    The `registry` then knows their contracts.
+
     Raises `BadTool`, `BadBundle` or `BadSettings` for what cannot be served.
     """
-    bundles = dict((registry or SchemaRegistry(settings.schema_root)).bundles())
+    registry = registry or SchemaRegistry(settings.schema_root)
+    bundles = dict(registry.bundles())
     specs: list[ToolSpec] = []
     warnings: list[str] = []
     gateways: list[Gateway] = []
@@ -78,6 +81,7 @@ def collect_tools(
     warnings.extend(
         f"{bundles[name].path}: no tool {name!r} is served; the contract is not used" for name in unused
     )
+    registry.add(specs)
     return Collected(Catalog(specs), tuple(gateways), tuple(warnings), tuple(toolsets))
 
 
