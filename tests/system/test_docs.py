@@ -20,13 +20,13 @@ import pytest
 
 import portbook
 import portbook.testing
-from portbook.assets.contracts import INPUTS, OUTPUTS
 from portbook.audit.records import envelope_view
 from portbook.cli.main import cli
 from portbook.clock import RandomIds
 from portbook.errors import REASONS, CanonicalError, Failed, Finding, Reason
 from portbook.model import Arrival, Call, CallerContext
 from portbook.settings import CONFIG_NAME, SETTINGS, load_settings
+from portbook.tools.asset_contracts import INPUTS, OUTPUTS
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from portbook import SchemaRegistry
+from portbook import SchemaRegistry, Toolset
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import SchemaViolation
 from portbook.tools.registry import BadBundle
 from portbook.tools.shipped import shipped_folder
+from portbook.tools.toolset_loader import load_toolsets
+from support.portbook_process import SAMPLE_TOOLS, run
 
 
 def case(name: str, *values: object) -> Any:
@@ -171,9 +173,40 @@ def test_a_root_with_bundles_only_takes_the_contracts_from_portbook(root: Path) 
     assert registry.bundles()["my.tool"].description == "Mine."
 
 
-def test_a_tool_of_portbooks_own_is_not_in_another_root(root: Path) -> None:
-    with pytest.raises(KeyError):
-        SchemaRegistry(root).load_tool_io("docs.search")
+def test_a_tool_of_portbooks_own_is_known_in_every_root_and_the_roots_bundle_wins(root: Path) -> None:
+    for name in ("docs.search", "list_schemas"):
+        io = SchemaRegistry(root).load_tool_io(name)
+        assert io.input is SchemaRegistry().load_tool_io(name).input
+    write(root, "any.json", {"tool": "list_schemas", "input": {"required": ["a"]}})
+    assert not SchemaRegistry(root).load_tool_io("list_schemas").input.is_valid({})
+
+
+@pytest.mark.covers("000.tool-io.every-tool")
+def test_every_tool_that_is_served_is_known(tmp_path: Path) -> None:
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "portbook.toml").write_text('[assets]\nschemas = "schemas"\n')
+    served = json.loads(run("tools", "--json", str(SAMPLE_TOOLS), cwd=tmp_path).out)["tools"]
+    registry = SchemaRegistry()
+    for toolset in load_toolsets(str(SAMPLE_TOOLS)):
+        registry.add(toolset.specs())
+    assert {"docs.search", "populate_backend"} < {tool["name"] for tool in served}
+    for tool in served:
+        io = registry.load_tool_io(tool["name"])
+        assert io.input is validator_for(tool["input"])
+        assert io.output is validator_for(tool["output"])
+
+
+def test_a_tool_that_is_added_replaces_the_one_of_its_name() -> None:
+    registry, toolset = SchemaRegistry(), Toolset("mine")
+
+    @toolset.tool(effect="read")
+    def list_schemas(wanted: int) -> int:
+        """Count."""
+        return wanted
+
+    assert registry.load_tool_io("list_schemas").input.is_valid({})
+    registry.add(toolset.specs())
+    assert not registry.load_tool_io("list_schemas").input.is_valid({})
 
 
 def test_without_an_output_any_json_may_be_returned(root: Path) -> None:

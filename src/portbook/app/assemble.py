@@ -12,7 +12,6 @@ from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
 from portbook.app.rules_from_settings import doubts_of, load_signing_key, rules_of
 from portbook.app.tools_from_settings import Collected, collect_tools
-from portbook.assets.contracts import ASSET_TOOLS
 from portbook.audit.journal import Journal
 from portbook.boundary import Boundary
 from portbook.clock import Clock, ContentIds, Ids, RandomIds, SystemClock
@@ -45,6 +44,7 @@ from portbook.stores.errors import StoreError
 from portbook.stores.keys import Keys
 from portbook.stores.sessions import SessionStore
 from portbook.stores.sqlite import Store
+from portbook.tools.asset_contracts import ASSET_TOOLS
 from portbook.tools.catalog import Catalog
 from portbook.tools.registry import SchemaRegistry
 from portbook.tools.toolset import Toolset
@@ -181,7 +181,7 @@ def assemble(
     ids = ids or (ContentIds() if settings.deterministic_ids else RandomIds())
     registry = SchemaRegistry(settings.schema_root)
     hosts = _hosts(settings, is_exposed=is_exposed)
-    collected = collect_tools(settings, registry, given=toolsets, environ=environ, http=http)
+    collected = collect_tools(settings, registry, given=toolsets, environ=environ)
     warnings = list(collected.warnings)
     store = Store(settings.store_path, draw=draw)
     keys = Keys(store, clock)

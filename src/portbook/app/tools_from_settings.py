@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ from portbook.tools.toolset_loader import load_all
 
 if TYPE_CHECKING:
     from portbook.assets.populate import Backend
-    from portbook.net.http_client import HttpClient
 
 __all__ = ["Collected", "asset_library", "collect_tools"]
 
@@ -40,15 +39,15 @@ def collect_tools(
     *,
     given: Sequence[Toolset] = (),
     environ: Mapping[str, str] = os.environ,
-    http: Callable[[], HttpClient] | None = None,
 ) -> Collected:
     """Return the tools that `settings` describe and those `given`, without an executor.
 
-    `http` makes the client that sends to the asset backend.
+    The `registry` then knows their contracts.
 
     Raises `BadTool`, `BadBundle` or `BadSettings` for what cannot be served.
     """
-    bundles = dict((registry or SchemaRegistry(settings.schema_root)).bundles())
+    registry = registry or SchemaRegistry(settings.schema_root)
+    bundles = dict(registry.bundles())
     specs: list[ToolSpec] = []
     warnings: list[str] = []
     gateways: list[Gateway] = []
@@ -83,6 +82,7 @@ def collect_tools(
     warnings.extend(
         f"{bundles[name].path}: no tool {name!r} is served; the contract is not used" for name in unused
     )
+    registry.add(specs)
     return Collected(Catalog(specs, settings.tool_names), tuple(gateways), tuple(warnings), tuple(toolsets))
 
 

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, cast
 
-from portbook.assets.contracts import INPUTS, OUTPUTS
 from portbook.assets.json_patch import diff_assets
 from portbook.assets.library import Library
 from portbook.assets.populate import Backend, populating
 from portbook.assets.validate import is_allowed, validate_asset, validate_many
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
+from portbook.tools.asset_contracts import INPUTS, OUTPUTS
 from portbook.tools.spec import Effect, SecretUse, ToolSpec
 
 __all__ = ["asset_tools"]

@@ -2,12 +2,14 @@
 
 A schema root holds contract schemas, such as `envelope.schema.json`, and a folder `tools/` of bundles
 `{tool, input, output?}`. A contract is found by its file name and by its `$id`, also in references between
-contracts. Contracts that the root lacks come from Portbook's own. Reads files only, and only when asked.
+contracts. Contracts that the root lacks come from Portbook's own, and so do those of the tools that Portbook
+brings along. Reads files only, and only when asked.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,8 +20,9 @@ from portbook.schema.bundle import bundle
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
 from portbook.schema.messages import escape_pointer
+from portbook.tools.asset_contracts import INPUTS, OUTPUTS
 from portbook.tools.shipped import shipped_folder
-from portbook.tools.spec import slug_of
+from portbook.tools.spec import ToolSpec, slug_of
 from portbook.wire.parsing import parse
 
 __all__ = ["BadBundle", "Bundle", "SchemaRegistry", "ToolIO"]
@@ -78,6 +81,14 @@ class SchemaRegistry:
         self._contracts: dict[str, tuple[Path, Any]] | None = None
         self._bundles: dict[str, Bundle] | None = None
         self._loaded: dict[str, ToolIO] = {}
+        self._served: dict[str, ToolSpec] = {}
+
+    def add(self, specs: Iterable[ToolSpec]) -> None:
+        """Know the contracts of these tools too, such as `toolset.specs()`."""
+        for spec in specs:
+            if spec.kind == "tool":
+                self._served[spec.name] = spec
+                self._loaded.pop(spec.name, None)
 
     def load(self, name: str) -> Validator:
         """Return the validator of the contract schema with this file name or `$id`.
@@ -109,13 +120,31 @@ class SchemaRegistry:
     def load_tool_io(self, tool_id: str) -> ToolIO:
         """Return the validators of one tool, named with or without `mcp.tool:`.
 
-        Raises `KeyError` where the tool has no bundle, `BadBundle` where any bundle of the folder is invalid.
+        Raises `KeyError` for an unknown tool, `BadBundle` where any bundle of the folder is invalid.
         """
         slug = slug_of(tool_id)
         if slug not in self._loaded:
-            bundle = self.bundles()[slug]
-            self._loaded[slug] = ToolIO(slug, validator_for(bundle.input), validator_for(bundle.output))
+            given, returned = self._schemas_of(slug)
+            self._loaded[slug] = ToolIO(slug, validator_for(given), validator_for(returned))
         return self._loaded[slug]
+
+    def _schemas_of(self, slug: str) -> tuple[JSONObject, JSONObject | bool]:
+        """Return the input and the output schema of a tool.
+
+        1. Its bundle in the root: what an operator pins is in force.
+        2. Those of a tool that was added.
+        3. Those of a tool that Portbook brings along.
+
+        Raises `KeyError` where there is none of these.
+        """
+        if (bundle := self.bundles().get(slug)) is not None:
+            return bundle.input, bundle.output
+        if (spec := self._served.get(slug)) is not None:
+            return spec.input_schema, spec.output_schema
+        if slug in INPUTS:
+            return INPUTS[slug], OUTPUTS[slug]
+        bundle = SchemaRegistry().bundles()[slug]
+        return bundle.input, bundle.output
 
     def bundles(self) -> dict[str, Bundle]:
         """Return every bundle of the folder by its tool's name, each validated and compiled.

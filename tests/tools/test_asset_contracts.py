@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from portbook.assets.contracts import ASSET_TOOLS, INPUTS, OUTPUTS
 from portbook.assets.library import EMPTY
 from portbook.assets.toolset import asset_tools
 from portbook.schema.cache import validator_for
+from portbook.tools.asset_contracts import ASSET_TOOLS, INPUTS, OUTPUTS
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import Effect
 
