@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from traceback import print_exception
+from traceback import format_exception
 from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.app.rules_from_settings import doubts_of, load_signing_key, rules_of
@@ -19,6 +21,7 @@ from portbook.dialects.envelope import Envelope
 from portbook.dialects.rest import Rest
 from portbook.envelope.request import REQUEST
 from portbook.errors import Refused
+from portbook.escaping import escaped_lines
 from portbook.executors.dispatch import Dispatch
 from portbook.executors.python import PythonExecutor
 from portbook.mcp.dialect import McpDialect
@@ -219,7 +222,7 @@ def assemble(
         clock=clock,
         ids=ids,
         warn=warn,
-        on_fault=on_fault or (print_exception if settings.tracebacks else lambda _: None),
+        on_fault=on_fault or (_show_fault if settings.tracebacks else lambda _: None),
     )
     on_secret.append(lambda: _learn_secrets(pipeline, executor))
     tasks, notices = TaskBoard(clock), ChangeFeed()
@@ -412,6 +415,13 @@ async def _problem_of_store(store: Store) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     return None
+
+
+def _show_fault(error: Exception) -> None:
+    """Print the traceback of a tool's exception, whose text may hold what its caller sent."""
+    if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison] # Python's answer to a closed descriptor
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(escaped_lines("".join(format_exception(error))))
 
 
 def _problem(check: Callable[[], None]) -> str | None:
