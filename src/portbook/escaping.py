@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["MARK", "escaped", "escaped_json"]
+__all__ = ["MARK", "escaped", "escaped_json", "escaped_json_bytes", "escaped_lines"]
 
 # Marks where text was cut off.
 MARK: Final = "…"
@@ -41,6 +41,18 @@ def escaped(text: str, limit: int = 256) -> str:
             break
         kept.append(piece)
     return "".join(kept) + MARK
+
+
+def escaped_lines(text: str) -> str:
+    """Return `text` with the invisible characters of its lines escaped; nothing is cut off."""
+    return "\n".join(escaped(line, limit=10 * len(line) + 1) for line in text.split("\n"))
+
+
+def escaped_json_bytes(data: bytes) -> bytes:
+    """Return `escaped_json` of encoded JSON; most has nothing to escape, and is returned as it is."""
+    if data.isascii() and b"\x7f" not in data:
+        return data
+    return escaped_json(data.decode()).encode()
 
 
 def escaped_json(text: str) -> str:

@@ -20,7 +20,7 @@ from portbook.cli.audit_formats import COLUMNS, CsvWriter, in_a_line, in_lines
         ("-1", "'-1"),
         ("@x", "'@x"),
         ("\uff1dx", "'\uff1dx"),
-        ("\tx", "'\tx"),
+        ("\tx", "'\\tx"),
         ("a=b", "a=b"),
         ('a"b,c\nd', 'a"b,c\nd'),
         (None, ""),

@@ -12,7 +12,7 @@ import sys
 from traceback import StackSummary, TracebackException, walk_tb
 from typing import Final
 
-from portbook.escaping import escaped
+from portbook.escaping import escaped, escaped_lines
 from portbook.faults import Fault, is_own_file
 
 __all__ = ["frames_of", "line_of", "report_fault"]
@@ -30,7 +30,7 @@ def report_fault(fault: Fault, *, with_traceback: bool) -> None:
     # A closed or broken standard error does not fail the call.
     with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
         if with_traceback or select.select((), (sys.stderr,), (), 0)[1]:
-            frames = frames_of(fault.error) if with_traceback and not fault.is_meant else ""
+            frames = escaped_lines(frames_of(fault.error)) if with_traceback and not fault.is_meant else ""
             sys.stderr.write(f"portbook: {line_of(fault)}\n{frames}")
             sys.stderr.flush()
 

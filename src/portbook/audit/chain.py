@@ -21,6 +21,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import orjson
 
 from portbook.canonical import json_bytes
+from portbook.escaping import escaped_json_bytes
 from portbook.model import JSONObject
 
 __all__ = [
@@ -128,12 +129,13 @@ class _ChainLine(NamedTuple):
 
 
 def line_of(record: Mapping[str, Any]) -> bytes:
-    """Return `record` as compact JSON."""
+    """Return `record` as compact JSON, with the invisible characters of a caller's text escaped."""
     try:
         # Not `json_bytes`: its search for NaN takes longer than the writing, and a record has none.
-        return orjson.dumps(record)
+        body = orjson.dumps(record)
     except orjson.JSONEncodeError:  # a caller's integer that is too long for orjson
-        return json_bytes(record)
+        body = json_bytes(record)
+    return escaped_json_bytes(body)
 
 
 def chained(record: JSONObject, seq: int, prev: str) -> tuple[bytes, str]:

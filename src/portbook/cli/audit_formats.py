@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Final, TextIO
 
-from portbook.escaping import escaped
+from portbook.escaping import escaped, escaped_json, escaped_lines
 from portbook.model import JSON, JSONObject
 
 __all__ = ["COLUMNS", "CsvWriter", "in_a_line", "in_lines"]
@@ -62,8 +62,10 @@ def _cell(value: JSON) -> str | float:
         return ""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    if not isinstance(value, str):
+        return escaped_json(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    text = escaped_lines(value)
+    return f"'{text}" if value.startswith(_FORMULA) else text
 
 
 def _flat(value: JSONObject, prefix: str) -> Iterator[tuple[str, JSON]]:

@@ -24,6 +24,7 @@ from portbook.cli.options import (
 from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
 from portbook.did_you_mean import did_you_mean
 from portbook.errors import Ending, Reason, Refused
+from portbook.escaping import escaped_json
 from portbook.model import Arrival, Done, JSONObject, Outcome
 from portbook.tools.spec import is_slug, slug_of
 from portbook.wire.violations import violations
@@ -114,7 +115,7 @@ async def _invoke(
 
 
 def _pretty(done: Done) -> str:
-    return json.dumps(json.loads(done.body), indent=2, ensure_ascii=False)
+    return escaped_json(json.dumps(json.loads(done.body), indent=2, ensure_ascii=False))
 
 
 def _as_data(ending: Ending) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from portbook.cli.options import json_option
 from portbook.cli.terminal import claim_stdout, print_data, stop_with
 from portbook.envelope.inspection import Inspection, inspect_envelope
 from portbook.errors import Refused
+from portbook.escaping import escaped, escaped_lines
 from portbook.model import JSON
 from portbook.provenance.signing import BadKey, PublicKey
 from portbook.wire.parsing import parse
@@ -102,9 +103,15 @@ def _as_data(inspection: Inspection) -> dict[str, Any]:
 
 def _in_words(inspection: Inspection) -> list[str]:
     if inspection.is_sound:
-        return [click.style("sound", fg="green", bold=True), *(f"  {note}" for note in inspection.notes)]
+        return [
+            click.style("sound", fg="green", bold=True),
+            *(f"  {escaped_lines(note)}" for note in inspection.notes),
+        ]
     return [
         click.style("not sound", fg="red", bold=True),
-        *(f"  {finding.pointer or '(root)'}: {finding.message}" for finding in inspection.findings),
-        *(f"  {note}" for note in inspection.notes),
+        *(
+            f"  {escaped(finding.pointer) or '(root)'}: {escaped_lines(finding.message)}"
+            for finding in inspection.findings
+        ),
+        *(f"  {escaped_lines(note)}" for note in inspection.notes),
     ]

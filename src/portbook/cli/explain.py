@@ -20,6 +20,7 @@ from portbook.cli.options import (
     toolset_option,
 )
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
+from portbook.escaping import escaped, escaped_lines
 from portbook.policy import Decision
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import identifier_of, named_by, slug_of
@@ -105,12 +106,16 @@ def _as_data(tool: Tool, decision: Decision, arguments: dict[str, Any]) -> dict[
 
 def _in_words(shown: dict[str, Any]) -> list[str]:
     colour = {"allow": "green", "ask": "yellow", "deny": "red"}[shown["decision"]]
+    decision = click.style(shown["decision"], fg=colour, bold=True)
     lines = [
-        f"{shown['tool']} ({shown['effect']}): {click.style(shown['decision'], fg=colour, bold=True)}",
-        f"  decided by: {shown['rule']} ({shown['place']})",
-        f"  to change it: {shown['remedy']}",
+        f"{escaped(shown['tool'])} ({shown['effect']}): {decision}",
+        f"  decided by: {escaped(shown['rule'])} ({escaped(shown['place'])})",
+        f"  to change it: {escaped_lines(shown['remedy'])}",
     ]
     if shown["violations"]:
         lines.append("  these arguments are invalid, whatever policy decides:")
-        lines += [f"    {each['pointer'] or '(root)'}: {each['message']}" for each in shown["violations"]]
+        lines += [
+            f"    {escaped(each['pointer']) or '(root)'}: {escaped(each['message'])}"
+            for each in shown["violations"]
+        ]
     return lines

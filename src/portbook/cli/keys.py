@@ -16,6 +16,7 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
 from portbook.clock import SystemClock
+from portbook.escaping import escaped
 from portbook.stores.errors import StoreError
 from portbook.stores.keys import BadKeyRequest, KeptKey, Keys
 from portbook.stores.sqlite import Store
@@ -104,6 +105,7 @@ def _print(keys: list[KeptKey], out: TextIO, *, is_json: bool) -> None:
         width = max(len(key.name) for key in keys)
         for key in keys:
             fate = f"revoked {key.revoked_at}" if key.revoked_at else f"created {key.made_at}"
-            click.echo(f"{key.id}  {key.name.ljust(width)}  {fate}  {', '.join(key.tools)}", out)
+            name = escaped(key.name, width).ljust(width)
+            click.echo(f"{key.id}  {name}  {fate}  {escaped(', '.join(key.tools))}", out)
     else:
         say("there are no keys")

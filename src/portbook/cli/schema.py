@@ -14,6 +14,7 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
 from portbook.did_you_mean import did_you_mean
+from portbook.escaping import escaped_lines
 from portbook.model import JSON, JSONObject
 from portbook.net.fetch import CannotFetch, fetch, without_secrets
 from portbook.protocol.methods import METHODS, Method, method_of
@@ -60,9 +61,9 @@ def check(uri: str, *, revision: str, sha256: str | None, is_json: bool) -> None
 
 def _verdict_in_words(verdict: dict[str, JSON]) -> list[str]:
     if not verdict["accepted"]:
-        return [f"refused: {verdict['origin']}: {verdict['reason']}"]
+        return [escaped_lines(f"refused: {verdict['origin']}: {verdict['reason']}")]
     return [
-        f"accepted: {verdict['origin']} for revision {verdict['revision']}",
+        escaped_lines(f"accepted: {verdict['origin']} for revision {verdict['revision']}"),
         f"definitions: {verdict['definitions']}",
         f"sha256: {verdict['sha256']}",
     ]
@@ -121,7 +122,9 @@ def _overview(store: SchemaStore, revision: str) -> dict[str, Any]:
 
 
 def _overview_in_words(shown: dict[str, Any]) -> list[str]:
-    lines = [f"{name}: {shown[name]}" for name in ("revision", "origin", "sha256", "definitions")]
+    lines = [
+        escaped_lines(f"{name}: {shown[name]}") for name in ("revision", "origin", "sha256", "definitions")
+    ]
     lines += [f"overlay: {pointer}" for pointer in shown["overlays"]]
     width = max(len(row["method"]) for row in shown["methods"])
     for row in shown["methods"]:

@@ -14,13 +14,17 @@ from typing import Any, TextIO
 import click
 
 from portbook.cli.exit_codes import ExitCode
+from portbook.escaping import escaped_json, escaped_lines
 
 __all__ = ["claim_stdout", "print_data", "print_json", "say", "stop_with", "verdict_or_none"]
 
 
 def say(message: str) -> None:
-    """Print a message to standard error; standard output is for data."""
-    click.echo(f"portbook: {message}", err=True)
+    """Print a message to standard error; standard output is for data.
+
+    Further lines are indented, so that a name with a line break in it cannot look like a message of its own.
+    """
+    click.echo("portbook: " + escaped_lines(message).replace("\n", "\n  "), err=True)
 
 
 def claim_stdout() -> TextIO:
@@ -45,8 +49,8 @@ def print_data(
 
 
 def print_json(data: dict[str, Any], out: TextIO, *, is_ascii: bool = False) -> None:
-    """Print `data` on one line; with `is_ascii` a caller's text in it cannot move the cursor."""
-    click.echo(json.dumps(data, separators=(",", ":"), ensure_ascii=is_ascii), out)
+    """Print `data` on one line, in which a caller's text cannot move the cursor; with `is_ascii` as ASCII."""
+    click.echo(escaped_json(json.dumps(data, separators=(",", ":"), ensure_ascii=is_ascii)), out)
 
 
 def stop_with(error: Exception) -> click.exceptions.Exit:

@@ -11,6 +11,7 @@ import click
 from portbook.app.tools_from_settings import collect_tools
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
 from portbook.cli.terminal import claim_stdout, print_json, stop_with
+from portbook.escaping import escaped
 from portbook.model import Kind
 from portbook.tools.catalog import Catalog, Tool
 
@@ -78,7 +79,6 @@ def _print_table(catalog: Catalog, out: TextIO) -> None:
         if tools and has_more:  # with tools alone no headings are needed
             click.echo(f"{section}:", out)
         for tool in tools:
-            first_line = tool.spec.description.partition("\n")[0]
-            shown = first_line if len(first_line) <= room else first_line[: room - 1] + "…"
-            name = click.style(_shown_name(tool).ljust(width), bold=True)
+            shown = escaped(tool.spec.description.partition("\n")[0], room)
+            name = click.style(escaped(_shown_name(tool), width).ljust(width), bold=True)
             click.echo(f"{name}  {tool.spec.effect.ljust(11)}  {shown}", out)

@@ -28,6 +28,7 @@ from portbook.envelope.problems import EXECUTION_FAILED, Problem
 from portbook.envelope.program_output import Form, Ran, outcome_of
 from portbook.envelope.wrap import is_envelope
 from portbook.errors import Refused
+from portbook.escaping import escaped_json
 from portbook.provenance.artifacts import JSON_TYPE, TEXT_TYPE, Artifact, artifact_of
 from portbook.provenance.record import Occasion, Subject
 from portbook.provenance.signing import BadKey
@@ -127,7 +128,7 @@ def command(
 def _shown(envelope: bytes, out: TextIO) -> str:
     if not out.isatty():
         return envelope.decode()
-    return json.dumps(json.loads(envelope), indent=2, ensure_ascii=False)
+    return escaped_json(json.dumps(json.loads(envelope), indent=2, ensure_ascii=False))
 
 
 def _text(word: str) -> str:

@@ -13,6 +13,7 @@ import apsw
 
 from portbook.stores.connections import MEMORY, Connection
 from portbook.stores.errors import StoreError
+from portbook.stores.privacy import make_private, refuse_exposed
 
 __all__ = ["connect"]
 
@@ -92,12 +93,15 @@ def connect(path: Path, draw: Callable[[int], bytes]) -> Connection:
 
     `draw` returns random bytes for the key of a new store.
 
-    Raises `StoreError` where the file belongs to a different program or a newer version, `OSError` or
-    `apsw.Error` where it cannot be opened.
+    Raises `StoreError` where the file belongs to a different program or a newer version, or is exposed to
+    further users; `OSError` or `apsw.Error` where it cannot be opened.
     """
     is_memory = path.name == MEMORY
-    if not is_memory and not path.exists():
-        _make_file(path)
+    if not is_memory:
+        for each in _files_of(path):
+            refuse_exposed(each)
+        if not path.exists():
+            _make_file(path)
     connection = cast("Connection", apsw.Connection(MEMORY if is_memory else str(path)))
     try:
         connection.set_busy_timeout(_BUSY_MS)
@@ -105,6 +109,8 @@ def connect(path: Path, draw: Callable[[int], bytes]) -> Connection:
         connection.execute("PRAGMA trusted_schema = OFF")  # a manipulated file must not run code
         version = _version(connection, path)  # before changing a file that may not be a store
         if not is_memory:
+            for each in _files_of(path):  # only now: it is a store
+                make_private(each)
             _write_ahead(connection)
         if version < _VERSION:
             _migrate(connection, path, draw)
@@ -112,6 +118,11 @@ def connect(path: Path, draw: Callable[[int], bytes]) -> Connection:
         connection.close()
         raise
     return connection
+
+
+def _files_of(path: Path) -> tuple[Path, ...]:
+    """Return the file of the store, and those that SQLite keeps beside it."""
+    return path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
 
 
 def _make_file(path: Path) -> None:

@@ -14,6 +14,7 @@ import os
 from pathlib import Path
 
 from portbook.stores.errors import StoreError
+from portbook.stores.privacy import make_private
 
 __all__ = ["Owner", "folder_of"]
 
@@ -42,6 +43,8 @@ class Owner:
         try:
             self._lock = _locked(self._folder, self.name)
             _sweep(self._folder)
+        except StoreError:
+            raise
         except OSError as error:
             raise StoreError(f"{self._folder}: cannot be written: {error.strerror}") from error
 
@@ -52,6 +55,7 @@ class Owner:
         if name is None or self._folder is None or "/" in name:
             return False
         try:
+            make_private(self._folder)
             file = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
@@ -81,6 +85,7 @@ def _locked(folder: Path, name: str) -> int:
     while True:
         folder.mkdir(mode=0o700, exist_ok=True)
         try:
+            make_private(folder)  # who can write there can pretend that a process lives
             lock = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:  # the last process to leave removed the folder
             continue
