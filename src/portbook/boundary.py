@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from portbook.dialects.bare import Bare
 from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import METHOD, Envelope
-from portbook.dialects.rest import Rest
+from portbook.dialects.rest_bodies import Rest
 from portbook.errors import Ending, Reason, Refused
 from portbook.faults import place_of
 from portbook.mcp.connection import Cancel, Emit, McpConnection, Parts, unread

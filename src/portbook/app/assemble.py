@@ -17,7 +17,7 @@ from portbook.boundary import Boundary
 from portbook.clock import Clock, ContentIds, Ids, RandomIds, SystemClock
 from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import Envelope
-from portbook.dialects.rest import Rest
+from portbook.dialects.rest_bodies import Rest
 from portbook.envelope.request import REQUEST
 from portbook.errors import Refused
 from portbook.executors.dispatch import Dispatch

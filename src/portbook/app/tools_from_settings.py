@@ -18,7 +18,7 @@ from portbook.tools.toolset import Toolset
 from portbook.tools.toolset_loader import load_all
 
 if TYPE_CHECKING:
-    from portbook.assets.populate import Backend
+    from portbook.assets.populate_backend import Backend
 
 __all__ = ["Collected", "asset_library", "collect_tools"]
 
@@ -98,7 +98,7 @@ def asset_library(settings: Settings) -> Library | None:
 def _backend(settings: Settings) -> Backend | None:
     if settings.backend_url is None:
         return None
-    from portbook.assets.populate import GATEWAY, BadBackend, backend_at
+    from portbook.assets.populate_backend import GATEWAY, BadBackend, backend_at
 
     if GATEWAY in settings.http_tables:
         raise settings.complain(("http", GATEWAY), "is the name of the backend; choose a different one")
@@ -109,7 +109,7 @@ def _backend(settings: Settings) -> Backend | None:
 
 
 def _gateway_of(backend: Backend) -> Gateway:
-    from portbook.assets.populate import GATEWAY
+    from portbook.assets.populate_backend import GATEWAY
 
     headers = () if backend.authorization is None else (("Authorization", backend.authorization),)
     return Gateway(GATEWAY, backend.base_url, headers, backend.secrets, retries=0)

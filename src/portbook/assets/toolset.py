@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from portbook.assets.json_patch import diff_assets
 from portbook.assets.library import Library
-from portbook.assets.populate import Backend, populating
+from portbook.assets.populate_backend import Backend, populating
 from portbook.assets.validate import is_allowed, validate_asset, validate_many
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject

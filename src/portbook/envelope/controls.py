@@ -16,7 +16,7 @@ from typing import Final, Literal, cast
 
 from portbook.envelope.problems import BAD_CONTROL, Problem
 from portbook.model import JSON, JSONObject
-from portbook.provenance.lengths import require_length
+from portbook.provenance.lengths import MAX_PARENTS, require_length
 
 __all__ = ["CONTROLS", "Controls", "Default", "Mode", "read_controls", "take_meta"]
 
@@ -27,7 +27,6 @@ Default = Literal["off", "wrap", "provenance"]
 
 CONTROLS: Final = ("capture_provenance", "capture_artifacts", "provenance_mode", "parents")
 
-_MAX_PARENTS: Final = 100
 _MAX_RUN_ID: Final = 200
 
 
@@ -78,7 +77,7 @@ def read_controls(meta: JSON, default: Default = "off") -> Controls:
     parents = given.get("parents", [])
     if not _are_run_ids(parents):
         warnings.append(
-            _ignored("parents", f"must be at most {_MAX_PARENTS} strings of 1 to {_MAX_RUN_ID} characters")
+            _ignored("parents", f"must be at most {MAX_PARENTS} strings of 1 to {_MAX_RUN_ID} characters")
         )
         parents = []
     if not capture_provenance:
@@ -112,7 +111,7 @@ def take_meta(params: JSONObject) -> tuple[JSONObject, JSON]:
 def _are_run_ids(value: JSON) -> bool:
     return (
         isinstance(value, list)
-        and len(value) <= _MAX_PARENTS
+        and len(value) <= MAX_PARENTS
         and all(isinstance(item, str) and 0 < len(item) <= _MAX_RUN_ID for item in value)
     )
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["require_length"]
+from typing import Final
+
+__all__ = ["MAX_PARENTS", "require_length"]
+
+# The parents that one record may name.
+MAX_PARENTS: Final = 100
 
 
 def require_length(name: str, text: str | None, longest: int, shortest: int = 1) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from portbook.canonical import json_bytes
-from portbook.dialects.rest import error_of
+from portbook.dialects.rest_bodies import error_of
 from portbook.doors.http.asgi import Application, Receive, Scope, Send
 from portbook.doors.http.request import key_of
 from portbook.doors.http.response import JSON_HEADERS, respond

@@ -15,7 +15,7 @@ from portbook.doors.http.mcp.endpoint import ROUTE as MCP
 from portbook.doors.http.mcp.endpoint import mcp
 from portbook.doors.http.mcp.sessions import Sessions
 from portbook.doors.http.openapi import DOCS, OPENAPI, docs_page, openapi
-from portbook.doors.http.rest import EXECUTE, TOOLS, execute, tools
+from portbook.doors.http.rest_routes import EXECUTE, TOOLS, execute, tools
 from portbook.doors.http.router import Route, router
 from portbook.doors.http.rpc import ROUTE, rpc
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.dialects.rest import Rest, described, error_of
+from portbook.dialects.rest_bodies import Rest, described, error_of
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
 from portbook.model import Arrival, Call, Caller, CallerContext, Done, Identity, Outcome
 from portbook.policy import Limits, read_policy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from portbook.boundary import Boundary
-from portbook.dialects.rest import described
+from portbook.dialects.rest_bodies import described
 from portbook.doors.http.asgi import Receive, Scope, Send
 from portbook.doors.http.message_route import Answering, message_route, refuse_on_record
 from portbook.doors.http.request import arrival_of
