@@ -126,7 +126,6 @@ def test_members_of_an_operation_stand_in_the_contracts_order() -> None:
     ]
 
 
-@pytest.mark.covers("004.diff.valid")
 @given(VALUES, VALUES)
 def test_applying_a_patch_to_its_base_gives_the_other_document_exactly(base: Any, new: Any) -> None:
     patch = diff(base, new)

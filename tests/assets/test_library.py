@@ -181,7 +181,6 @@ def test_what_changes_after_the_start_is_not_seen(library: Library, write: Write
     assert example.document == {"pitch": "high"}
 
 
-@pytest.mark.covers("004.schemas.not-mutated")
 def test_a_schema_is_kept_as_it_stands_in_its_file(library: Library) -> None:
     assert [schema.document for schema in library.schemas] == [ASSET, TONE]
 

@@ -143,14 +143,12 @@ def test_the_name_mcp_has_the_version(tmp_path: Path) -> None:
     assert run(tmp_path, "--version").stdout.decode() == f"mcp {__version__}\n"
 
 
-@pytest.mark.covers("004.exit.install")
 def test_the_requirements_end_with_the_alias_in_editable_form() -> None:
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     assert lines[-1] == "-e ./alias"
     assert not [line for line in lines if "://" in line], "an address in the requirements"
 
 
-@pytest.mark.covers("004.exit.pytest")
 def test_the_tests_run_with_the_environment_that_the_requirements_make() -> None:
     pinned = (ROOT / "requirements.txt").read_text().splitlines()
     assert [line for line in pinned if line.startswith("pytest==")]
@@ -228,7 +226,6 @@ def test_every_tool_answers_over_stdio_from_the_submodules_folder(folder: Path) 
     ]
 
 
-@pytest.mark.covers("004.sources.order")
 def test_the_environments_folders_come_before_the_submodules(folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

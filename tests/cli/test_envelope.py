@@ -35,7 +35,6 @@ def checked(*arguments: str, cwd: Path, stdin: bytes = b"") -> tuple[int, Any]:
     return finished.code, json.loads(finished.out)
 
 
-@pytest.mark.covers("003.check.command")
 def test_a_sound_envelope_is_0_and_the_answer_says_what_was_seen(folder: Path) -> None:
     code, verdict = checked("envelope.json", cwd=folder)
     assert (code, verdict["sound"], verdict["findings"]) == (0, True, [])

@@ -151,7 +151,6 @@ def test_wrong_arguments_are_pointed_at_where_they_are() -> None:
     assert ending_problem(Failed(Reason.BAD_RESULT, findings), {"limit": 500}).evidence == ()
 
 
-@pytest.mark.covers("003.failure.own-codes")
 @pytest.mark.parametrize(
     ("output", "found"),
     [

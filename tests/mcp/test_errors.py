@@ -30,7 +30,6 @@ def test_wrong_arguments_are_an_error_or_a_result_as_the_revision_has_it(
     assert connection.sink.records[-1]["metadata"]["schemaVersion"] == revision  # type: ignore[index,call-overload]
 
 
-@pytest.mark.covers("001.layers.codes")
 @every_revision
 @pytest.mark.parametrize(
     ("method", "given", "code"),

@@ -21,7 +21,6 @@ def redacted(text: str, *secrets: str) -> str:
     return Redactor(secrets=secrets or (SECRET,), detectors=False).redact_text(text)
 
 
-@pytest.mark.covers("002.redaction.known")
 @pytest.mark.parametrize(
     "form",
     [

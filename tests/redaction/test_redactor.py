@@ -66,7 +66,6 @@ VALUES: JSON = {
 }
 
 
-@pytest.mark.covers("002.redaction.modes")
 def test_what_stands_in_keeps_the_type() -> None:
     assert redacted(VALUES, keys=list(VALUES)) == {
         "string": "[redacted]",

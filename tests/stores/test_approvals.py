@@ -257,7 +257,6 @@ def test_only_who_runs_a_call_ends_it(world: World) -> None:
 # -- waiting
 
 
-@pytest.mark.covers("002.approval.wait")
 @pytest.mark.parametrize("is_known", [True, False], ids=["with its id", "without"])
 @pytest.mark.parametrize("decision", ["approve", "deny"])
 def test_a_call_that_waits_goes_on_when_another_process_decides(

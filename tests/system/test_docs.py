@@ -261,6 +261,7 @@ def test_the_layers_are_those_that_the_linter_checks() -> None:
     assert shown.split("\n") == [*layers.split("\n")[1:], ""]
 
 
+@pytest.mark.covers("001.library")
 @pytest.mark.covers("004.dependencies")
 def test_every_runtime_dependency_has_its_reason() -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

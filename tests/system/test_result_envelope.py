@@ -218,7 +218,6 @@ def test_a_program_that_prints_an_envelope_has_it_passed_on_to_the_byte(tmp_path
 # -- 8. Forward compatibility
 
 
-@pytest.mark.covers("003.forward")
 def test_an_envelope_has_no_other_members_and_its_result_may_have_any() -> None:
     assert SCHEMA.is_valid(wrap({"anything": {"goes": []}, "provenance": 5}))
     assert not SCHEMA.is_valid({**wrap(1), "signature": "x"})
