@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from portbook.audit.jsonl import MemorySink
 
 from portbook.app.assemble import assemble
 from portbook.assets import populate_backend as populating
 from portbook.assets.library import Library
 from portbook.assets.populate_backend import BadBackend, backend_at
+from portbook.audit.log_writer import MemorySink
 from portbook.model import Arrival
 from portbook.settings import load_settings
 from support.asset_samples import BackendProcess

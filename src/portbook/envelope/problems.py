@@ -129,6 +129,7 @@ def ending_problem(ending: Ending, arguments: JSON = None) -> Problem:
     area = "EXECUTION" if row.stage is Stage.EXECUTE else row.stage.upper()
     code = f"ADAPTER.{area}.{ending.reason}"
     message, known = ending.sentence, _scalars(ending.details)
+    known.pop("redacted", None)  # a warning of the envelope says so
     retryable = known.pop("retryable", None)
     if ending.reason in (Reason.TOOL_FAILED, Reason.TOOL_ERROR):
         code = EXECUTION_FAILED
