@@ -49,3 +49,29 @@ def test_an_answer_to_what_was_never_asked_is_recorded_and_does_nothing(tmp_path
             assert len(client.sink.records) == before + 1
 
     run(main())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"result": {"action": "decline"}, "error": {"code": -1, "message": "both"}},
+        {"jsonrpc": "1.0", "result": {"action": "decline"}},
+    ],
+    ids=json.dumps,
+)
+def test_an_answer_that_breaks_json_rpc_fails_the_call_and_has_a_record(
+    tmp_path: Path, answer: dict[str, Any]
+) -> None:
+    async def main() -> None:
+        async with serving(tmp_path, EVERYTHING) as client:
+            await client.open("2025-11-25", **ALL)
+            exchange = client.ask("tools/call", {"name": "test_input_required_result_elicitation"})
+            await exchange.until(lambda: bool(exchange.messages))
+            asked = exchange.messages[0]["id"]
+            assert (await client.send({"jsonrpc": "2.0", "id": asked, **answer})).status == 202
+            result = (await exchange.ended()).messages[-1]["result"]
+            assert result["_meta"]["portbook/refusal"]["reason"] == "NO_ANSWER"
+            reasons = [record["error"]["reason"] for record in client.sink.records if record["error"]]
+            assert sorted(reasons) == ["NOT_JSONRPC", "NO_ANSWER"]
+
+    run(main())
