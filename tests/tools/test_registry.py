@@ -184,7 +184,7 @@ def test_a_tool_of_portbooks_own_is_known_in_every_root_and_the_roots_bundle_win
 @pytest.mark.covers("000.tool-io.every-tool")
 def test_every_tool_that_is_served_is_known(tmp_path: Path) -> None:
     (tmp_path / "schemas").mkdir()
-    (tmp_path / "portbook.toml").write_text('[assets]\nschemas = "schemas"\n')
+    (tmp_path / "portbook.toml").write_text('[assets]\nschemas = "schemas"\n[docs]\nenabled = true\n')
     served = json.loads(run("tools", "--json", str(SAMPLE_TOOLS), cwd=tmp_path).out)["tools"]
     registry = SchemaRegistry()
     for toolset in load_toolsets(str(SAMPLE_TOOLS)):
