@@ -108,7 +108,7 @@ class _Path:
         self._frame = message.rstrip(b"\n")
         self._message = cast("JSONObject", parse(self._frame))
         self._id = read_id(self._message, self._frame)
-        self._call = self._envelope.read(self._message, self._id, self._arrival)
+        self._call = self._envelope.read(self._message, self._id, self._arrival).call
         tool = self._assembled.catalog.find("echo")
         assert tool is not None
         self._tool = tool
@@ -132,7 +132,7 @@ class _Path:
     def read(self) -> None:
         identifier = read_id(self._message, self._frame)
         if self._envelope.recognises(self._message):
-            self._call = self._envelope.read(self._message, identifier, self._arrival)
+            self._call = self._envelope.read(self._message, identifier, self._arrival).call
 
     def decide(self) -> None:
         caller = self._callers.identify(self._arrival.key)

@@ -45,7 +45,7 @@ def read(document: Any, arrival: Arrival = ARRIVAL) -> Any:
     """What is read of a message that came as these bytes."""
     frame = json.dumps(document).encode()
     parsed: Any = parse(frame)
-    return ENVELOPE.read(parsed, read_id(parsed, frame), arrival)
+    return ENVELOPE.read(parsed, read_id(parsed, frame), arrival).call
 
 
 # ----------------------------------------------------------------------------------------------- the schema

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from portbook.canonical import json_bytes
+from portbook.dialects.exchange import MessageExchange
 from portbook.dialects.request_meta import NO_CONTROLS, RequestMeta, controls_of
 from portbook.envelope.controls import take_meta
 from portbook.envelope.request import read_request
@@ -56,10 +57,13 @@ class Envelope:
         tool = params.get("tool") if isinstance(params, dict) else None
         return isinstance(tool, str) and tool.startswith(TOOL_PREFIX)
 
-    def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Call:
-        """Return `message` as a call; where it breaks the contract, the call has that flaw."""
-        if message.get("method") == REQUEST_METHOD:
-            return self._read_request(message, identifier, arrival)
+    def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> MessageExchange:
+        """Return `message` as an exchange; where it breaks the contract, its call has that flaw."""
+        is_request = message.get("method") == REQUEST_METHOD
+        read = self._read_request if is_request else self._read_call
+        return MessageExchange(read(message, identifier, arrival), self, identifier)
+
+    def _read_call(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Call:
         flaw = self._flaw(message, identifier)
         params = message.get("params")
         if not isinstance(params, dict):

@@ -63,14 +63,20 @@ class Outlet:
     )
 
     def __init__(
-        self, emit: Emit, let_go: Callable[[], None] | None = None, *, reaches_client: bool = True
+        self,
+        emit: Emit,
+        let_go: Callable[[], None] | None = None,
+        *,
+        reaches_client: bool = True,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
+        """Send with `emit`, on the event loop `loop`: by default the one that runs in this thread."""
         self._emit = emit
         self._let_go = let_go
         self.reaches_client = reaches_client
         """Whether the client gets messages before the answer."""
         self.is_over = False
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop or asyncio.get_running_loop()
         self._lock = threading.Lock()
         self._waiting: deque[_Waiting] = deque()
         self._spare = self._bytes = 0
@@ -85,17 +91,6 @@ class Outlet:
     def send(self, message: bytes) -> None:
         """Send a message that must arrive. From any thread."""
         self._put(_Waiting(message, is_vital=True))
-
-    def tell_or_send(
-        self,
-        message: bytes,
-        is_wanted: Callable[[], bool],
-        *,
-        is_vital: bool = False,
-        on_room: Callable[[], None] | None = None,
-    ) -> bool:
-        """Send a message of a batch's member."""
-        return self._emit(message, is_wanted, is_vital=is_vital, on_room=on_room)
 
     def flush(self) -> None:
         """Pass on all that waits, whether there is room or not: the answer comes next."""

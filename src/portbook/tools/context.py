@@ -49,7 +49,7 @@ class Context:
     def __init__(self) -> None:
         self._run = run = running.get()
         self._report = None if run is None else run.report
-        self._client = None if run is None else run.client
+        self._client = None if run is None else run.reach()
         self._asked = 0
         self._questions: list[Coroutine[Any, Any, Any]] = []
 
