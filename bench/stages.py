@@ -23,6 +23,7 @@ from portbook.audit.journal import Journal
 from portbook.audit.records import Trail, envelope_view, execution_view
 from portbook.canonical import json_bytes
 from portbook.clock import SystemClock
+from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import Envelope
 from portbook.envelope.request import REQUEST
 from portbook.executors.python import PythonExecutor
@@ -131,7 +132,7 @@ class _Path:
 
     def read(self) -> None:
         identifier = read_id(self._message, self._frame)
-        if self._envelope.recognises(self._message):
+        if choose_dialect(self._message, frozenset()) is DialectName.ENVELOPE:
             self._call = self._envelope.read(self._message, identifier, self._arrival).call
 
     def decide(self) -> None:

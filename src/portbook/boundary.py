@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from portbook.dialects.bare import Bare
 from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import METHOD, Envelope
-from portbook.dialects.exchange import Exchange, MessageExchange, answer_of
+from portbook.dialects.exchange import Dialect, Exchange, MessageExchange, answer_of
 from portbook.dialects.rest_bodies import Rest
 from portbook.errors import Ending, Reason, Refused
 from portbook.faults import place_of
@@ -48,7 +48,7 @@ Tell = Callable[[list[Tool], Policy], JSONObject]
 class Boundary:
     """Answers messages of every wire contract."""
 
-    __slots__ = ("_bare", "_envelope", "_official", "_parts", "_pipeline", "_rest")
+    __slots__ = ("_bare", "_dialects", "_envelope", "_parts", "_pipeline", "_rest")
 
     def __init__(
         self,
@@ -62,10 +62,13 @@ class Boundary:
     ) -> None:
         self._pipeline = pipeline
         self._envelope = envelope
-        self._official = official
         self._bare = bare
         self._rest = rest
-        self._parts = Parts(pipeline, envelope, official, bare, self.answer_message, tasks, changes)
+        self._dialects: dict[DialectName | None, Dialect] = {
+            DialectName.ENVELOPE: envelope,
+            DialectName.BARE: bare,
+        }
+        self._parts = Parts(pipeline, official, bare.tools, self.answer_message, tasks, changes)
 
     async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
         """Return the answer to one frame. Raises nothing that a message could cause."""
@@ -77,11 +80,14 @@ class Boundary:
             return await self._refuse(frame, NO_ID, arrival, refusal)
         if not isinstance(message, dict):
             return await self._refuse(message, NO_ID, arrival, not_an_object(message))
-        return await self.answer_message(message, read_id(message, frame), arrival)
+        chosen = choose_dialect(message, self._bare.tools)
+        return await self.answer_message(message, read_id(message, frame), arrival, chosen)
 
-    async def answer_message(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Answer:
+    async def answer_message(
+        self, message: JSONObject, identifier: Id, arrival: Arrival, chosen: DialectName | None
+    ) -> Answer:
         """Return the answer to one message that needs no connection: an envelope, or the name of a tool."""
-        dialect = self._dialect_of(message)
+        dialect = self._dialects.get(chosen)
         if dialect is not None:
             try:
                 exchange = dialect.read(message, identifier, arrival)
@@ -91,13 +97,6 @@ class Boundary:
             return exchange.write(await self._pipeline.run(exchange))
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return await self._refuse(message, identifier, arrival, refusal)
-
-    def _dialect_of(self, message: JSONObject) -> Envelope | Bare | None:
-        """Return the dialect that answers `message` without a connection; None if it has none, or is MCP."""
-        chosen = choose_dialect(message, self._envelope, self._bare, self._official.recognises)
-        if chosen is DialectName.ENVELOPE:
-            return self._envelope
-        return self._bare if chosen is DialectName.BARE else None
 
     def without_secrets(self, text: str) -> str:
         """Return a text that a person wrote, redacted, as it may be stored and shown."""

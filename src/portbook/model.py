@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from portbook.errors import Failed, Refused
 
 __all__ = [
     "JSON",
+    "NO_CONTEXT",
     "Answer",
     "Arrival",
     "Call",
@@ -131,6 +132,10 @@ class CallerContext(NamedTuple):
     prompt_id: str | None = None
     session: str | None = None
     correlation: str | None = None
+
+
+# Of a caller that claims nothing: nearly every one.
+NO_CONTEXT: Final = CallerContext()
 
 
 class Caller(NamedTuple):

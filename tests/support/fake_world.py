@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -146,18 +147,18 @@ class FakeSink:
         if self.mend_failure is not None:
             raise self.mend_failure
 
-    def intend(self, intent: JSONObject) -> None:
+    def intend(self, intent: bytes) -> None:
         self.diary.append("intended")
         if self.intent_failure is not None:
             raise self.intent_failure
-        self.intents.append(intent)
+        self.intents.append(json.loads(intent))
 
-    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+    def write(self, envelope: bytes, execution: bytes) -> None:
         self.diary.append("recorded")
         if self.failure is not None:
             raise self.failure
-        self.records.append(envelope)
-        self.executions.append(execution)
+        self.records.append(json.loads(envelope))
+        self.executions.append(json.loads(execution))
 
 
 class FakeClock:

@@ -28,16 +28,11 @@ _NO_ID: Final = Finding("/id", "a request needs an id", "required", "")
 class Bare:
     """Reads and writes the asset contract."""
 
-    __slots__ = ("_tools",)
+    __slots__ = ("tools",)
 
     def __init__(self, tools: frozenset[str]) -> None:
         """Use the names of the tools that are called this way, whether they are served or not."""
-        self._tools = tools
-
-    def recognises(self, message: JSONObject) -> bool:
-        """Return whether the method of `message` is one of these tools, even if the rest is invalid."""
-        method = message.get("method")
-        return isinstance(method, str) and method in self._tools
+        self.tools = tools
 
     def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> MessageExchange:
         """Return `message` as an exchange; where it breaks the contract, its call has that flaw."""
@@ -49,7 +44,7 @@ class Bare:
         call = Call(
             arrival=arrival,
             method=name if name is not None and len(name) <= 128 else None,
-            tool=name if name in self._tools else None,
+            tool=name if name in self.tools else None,
             arguments=arguments,
             input_bytes=len(json_bytes(arguments)) if isinstance(message.get("params"), dict) else 0,
             context=context_of(controls),
@@ -82,7 +77,7 @@ class Bare:
             return flaw
         if not identifier.is_present:
             return Refused(Reason.NOT_JSONRPC, (_NO_ID,))
-        if not self.recognises(message):
+        if message["method"] not in self.tools:
             return Refused(Reason.UNKNOWN_METHOD)
         return None if isinstance(params, dict) else Refused(Reason.BAD_PARAMS, (_NOT_AN_OBJECT,))
 

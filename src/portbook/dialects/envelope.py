@@ -12,6 +12,7 @@ from portbook.envelope.request import read_request
 from portbook.errors import CanonicalError, Finding, Reason, Refused, Stage
 from portbook.model import (
     JSON,
+    NO_CONTEXT,
     Arrival,
     Call,
     CallerContext,
@@ -31,7 +32,6 @@ __all__ = ["METHOD", "REQUEST_METHOD", "Envelope"]
 METHOD: Final = "mcp.tool.invoke"
 # Its params are an `mcp.request.v0.1`, and its result is an envelope.
 REQUEST_METHOD: Final = "mcp.request"
-_NO_CONTEXT: Final = CallerContext()
 
 
 class Envelope:
@@ -43,19 +43,6 @@ class Envelope:
         """Use the schemas of a call, and of a request whose answer is an envelope."""
         self._schema = schema
         self._request = request
-
-    def recognises(self, message: JSONObject) -> bool:
-        """Return whether `message` is of this contract, even if it is invalid.
-
-        1. Its method starts with `mcp.`.
-        2. Its params name a tool with `mcp.tool:`, even if it has no method.
-        """
-        method = message.get("method")
-        if isinstance(method, str) and method.startswith("mcp."):
-            return True
-        params = message.get("params")
-        tool = params.get("tool") if isinstance(params, dict) else None
-        return isinstance(tool, str) and tool.startswith(TOOL_PREFIX)
 
     def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> MessageExchange:
         """Return `message` as an exchange; where it breaks the contract, its call has that flaw."""
@@ -171,7 +158,7 @@ def _bad_envelope(pointer: str, message: str) -> Refused:
 def _context(given: JSON, controls: RequestMeta) -> CallerContext:
     """Return the caller's claims about itself; of an invalid envelope, those that are usable."""
     if given is None and controls is NO_CONTROLS:
-        return _NO_CONTEXT
+        return NO_CONTEXT
     context = given if isinstance(given, dict) else {}
     return CallerContext(
         agent_id=_label(context.get("agentId")),

@@ -122,10 +122,6 @@ def answer_of(
 class Dialect(Protocol):
     """A wire contract whose messages need no connection."""
 
-    def recognises(self, message: JSONObject) -> bool:
-        """Return whether `message` is of this contract, even if it is invalid."""
-        ...
-
     def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> MessageExchange:
         """Return `message` as an exchange; where it breaks the contract, its call has that flaw."""
         ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from portbook.model import JSON, CallerContext, JSONObject
+from portbook.model import JSON, NO_CONTEXT, CallerContext, JSONObject
 
 __all__ = ["MAX_WAIT_MS", "NO_CONTROLS", "RequestMeta", "context_of", "controls_of"]
 
@@ -37,13 +37,12 @@ class RequestMeta(NamedTuple):
 
 
 NO_CONTROLS: Final = RequestMeta()
-_UNSAID: Final = CallerContext()
 
 
 def context_of(controls: RequestMeta) -> CallerContext:
     """Return the caller's claims about itself that these controls hold."""
     if controls is NO_CONTROLS:
-        return _UNSAID
+        return NO_CONTEXT
     return CallerContext(
         step_id=1 if controls.step is None else controls.step,
         attempt=controls.attempt or 1,

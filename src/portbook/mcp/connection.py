@@ -11,9 +11,7 @@ from enum import Enum
 from typing import Any, Final, NamedTuple, cast
 
 from portbook.canonical import fingerprint, json_bytes
-from portbook.dialects.bare import Bare
 from portbook.dialects.choice import DialectName, choose_dialect
-from portbook.dialects.envelope import Envelope
 from portbook.dialects.exchange import Exchange
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.faults import place_of
@@ -98,10 +96,11 @@ class Parts(NamedTuple):
     """What all connections of a boundary share."""
 
     pipeline: Pipeline
-    envelope: Envelope
     official: McpDialect
-    bare: Bare
-    answer_alone: Callable[[JSONObject, Id, Arrival], Coroutine[Any, Any, Answer]]
+    asset_tools: frozenset[str]
+    """The names of the tools that are called by their names alone."""
+    answer_alone: Callable[[JSONObject, Id, Arrival, DialectName | None], Coroutine[Any, Any, Answer]]
+    """Answers a message that is not MCP."""
     tasks: TaskBoard
     changes: ChangeFeed
 
@@ -122,9 +121,7 @@ class McpConnection:
         """Open a connection, or continue `session`; where `is_official`, every message is MCP."""
         self._parts = parts
         self._pipeline = parts.pipeline
-        self._envelope = parts.envelope
         self._official = parts.official
-        self._bare = parts.bare
         self._arrival = arrival
         self._emit = emit
         self._cancel = cancel
@@ -182,16 +179,12 @@ class McpConnection:
         for close in tuple(self._closing):
             close()
 
-    def _is_alone(self, message: JSONObject) -> bool:
-        """Return whether `message` needs no connection: it is in a dialect that is not MCP."""
-        chosen = choose_dialect(
-            message, self._envelope, self._bare, lambda each: self._official.recognises(each, self.session)
-        )
-        return chosen is not DialectName.MCP
-
     def _receive_one(self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink) -> Work:
-        if not self._is_official and self._is_alone(message):
-            return Work(self._parts.answer_alone(message, identifier, arrival))
+        if not self._is_official:
+            is_initialised = self.session.revision is not None
+            chosen = choose_dialect(message, self._parts.asset_tools, is_initialised=is_initialised)
+            if chosen is not DialectName.MCP:
+                return Work(self._parts.answer_alone(message, identifier, arrival, chosen))
         self._speaks_mcp = True
         if "method" not in message and self._client_requests.settle(message):
             return Work(_nothing())

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.request_meta import NO_CONTROLS, context_of, controls_of
@@ -50,6 +50,7 @@ from portbook.wire.trace_context import trace_of
 __all__ = ["McpDialect", "Mode"]
 
 _NOTHING_CARRIED: Final = Carried()
+_NO_META: Final[JSONObject] = {}  # never written to
 _UNUSABLE: Final = Id(b"null", is_present=True, problem="unusable")
 
 # The methods that run something, and what they run; only these may need input first.
@@ -59,6 +60,16 @@ _GOVERNED: Final[dict[str, Kind]] = {
     "prompts/get": "prompt",
     "completion/complete": "completion",
 }
+
+
+class _ServedMethod(NamedTuple):
+    """What this server does with a method of a revision; the same for every message of it."""
+
+    allows: Callable[[JSONObject], bool] = lambda _: True
+    """Returns whether the official schema allows a message; always, where messages are not checked."""
+    is_notification: bool = False
+    is_extension: bool = False
+    """Whether an extension defines the method, and not the revision."""
 
 
 class McpDialect:
@@ -84,20 +95,15 @@ class McpDialect:
         marked = {tool.spec.name: marked_params(tool.spec.input_schema) for tool in catalog}
         self._handlers = Handlers(catalog, results.is_listable, desk, about or About()).handlers
         self.notifications = Notifications(validator, outgoing, warn)
+        self._served: dict[tuple[str, str], _ServedMethod] = {}
         self._parts = McpParts(results, states, self.notifications, marked)
-
-    def recognises(self, message: JSONObject, session: Session | None = None) -> bool:
-        """Return whether `message` is MCP: by its method, its `_meta`, or an earlier `initialize`."""
-        method = message.get("method")
-        is_initialised = session is not None and session.revision is not None
-        if is_initialised or not isinstance(method, str):
-            return True
-        return "/" in method or method in ("initialize", "ping") or META_REVISION in meta_of(message)
 
     def read(self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink) -> McpExchange:
         """Return the message as an exchange; if a check fails, its call has that flaw."""
         session = link.session
-        flaw = refuse_structure(message, identifier) or _refuse_id(message)
+        flaw = refuse_structure(message, identifier)
+        if flaw is None and isinstance(message.get("id"), float):
+            flaw = _refuse_id(message)
         revision, refusal = revision_of(message, session, arrival.headers)
         method = message.get("method")
         name = method if isinstance(method, str) else ""
@@ -114,31 +120,51 @@ class McpDialect:
         session: Session,
         headers: Mapping[str, str] | None,
     ) -> Refused | None:
-        known = method_of(method, revision.name)
-        extension = None if revision.has_handshake else EXTENSIONS.get(method)
-        if known is None and extension is not None and method in self._handlers:
-            return self._refuse_extension(message, method, headers)
-        # An older revision may have a different method with the name of an extension's.
-        is_answered = method in self._handlers and method not in EXTENSIONS
-        is_served = is_answered or (method in _GOVERNED and self._serves(_GOVERNED[method]))
-        if known is None or known.sender is Sender.SERVER or not (is_served or known.is_notification):
+        served = self._served.get((revision.name, method)) or self._look_up(method, revision)
+        if served is None:
             return Refused(Reason.UNKNOWN_METHOD)
-        if not known.is_notification and "id" not in message:
+        if served.is_extension:
+            return self._refuse_extension(message, method, headers)
+        if not served.is_notification and "id" not in message:
             return Refused(Reason.NOT_JSONRPC, (Finding("/id", "a request needs an id", "required", ""),))
         if headers is not None and not revision.has_handshake and META_REVISION in meta_of(message):
             refusal = refuse_headers(headers, message, revision.name)
             if refusal is not None:
                 return refusal
-        if self._incoming != "off" and (findings := self._validator.findings(method, message, revision.name)):
-            if self._incoming == "enforce":
-                is_frame = any(finding.pointer in ("/id", "/jsonrpc", "/method") for finding in findings)
-                return Refused(Reason.NOT_JSONRPC if is_frame else Reason.BAD_PARAMS, findings)
-            self._warn(f"incoming {method} breaks {revision.name}: {first_of(findings)}")
+        if not served.allows(message) and (flaw := self._refuse_invalid(message, method, revision)):
+            return flaw
         if not isinstance(message.get("params", {}), dict):  # also where the schema is not enforced
             return Refused(Reason.BAD_PARAMS, (Finding("/params", "must be an object", "type", ""),))
         if method == "initialize" and session.revision is not None:
             finding = Finding("/method", "already initialized; send initialize once", "session", "")
             return Refused(Reason.NOT_JSONRPC, (finding,))
+        return None
+
+    def _look_up(self, method: str, revision: Revision) -> _ServedMethod | None:
+        """Return what this server does with a method of a revision; None where it does not serve it."""
+        known = method_of(method, revision.name)
+        extension = None if revision.has_handshake else EXTENSIONS.get(method)
+        if known is None and extension is not None and method in self._handlers:
+            served = _ServedMethod(is_extension=True)
+        else:
+            # An older revision may have a different method with the name of an extension's.
+            is_answered = method in self._handlers and method not in EXTENSIONS
+            is_served = is_answered or (method in _GOVERNED and self._serves(_GOVERNED[method]))
+            if known is None or known.sender is Sender.SERVER or not (is_served or known.is_notification):
+                return None  # not kept: a client can make up any number of methods
+            served = _ServedMethod(is_notification=known.is_notification)
+            if self._incoming != "off":
+                served = served._replace(allows=self._validator.check_of(method, revision.name))
+        self._served[revision.name, method] = served
+        return served
+
+    def _refuse_invalid(self, message: JSONObject, method: str, revision: Revision) -> Refused | None:
+        """Return the refusal of a message that the official schema does not allow; or warn."""
+        findings = self._validator.findings(method, message, revision.name)
+        if self._incoming == "enforce":
+            is_frame = any(finding.pointer in ("/id", "/jsonrpc", "/method") for finding in findings)
+            return Refused(Reason.NOT_JSONRPC if is_frame else Reason.BAD_PARAMS, findings)
+        self._warn(f"incoming {method} breaks {revision.name}: {first_of(findings)}")
         return None
 
     def _refuse_extension(
@@ -168,8 +194,10 @@ class McpDialect:
         flaw: Refused | None,
         link: ClientLink,
     ) -> McpExchange:
-        params = _object(message.get("params"))
-        meta = _object(params.get("_meta"))
+        params = message.get("params")
+        params = params if isinstance(params, dict) else {}
+        meta = params.get("_meta")
+        meta = meta if isinstance(meta, dict) else _NO_META
         kind = _GOVERNED.get(method)
         name, arguments = self._named(kind, params)
         if kind == "tool" and name is not None and name != params["name"]:
@@ -189,7 +217,7 @@ class McpDialect:
             arguments=arguments,
             input_bytes=len(json_bytes(arguments)) if kind is not None else 0,
             context=context_of(controls),
-            trace=trace_of(meta.get("traceparent")) or trace_of(arrival.traceparent),
+            trace=_trace(meta, arrival) if meta or arrival.traceparent is not None else None,
             content={"method": method, "params": cast("JSON", params)},
             flaw=flaw,
             contract=revision.name,
@@ -209,9 +237,13 @@ class McpDialect:
 
     def _named(self, kind: Kind | None, params: JSONObject) -> tuple[str | None, JSONObject]:
         """Return the name that a request calls, if it is a possible one, and the arguments."""
-        name, arguments = params.get("name"), _object(params.get("arguments"))
+        name, arguments = params.get("name"), params.get("arguments")
+        arguments = arguments if isinstance(arguments, dict) else {}
         if kind == "tool":
-            return (self._tool_name(name) if isinstance(name, str) else None), arguments
+            found = self._catalog.by_any_name.get(name) if isinstance(name, str) else None
+            if found is not None:
+                return found.spec.name, arguments
+            return (name if isinstance(name, str) and is_slug(name) else None), arguments
         if kind == "prompt":
             return (name if isinstance(name, str) and len(name) <= 128 else None), arguments
         if kind == "resource":
@@ -226,10 +258,6 @@ class McpDialect:
             }
         return None, arguments
 
-    def _tool_name(self, name: str) -> str | None:
-        """Return the canonical name of the tool that a client calls `name`; None where no tool can be."""
-        return self._catalog.canonical_name(name) or (name if is_slug(name) else None)
-
 
 def _refuse_id(message: JSONObject) -> Refused | None:
     """Return the refusal of an id that JSON-RPC allows and MCP does not: a fraction."""
@@ -237,6 +265,11 @@ def _refuse_id(message: JSONObject) -> Refused | None:
     if isinstance(identifier, float) and not identifier.is_integer():
         return Refused(Reason.NOT_JSONRPC, (Finding("/id", "must be a string or an integer", "type", ""),))
     return None
+
+
+def _trace(meta: JSONObject, arrival: Arrival) -> str | None:
+    # The request's own `_meta` wins over a header, which a proxy may have added.
+    return trace_of(meta.get("traceparent")) or trace_of(arrival.traceparent)
 
 
 def _object(value: JSON) -> JSONObject:

@@ -14,7 +14,7 @@ from portbook.mcp.notifications import Mode, first_of
 from portbook.mcp.resources_and_prompts import completion_result, prompt_result, resource_result
 from portbook.mcp.tool_results import tool_result
 from portbook.model import JSON, JSONObject
-from portbook.protocol.conformance import RESULT, SchemaValidator
+from portbook.protocol.conformance import INPUT_REQUIRED, RESULT, SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS
 from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool
@@ -27,6 +27,7 @@ class Results:
 
     def __init__(self, validator: SchemaValidator, mode: Mode, warn: Callable[[str], None]) -> None:
         self._validator = validator
+        self._checks: dict[tuple[str, str], Callable[[Any], bool]] = {}
         self._mode: Mode = mode
         self._warn = warn
 
@@ -70,6 +71,14 @@ class Results:
         Raises `Failed` where the official schema does not allow it.
         """
         if self._mode == "off" or (not revision.has_handshake and method in EXTENSIONS):
+            return body
+        allows = self._checks.get((revision.name, method))
+        if allows is None:
+            allows = self._checks[revision.name, method] = self._validator.check_of(
+                method + RESULT, revision.name
+            )
+        asks = isinstance(result, dict) and result.get("resultType") == INPUT_REQUIRED
+        if not asks and allows(result):
             return body
         findings = self._validator.findings(method + RESULT, result, revision.name)
         if findings:

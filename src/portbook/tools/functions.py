@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, cast
 
 import pydantic
@@ -121,7 +122,9 @@ def _run(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Callable
             value = function(**given)
         finally:
             is_asking = _leaves_questions(given)
-        return finish(_awaited(value, function, is_asking))
+        if is_asking or inspect.iscoroutine(value):
+            raise _not_awaited(value, function)
+        return finish(value)
 
     return run
 
@@ -134,30 +137,30 @@ def _run_async(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Ca
             value = await function(**given)
         finally:
             is_asking = _leaves_questions(given)
-        return finish(_awaited(value, function, is_asking))
+        if is_asking or inspect.iscoroutine(value):
+            raise _not_awaited(value, function)
+        return finish(value)
 
     return run
 
 
 def _leaves_questions(given: dict[str, Any]) -> bool:
-    contexts = [value for value in given.values() if isinstance(value, Context)]
-    return any(map(leaves_questions, contexts))
+    is_asking = False
+    for value in given.values():
+        if isinstance(value, Context):
+            is_asking = leaves_questions(value) or is_asking
+    return is_asking
 
 
-def _awaited(value: Any, function: Callable[..., Any], is_asking: bool) -> Any:
-    """Return `value`, the result of `function`.
-
-    Raises `Failed` where an `await` is missing: a coroutine is not a result.
-    """
+def _not_awaited(value: Any, function: Callable[..., Any]) -> Failed:
+    """Return the failure of a `function` with a missing `await`: a coroutine is not a result."""
     if inspect.iscoroutine(value):
         value.close()
         said = "returned a coroutine; write `async def` and `await`"
-    elif is_asking:
-        said = "asked its caller without `await`, so no question was sent; write `async def` and `await`"
     else:
-        return value
+        said = "asked its caller without `await`, so no question was sent; write `async def` and `await`"
     note = f"{place_of(function)} {said}"
-    raise Failed(Reason.TOOL_FAILED, note=note, details={"error": f"The tool {said}."})
+    return Failed(Reason.TOOL_FAILED, note=note, details={"error": f"The tool {said}."})
 
 
 def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bind, JSONObject]:
@@ -197,6 +200,11 @@ def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple
     schema.pop("title", None)
     schema.setdefault("properties", {})
 
+    return _binder(model, names, context), schema
+
+
+def _binder(model: type[pydantic.BaseModel], names: list[tuple[str, str]], context: str | None) -> _Bind:
+    """Return a function that converts validated JSON to arguments: parameters by name, from fields."""
     validate = model.__pydantic_validator__.validate_python  # model_validate, without its checks of options
 
     def bind(arguments: JSONObject) -> dict[str, Any]:
@@ -205,10 +213,14 @@ def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple
             converted = validate(arguments, by_alias=True, by_name=False)
         except pydantic.ValidationError as error:
             raise Refused(Reason.BAD_ARGUMENTS, _findings(error)) from None
-        values = {name: getattr(converted, field) for name, field in names}
-        return values if context is None else {**values, context: Context()}
+        values: dict[str, Any] = {}
+        for name, field in names:
+            values[name] = getattr(converted, field)
+        if context is not None:
+            values[context] = Context()
+        return values
 
-    return bind, schema
+    return bind
 
 
 def _bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> _Bind:
@@ -253,31 +265,35 @@ def _is_context(hint: Any) -> bool:
 def _result(hints: dict[str, Any]) -> tuple[_Finish, JSONObject | bool]:
     hint = hints.get("return", Any)
     if hint is Any:
-        return _guarded(_contentless(to_jsonable_python, is_open=True)), True
+        return _finisher(to_jsonable_python, is_open=True), True
     adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(hint)
-
-    to_python = adapter.serializer.to_python  # dump_python, without its checks of options
-
-    def dump(value: Any) -> Any:
-        return to_python(value, mode="json", by_alias=True, warnings=False)
-
-    return _guarded(_contentless(dump, is_open=_is_open(hint))), schema_of(
+    # dump_python, without its checks of options
+    dump = partial(adapter.serializer.to_python, mode="json", by_alias=True, warnings=False)
+    return _finisher(dump, is_open=_is_open(hint)), schema_of(
         lambda: adapter.json_schema(schema_generator=TypeSchemas, mode="serialization")
     )
 
 
-def _contentless(dump: _Finish, *, is_open: bool) -> _Finish:
+def _finisher(dump: _Finish, *, is_open: bool) -> _Finish:
+    """Return a function that serializes a result, in which content is a mistake."""
+
     def finish(value: Any) -> Any:
-        parts: Iterable[Any] = (value,)
+        if isinstance(value, Content):
+            raise _undeclared(value)
         if is_open and isinstance(value, list | tuple | dict):
-            values = cast("Any", value)
-            parts = values.values() if isinstance(value, dict) else values
-        for part in parts:
-            if isinstance(part, Content):
-                raise _undeclared(part)
-        return dump(value)
+            _require_no_content(cast("Any", value))
+        try:
+            return dump(value)
+        except ValueError:
+            raise _not_serializable() from None
 
     return finish
+
+
+def _require_no_content(value: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> None:
+    for part in value.values() if isinstance(value, dict) else value:
+        if isinstance(part, Content):
+            raise _undeclared(part)
 
 
 def _undeclared(part: Content) -> Failed:
@@ -293,18 +309,16 @@ def jsonable(value: Any) -> Any:
 
     Raises `Failed` where a part of it cannot be serialized.
     """
-    return _guarded(to_jsonable_python)(value)
+    try:
+        return to_jsonable_python(value)
+    except ValueError:
+        raise _not_serializable() from None
 
 
-def _guarded(dump: _Finish) -> _Finish:
-    def finish(value: Any) -> Any:
-        try:
-            return dump(value)
-        except ValueError:  # also circular references and bytes that are not UTF-8
-            finding = Finding("", "has a part that cannot be written as JSON", "json", "")
-            raise Failed(Reason.BAD_RESULT, (finding,)) from None
-
-    return finish
+def _not_serializable() -> Failed:
+    """Return the failure of a result that is circular, or has bytes that are not UTF-8."""
+    finding = Finding("", "has a part that cannot be written as JSON", "json", "")
+    return Failed(Reason.BAD_RESULT, (finding,))
 
 
 def _findings(error: pydantic.ValidationError) -> tuple[Finding, ...]:
