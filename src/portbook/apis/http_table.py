@@ -24,12 +24,12 @@ from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
 from portbook.did_you_mean import did_you_mean
 from portbook.globs import is_pattern, matches
+from portbook.tools.media_types import is_media_type
 from portbook.tools.operation import (
     METHODS,
     HttpOperation,
     Parameter,
     ParameterPlace,
-    is_media_type,
     problem_of_base_url,
     problem_of_path,
     split_path,

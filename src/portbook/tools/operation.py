@@ -18,7 +18,6 @@ __all__ = [
     "Parameter",
     "ParameterPlace",
     "Style",
-    "is_media_type",
     "problem_of_base_url",
     "problem_of_path",
     "split_path",
@@ -33,8 +32,6 @@ _BRACED: Final = re.compile(r"\{([^{}]+)\}")
 _PATH: Final = re.compile(r"/[!-\"$-~]*")  # printable ASCII, without a fragment
 # A dot segment, also where its dots or the slashes around it are percent-encoded.
 _DOTS: Final = re.compile(r"(?i)(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?=[/\\;]|%2f|%5c|%3b|$)")
-# RFC 6838 4.2, in lower case, without parameters such as a charset.
-_MEDIA: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 
 
 class ParameterPlace(StrEnum):
@@ -180,11 +177,6 @@ def problem_of_path(path: str) -> str | None:
     if _DOTS.search(before):
         return "must have no dot segments"
     return None
-
-
-def is_media_type(text: str) -> bool:
-    """Return whether `text` is a media type such as `application/json`."""
-    return _MEDIA.fullmatch(text) is not None
 
 
 def split_path(path: str) -> tuple[list[str], list[str]]:
