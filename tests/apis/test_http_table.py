@@ -190,7 +190,7 @@ DOCUMENT: dict[str, Any] = {
         "/upload": {
             "post": {
                 "operationId": "upload",
-                "requestBody": {"required": True, "content": {"multipart/form-data": {}}},
+                "requestBody": {"required": True, "content": {"multipart/related": {}}},
                 "responses": {},
             }
         },
@@ -215,7 +215,7 @@ def test_the_operations_of_a_document_become_tools(folder: Path) -> None:
         ("orders.delete_order", Effect.DESTRUCTIVE, False),
         ("orders.search", Effect.READ, False),
     ]
-    assert found.warnings == ["orders.upload is not served: its body is not JSON"]
+    assert found.warnings == ["orders.upload is not served: no content type of its body can be sent"]
     spec = found.specs[0]
     assert spec.description == "One order."
     assert (operation(spec).method, operation(spec).path) == ("GET", "/orders/{id}")
@@ -236,7 +236,7 @@ def test_what_a_document_would_put_into_requests_is_not_served(tmp_path: Path) -
     assert [spec.name for spec in found.specs] == ["orders.good"]
     assert [warning.partition(": ")[::2] for warning in found.warnings] == [
         ("orders.accept is not served", "it names a content type that is not valid in a header"),
-        ("orders.type is not served", "it names a content type that is not valid in a header"),
+        ("orders.type is not served", "no content type of its body can be sent"),
         (
             "orders.line is not served",
             "its path must start with / and be printable ASCII, with names in braces: /orders/{id}",

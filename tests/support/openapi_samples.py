@@ -50,6 +50,7 @@ def request_of(operation: ImportedOperation, arguments: dict[str, Any]) -> Compo
         parameters=operation.parameters,
         body=operation.body,
         has_body=operation.has_body,
+        parts=operation.parts,
         request=operation.request,
     )
     return Composer(made).compose(arguments)

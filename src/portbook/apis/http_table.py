@@ -293,6 +293,7 @@ def _spec_of(
             parameters=operation.parameters,
             body=operation.body,
             has_body=operation.has_body,
+            parts=operation.parts,
             is_idempotent=operation.method in READING_METHODS and effect is Effect.READ,
             request=operation.request,
             response=operation.response,

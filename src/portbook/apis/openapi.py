@@ -1,8 +1,8 @@
 """Reads an OpenAPI document (3.0 or 3.1) into operations for tools.
 
-Parameters keep their places and serialization styles. The members of a JSON body become arguments where the
-body is a plain object; otherwise the body is one argument. The schema of the 2xx responses is the output
-schema. Operations that need unsupported features (forms, files, cookies) are skipped with a reason.
+Parameters keep their places and serialization styles. The members of a body become arguments where the body
+is a plain object; otherwise the body is one argument. The schema of the 2xx responses is the output schema.
+Operations that need unsupported features are skipped with a reason.
 
 A document often comes from a third party: its paths and content types must pass the same checks as the
 operator's, because both become part of requests.
@@ -22,7 +22,7 @@ from portbook.apis.openapi_responses import read_responses
 from portbook.apis.openapi_schemas import SchemaWriter
 from portbook.model import JSONObject
 from portbook.tools.media_types import JSON_TYPE, is_media_type
-from portbook.tools.operation import METHODS, Parameter, problem_of_path
+from portbook.tools.operation import METHODS, BodyPart, Parameter, problem_of_path
 
 __all__ = ["ImportedOperation", "Skipped", "read_openapi"]
 
@@ -42,6 +42,8 @@ class ImportedOperation(NamedTuple):
     response: str
     input_schema: JSONObject
     output_schema: JSONObject | bool
+    parts: tuple[BodyPart, ...] = ()
+    """The fields of a body that is a form."""
 
 
 class Skipped(NamedTuple):
@@ -138,6 +140,7 @@ class _Reader:
             response,
             self._input.with_definitions(arguments.as_schema(is_open=body.is_open)),
             output,
+            body.parts,
         )
 
     def _describe(self, method: str, path: str) -> str:

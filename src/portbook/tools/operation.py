@@ -14,6 +14,7 @@ from portbook.net.destinations import BadDestination, Destination, parse_url
 __all__ = [
     "BODY_METHODS",
     "METHODS",
+    "BodyPart",
     "HttpOperation",
     "Parameter",
     "ParameterPlace",
@@ -92,6 +93,23 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class BodyPart:
+    """How one field of a form is written."""
+
+    name: str
+    style: Style = Style.REPEAT
+    content_type: str | None = None
+    """In a multipart body; None lets the value decide."""
+    is_binary: bool = False
+    """Whether it is a file, or a list of files."""
+    allows_reserved: bool = False
+
+    def as_data(self) -> list[JSON]:
+        """Return the part as JSON, for the tool's digest."""
+        return [self.name, self.style.value, self.content_type, self.is_binary, self.allows_reserved]
+
+
+@dataclass(frozen=True, slots=True)
 class HttpOperation:
     """One operation of an API behind a gateway."""
 
@@ -108,7 +126,9 @@ class HttpOperation:
     body: str | None = None
     """The argument that is the whole body, if there is one."""
     has_body: bool | None = None
-    """Whether the remaining arguments go into a JSON body; None lets the method decide."""
+    """Whether the remaining arguments go into the body; None lets the method decide."""
+    parts: tuple[BodyPart, ...] = ()
+    """The fields of a body that is a form, as far as they are known."""
     is_idempotent: bool = False
     """Whether sending it twice has the same effect as sending it once."""
     retries: int | None = None
@@ -164,6 +184,7 @@ class HttpOperation:
             "has_body": self.has_body,
             "request": self.request,
             "response": self.response,
+            **({"parts": [part.as_data() for part in self.parts]} if self.parts else {}),
         }
 
     @property
