@@ -239,7 +239,9 @@ def _imported(table: Table, gateway: Gateway, folder: Path, warnings: list[str])
 
 def _argument_rules(gateway: Gateway) -> ArgumentRules:
     return ArgumentRules(
-        lambda header: is_argument_header(header, gateway), takes_cookies=not sends_cookies(gateway)
+        lambda header: is_argument_header(header, gateway),
+        takes_cookies=not sends_cookies(gateway),
+        takes_paths=gateway.files is not None,
     )
 
 
