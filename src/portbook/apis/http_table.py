@@ -19,8 +19,9 @@ from portbook.apis.effects import READING_METHODS, default_effect
 from portbook.apis.gateway import Gateway
 from portbook.apis.gateway_table import GATEWAY_KEYS, is_argument_header, read_gateway
 from portbook.apis.left_out import Cause, LeftOutOperation, summary_of
-from portbook.apis.openapi import ImportedOperation, read_openapi
 from portbook.apis.openapi_documents import BadOpenAPI, Documents
+from portbook.apis.openapi_operation import ImportedOperation
+from portbook.apis.openapi_paths import read_openapi
 from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
 from portbook.did_you_mean import did_you_mean

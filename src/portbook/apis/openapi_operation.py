@@ -1,8 +1,8 @@
-"""Reads an OpenAPI document (3.0 or 3.1) into operations for tools.
+"""Reads one operation of an OpenAPI document (3.0 or 3.1) for a tool.
 
 Parameters keep their places and serialization styles. The members of a JSON body become arguments where the
 body is a plain object; otherwise the body is one argument. The schema of the 2xx responses is the output
-schema. Operations that need unsupported features (forms, files, cookies) are left out with a reason.
+schema.
 
 A document often comes from a third party: its paths and content types must pass the same checks as the
 operator's, because both become part of requests.
@@ -11,19 +11,16 @@ operator's, because both become part of requests.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import chain, count
 from typing import Any, Final, NamedTuple, cast
 
 from portbook.apis.left_out import Cause, LeftOutOperation
-from portbook.apis.openapi_documents import BadOpenAPI, DocumentNode, Documents
+from portbook.apis.openapi_documents import DocumentNode, Documents
 from portbook.apis.openapi_schemas import SchemaWriter
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 from portbook.tools.operation import (
-    METHODS,
     Parameter,
     ParameterPlace,
     Style,
@@ -31,9 +28,8 @@ from portbook.tools.operation import (
     problem_of_path,
     split_path,
 )
-from portbook.tools.tool_names import MAX_NAME, name_digest, shortened
 
-__all__ = ["ImportedOperation", "read_openapi"]
+__all__ = ["ImportedOperation", "NotSupported", "OperationReader"]
 
 _JSON: Final = "application/json"
 # Parameters that OpenAPI ignores, because other parts of the document describe them.
@@ -90,110 +86,11 @@ class _Body(NamedTuple):
     """Whether it allows members that are not described."""
 
 
-class _NotSupported(Exception):
+class NotSupported(Exception):
     """An operation needs an unsupported feature."""
 
 
-def read_openapi(
-    documents: Documents,
-    is_wanted: Callable[[str], bool] = lambda _: True,
-    is_argument_header: Callable[[str], bool] = lambda _: True,
-    longest_name: int = MAX_NAME,
-) -> list[ImportedOperation | LeftOutOperation]:
-    """Return the operations of a document whose names are wanted, in its order.
-
-    An operation that cannot be imported is left out, and stops no other one. A header for which
-    `is_argument_header` returns false does not become an argument. A longer name than `longest_name` is
-    shortened.
-
-    Raises `BadOpenAPI` where the document cannot be read, or is not OpenAPI 3.0 or 3.1.
-    """
-    root = documents.root()
-    found = re.match(r"3\.[01](?=\.|$)", root.text("openapi") or "")
-    if found is None:
-        raise root.bad("must be OpenAPI 3.0 or 3.1; convert an older document first")
-    return [
-        entry
-        if isinstance(entry, LeftOutOperation)
-        else _read(documents, entry, found[0], is_argument_header)
-        for entry in _told_apart(list(_entries(documents, root)), longest_name)
-        if is_wanted(entry.name)
-    ]
-
-
-class _Entry(NamedTuple):
-    """One operation of the document, not yet read."""
-
-    name: str
-    method: str
-    path: str
-    item: DocumentNode
-    node: DocumentNode
-    place: DocumentNode
-    """Where the path has the operation; it is `node` unless it is a reference to it."""
-
-    def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
-        return LeftOutOperation(self.name, self.place.file, self.place.pointer, self.method, cause, sentence)
-
-
-def _entries(documents: Documents, root: DocumentNode) -> Iterator[_Entry | LeftOutOperation]:
-    for path, item in root.at("paths").members.items():
-        try:
-            resolved = documents.resolved(item)
-        except BadOpenAPI as error:
-            yield LeftOutOperation(_slug(path), item.file, item.pointer, None, error.cause, str(error))
-            continue
-        for method in METHODS:
-            place = resolved.at(method.lower())
-            if not isinstance(place.value, dict):
-                continue
-            try:
-                node = documents.resolved(place)
-            except BadOpenAPI as error:
-                name = _slug(f"{method}{path}")
-                yield LeftOutOperation(name, place.file, place.pointer, method, error.cause, str(error))
-                continue
-            name = _slug(node.text("operationId") or f"{method}{path}")
-            yield _Entry(name, method, path, resolved, node, place)
-
-
-def _told_apart(entries: list[_Entry | LeftOutOperation], longest: int) -> list[_Entry | LeftOutOperation]:
-    """Return the entries with distinct names of at most `longest` characters.
-
-    All operations of one name get a digest of their method and path: a rule for the name must not silently
-    mean one of them.
-    """
-    counts = Counter(entry.name for entry in entries)
-
-    def name_of(entry: _Entry | LeftOutOperation) -> str:
-        if counts[entry.name] == 1 or isinstance(entry, LeftOutOperation):
-            return shortened(entry.name, longest)
-        return shortened(f"{entry.name}_{name_digest(f'{entry.method} {entry.path}')}", longest)
-
-    return [
-        entry._replace(name=name_of(entry))
-        if isinstance(entry, _Entry)
-        else replace(entry, name=name_of(entry))
-        for entry in entries
-    ]
-
-
-def _read(
-    documents: Documents, entry: _Entry, version: str, is_argument_header: Callable[[str], bool]
-) -> ImportedOperation | LeftOutOperation:
-    try:
-        reader = _Reader(documents, version, entry.item, entry.node, is_argument_header)
-        imported = reader.read(entry.name, entry.method, entry.path)
-        return imported._replace(file=entry.place.file, pointer=entry.place.pointer)
-    except _NotSupported as why:
-        return entry.left_out(Cause.UNSUPPORTED, str(why))
-    except BadOpenAPI as error:
-        return entry.left_out(error.cause, str(error))
-    except RecursionError:
-        return entry.left_out(Cause.INVALID, "nested too deeply")
-
-
-class _Reader:
+class OperationReader:
     """Reads one operation."""
 
     def __init__(
@@ -214,9 +111,13 @@ class _Reader:
         self._required: list[str] = []
 
     def read(self, name: str, method: str, path: str) -> ImportedOperation:
+        """Return the operation of `method` and `path` for the tool `name`.
+
+        Raises `NotSupported` or `BadOpenAPI` where it cannot be one.
+        """
         problem = problem_of_path(path)
         if problem is not None:
-            raise _NotSupported(f"its path {problem}")
+            raise NotSupported(f"its path {problem}")
         parameters = tuple(self._parameters(path))
         body = self._read_body()
         schema: dict[str, Any] = {"type": "object", "properties": self._properties}
@@ -228,7 +129,7 @@ class _Reader:
         output, response = nothing if method == "HEAD" else self._read_responses()
         request = body.content_type or _JSON
         if not (is_media_type(request) and is_media_type(response)):
-            raise _NotSupported("it names a content type that is not valid in a header")
+            raise NotSupported("it names a content type that is not valid in a header")
         return ImportedOperation(
             name,
             self._describe(method, path),
@@ -261,7 +162,7 @@ class _Reader:
         for (place, name), parameter in found.items():
             is_required = parameter.at("required").value is True
             if place == "cookie" and is_required:
-                raise _NotSupported("it needs a cookie, and cookies are not supported")
+                raise NotSupported("it needs a cookie, and cookies are not supported")
             if place == "cookie" or (place == "header" and not self._is_argument(name)):
                 continue
             if place not in ("path", "query", "header") or (place == "path" and name not in in_template):
@@ -280,7 +181,7 @@ class _Reader:
         if content:
             media, inside = next(iter(content.items()))
             if not _is_json(media):
-                raise _NotSupported(f"a parameter is {escaped(media)}, and only JSON is supported")
+                raise NotSupported(f"a parameter is {escaped(media)}, and only JSON is supported")
             schema_node, style = inside.at("schema"), Style.JSON
         schema = True if schema_node.value is None else self._input.write(schema_node)
         words = node.text("description")
@@ -297,7 +198,7 @@ class _Reader:
         explode = node.at("explode").value
         key = (place.value, style, explode if isinstance(explode, bool) else style == "form")
         if key not in _STYLES:
-            raise _NotSupported(f"a parameter has the style {escaped(style)}, which is not supported")
+            raise NotSupported(f"a parameter has the style {escaped(style)}, which is not supported")
         return _STYLES[key]
 
     def _unused(self, wanted: str, place: ParameterPlace | str) -> str:
@@ -317,7 +218,7 @@ class _Reader:
         media = next((name for name in content if _is_json(name)), None)
         if media is None:
             if is_required:
-                raise _NotSupported("its body is not JSON")
+                raise NotSupported("its body is not JSON")
             return _Body()
         node = content[media].at("schema")
         plain = self._plain(node)
@@ -365,7 +266,7 @@ class _Reader:
                 schemas.append({"type": "null"})
                 continue
             if response is not None and _is_json(response) is not _is_json(media):
-                raise _NotSupported("its responses have several content types")
+                raise NotSupported("its responses have several content types")
             response = response or _plain_type(media)
             schema = content[media].at("schema")
             if not _is_json(media):
@@ -394,10 +295,3 @@ def _plain_type(media: str) -> str:
 
 def _essence(media: str) -> str:
     return media.partition(";")[0].strip().lower()
-
-
-def _slug(text: str) -> str:
-    """Return a tool's name for `getOrderById` or `GET/orders/{id}`: lower case, with underscores."""
-    text = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
-    text = re.sub(r"([A-Z])([A-Z][a-z])", r"\1_\2", text)
-    return re.sub(r"_+", "_", re.sub(r"[^a-z0-9_.]+", "_", text.lower())).strip("_.") or "operation"
