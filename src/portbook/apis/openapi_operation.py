@@ -1,8 +1,8 @@
-"""Reads an OpenAPI document (3.0 or 3.1) into operations for tools.
+"""Reads one operation of an OpenAPI document (3.0 or 3.1) for a tool.
 
 Parameters keep their places and serialization styles. The members of a JSON body become arguments where the
 body is a plain object; otherwise the body is one argument. The schema of the 2xx responses is the output
-schema. Operations that need unsupported features (forms, files, cookies) are skipped with a reason.
+schema.
 
 A document often comes from a third party: its paths and content types must pass the same checks as the
 operator's, because both become part of requests.
@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator
 from itertools import chain, count
 from typing import Any, Final, NamedTuple, cast
 
+from portbook.apis.left_out import Cause, LeftOutOperation
 from portbook.apis.openapi_documents import DocumentNode, Documents
 from portbook.apis.openapi_schemas import SchemaWriter
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 from portbook.tools.operation import (
-    METHODS,
     Parameter,
     ParameterPlace,
     Style,
@@ -29,7 +29,7 @@ from portbook.tools.operation import (
     split_path,
 )
 
-__all__ = ["ImportedOperation", "Skipped", "read_openapi"]
+__all__ = ["ImportedOperation", "NotSupported", "OperationReader"]
 
 _JSON: Final = "application/json"
 # Parameters that OpenAPI ignores, because other parts of the document describe them.
@@ -68,13 +68,13 @@ class ImportedOperation(NamedTuple):
     response: str
     input_schema: JSONObject
     output_schema: JSONObject | bool
+    file: str = ""
+    pointer: str = ""
+    """The operation's JSON Pointer in `file`."""
 
-
-class Skipped(NamedTuple):
-    """An operation that cannot be a tool, with the reason."""
-
-    name: str
-    reason: str
+    def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
+        """Return why this operation is left out after all."""
+        return LeftOutOperation(self.name, self.file, self.pointer, self.method, cause, sentence)
 
 
 class _Body(NamedTuple):
@@ -86,55 +86,11 @@ class _Body(NamedTuple):
     """Whether it allows members that are not described."""
 
 
-class _NotSupported(Exception):
+class NotSupported(Exception):
     """An operation needs an unsupported feature."""
 
 
-def read_openapi(
-    documents: Documents,
-    is_wanted: Callable[[str], bool] = lambda _: True,
-    is_argument_header: Callable[[str], bool] = lambda _: True,
-) -> list[ImportedOperation | Skipped]:
-    """Return the operations of a document whose names are wanted, in its order.
-
-    A header for which `is_argument_header` returns false does not become an argument.
-
-    Raises `BadOpenAPI` where it is not OpenAPI 3.0 or 3.1, or a reference has no target.
-    """
-    root = documents.root()
-    found = re.match(r"3\.[01](?=\.|$)", root.text("openapi") or "")
-    if found is None:
-        raise root.bad("must be OpenAPI 3.0 or 3.1; convert an older document first")
-    try:
-        return list(_operations(documents, root, found[0], is_wanted, is_argument_header))
-    except RecursionError:
-        raise root.bad("nested too deeply") from None
-
-
-def _operations(
-    documents: Documents,
-    root: DocumentNode,
-    version: str,
-    is_wanted: Callable[[str], bool],
-    is_argument_header: Callable[[str], bool],
-) -> Iterator[ImportedOperation | Skipped]:
-    for path, item in root.at("paths").members.items():
-        resolved = documents.resolved(item)
-        for method in METHODS:
-            node = resolved.at(method.lower())
-            if not isinstance(node.value, dict):
-                continue
-            name = _slug(node.text("operationId") or f"{method}{path}")
-            if not is_wanted(name):
-                continue
-            try:
-                reader = _Reader(documents, version, resolved, node, is_argument_header)
-                yield reader.read(name, method, path)
-            except _NotSupported as why:
-                yield Skipped(name, str(why))
-
-
-class _Reader:
+class OperationReader:
     """Reads one operation."""
 
     def __init__(
@@ -155,9 +111,13 @@ class _Reader:
         self._required: list[str] = []
 
     def read(self, name: str, method: str, path: str) -> ImportedOperation:
+        """Return the operation of `method` and `path` for the tool `name`.
+
+        Raises `NotSupported` or `BadOpenAPI` where it cannot be one.
+        """
         problem = problem_of_path(path)
         if problem is not None:
-            raise _NotSupported(f"its path {problem}")
+            raise NotSupported(f"its path {problem}")
         parameters = tuple(self._parameters(path))
         body = self._read_body()
         schema: dict[str, Any] = {"type": "object", "properties": self._properties}
@@ -169,7 +129,7 @@ class _Reader:
         output, response = nothing if method == "HEAD" else self._read_responses()
         request = body.content_type or _JSON
         if not (is_media_type(request) and is_media_type(response)):
-            raise _NotSupported("it names a content type that is not valid in a header")
+            raise NotSupported("it names a content type that is not valid in a header")
         return ImportedOperation(
             name,
             self._describe(method, path),
@@ -202,7 +162,7 @@ class _Reader:
         for (place, name), parameter in found.items():
             is_required = parameter.at("required").value is True
             if place == "cookie" and is_required:
-                raise _NotSupported("it needs a cookie, and cookies are not supported")
+                raise NotSupported("it needs a cookie, and cookies are not supported")
             if place == "cookie" or (place == "header" and not self._is_argument(name)):
                 continue
             if place not in ("path", "query", "header") or (place == "path" and name not in in_template):
@@ -221,7 +181,7 @@ class _Reader:
         if content:
             media, inside = next(iter(content.items()))
             if not _is_json(media):
-                raise _NotSupported(f"a parameter is {escaped(media)}, and only JSON is supported")
+                raise NotSupported(f"a parameter is {escaped(media)}, and only JSON is supported")
             schema_node, style = inside.at("schema"), Style.JSON
         schema = True if schema_node.value is None else self._input.write(schema_node)
         words = node.text("description")
@@ -238,7 +198,7 @@ class _Reader:
         explode = node.at("explode").value
         key = (place.value, style, explode if isinstance(explode, bool) else style == "form")
         if key not in _STYLES:
-            raise _NotSupported(f"a parameter has the style {escaped(style)}, which is not supported")
+            raise NotSupported(f"a parameter has the style {escaped(style)}, which is not supported")
         return _STYLES[key]
 
     def _unused(self, wanted: str, place: ParameterPlace | str) -> str:
@@ -258,7 +218,7 @@ class _Reader:
         media = next((name for name in content if _is_json(name)), None)
         if media is None:
             if is_required:
-                raise _NotSupported("its body is not JSON")
+                raise NotSupported("its body is not JSON")
             return _Body()
         node = content[media].at("schema")
         plain = self._plain(node)
@@ -306,7 +266,7 @@ class _Reader:
                 schemas.append({"type": "null"})
                 continue
             if response is not None and _is_json(response) is not _is_json(media):
-                raise _NotSupported("its responses have several content types")
+                raise NotSupported("its responses have several content types")
             response = response or _plain_type(media)
             schema = content[media].at("schema")
             if not _is_json(media):
@@ -335,10 +295,3 @@ def _plain_type(media: str) -> str:
 
 def _essence(media: str) -> str:
     return media.partition(";")[0].strip().lower()
-
-
-def _slug(text: str) -> str:
-    """Return a tool's name for `getOrderById` or `GET/orders/{id}`: lower case, with underscores."""
-    text = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
-    text = re.sub(r"([A-Z])([A-Z][a-z])", r"\1_\2", text)
-    return re.sub(r"_+", "_", re.sub(r"[^a-z0-9_.]+", "_", text.lower())).strip("_.") or "operation"
