@@ -9,7 +9,8 @@ import pytest
 
 from portbook.canonical import digest
 from portbook.provenance.artifacts import Artifact, Digest
-from portbook.provenance.record import Occasion, Subject, build_record, inputs_of, output_of
+from portbook.provenance.occasion import Occasion
+from portbook.provenance.record import Subject, build_record, inputs_of, output_of
 from portbook.tools.registry import SchemaRegistry
 
 SUBJECT = Subject("t", "1", arguments={"a": 1})

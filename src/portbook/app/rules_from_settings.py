@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from portbook.access.callers import AllowedKey, Callers
 from portbook.access.rates import Rates
 from portbook.app.policy_doubts import policy_doubts, refuse_vain_conditions
 from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.policy import BadPolicy, Policy, read_policy
-from portbook.provenance.signing import BadKey, Signer, SigningKey
 from portbook.redaction import BadRedaction, Redactor
 from portbook.settings import Settings
 from portbook.stages.rules import Rules
 from portbook.tools.spec import ToolSpec
+
+if TYPE_CHECKING:
+    from portbook.provenance.signing import Signer, SigningKey
 
 __all__ = [
     "OPERATOR_KEY",
@@ -128,6 +131,8 @@ def load_signing_key(path: Path) -> SigningKey:
 
     Raises `OSError` where it cannot be read, `BadKey` where it holds none.
     """
+    from portbook.provenance.signing import BadKey, SigningKey  # late: only where envelopes are signed
+
     try:
         return SigningKey.from_pem(path.read_text("ascii"))
     except UnicodeDecodeError:

@@ -20,8 +20,9 @@ from portbook.provenance import methods
 from portbook.provenance.anchors import Evidence
 from portbook.provenance.artifacts import JSON_TYPE, SCHEMA_TYPE, Artifact, Digest, artifact_of, digest_of
 from portbook.provenance.lengths import require_length
+from portbook.provenance.occasion import Occasion
 
-__all__ = ["ARGUMENTS", "RECORD", "RESULT", "Occasion", "Subject", "build_record", "inputs_of", "output_of"]
+__all__ = ["ARGUMENTS", "RECORD", "RESULT", "Subject", "build_record", "inputs_of", "output_of"]
 
 RECORD: Final = "prov.record.v0.1"
 
@@ -37,17 +38,7 @@ _DIGESTS: Final = (
     "rule_digest",
 )
 _SHA256: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Occasion:
-    """Values that differ between runs of the same request."""
-
-    request_id: str | None = None
-    """The id that Portbook gave the call."""
-    time: str | None = None
-    """When it ran, in the form of RFC 3339."""
-    duration_ms: float | None = None
+_UNKNOWN: Final = Occasion()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +65,7 @@ class Subject:
     methods: tuple[str, ...] = ()
     """Method ids to add to those that the record adds itself."""
     evidence: tuple[Evidence, ...] = ()
-    occasion: Occasion = Occasion()
+    occasion: Occasion = _UNKNOWN
 
     def __post_init__(self) -> None:
         """Raise `ValueError` for a value that a record must not hold."""
