@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, TextIO, cast
 
 import click
 
-from portbook.app.rules_from_settings import load_signing_key
+from portbook.app.signing_key_file import load_signing_key
 from portbook.canonical import NotJSON, json_bytes
 from portbook.cli.exit_codes import ExitCode, exit_code_of_program
 from portbook.cli.terminal import claim_stdout, stop_with

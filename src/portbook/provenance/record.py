@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from portbook.canonical import canonical_bytes
-from portbook.clock import run_id
+from portbook.ids import run_id
 from portbook.model import JSON, JSONObject
 from portbook.provenance import methods
 from portbook.provenance.anchors import Evidence

@@ -26,7 +26,7 @@ from portbook.testing.inquiries import (
 from portbook.testing.json_encoder import json_of
 from portbook.testing.memory_log import Noted, noting
 from portbook.testing.world import World
-from portbook.wire.framing import MAX_FRAME_BYTES, OVERSIZE, Frame
+from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE, Frame
 
 __all__ = ["Replied", "Speaker", "Voice"]
 
