@@ -10,8 +10,9 @@ from typing import Any, Final
 from portbook.apis.gateway import SUBSCRIPTION_HEADER, Gateway, ManagedIdentity, Secret
 from portbook.apis.table_reader import Table
 from portbook.net.destinations import BadDestination, parse_url
+from portbook.tools.operation import is_token
 
-__all__ = ["BASE_URL_VARIABLE", "GATEWAY_KEYS", "is_argument_header", "read_gateway"]
+__all__ = ["BASE_URL_VARIABLE", "GATEWAY_KEYS", "is_argument_header", "read_gateway", "sends_cookies"]
 
 BASE_URL_VARIABLE: Final = "APIM_BASE_URL"
 
@@ -19,8 +20,11 @@ GATEWAY_KEYS: Final = (
     "base_url",
     "bearer",
     "ca_file",
+    "error_bodies",
+    "files",
     "headers",
     "managed_identity",
+    "max_file_bytes",
     "max_response_bytes",
     "proxy",
     "retries",
@@ -28,7 +32,6 @@ GATEWAY_KEYS: Final = (
     "subscription_key_header",
 )
 
-_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _PRINTABLE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 # Headers that frame or identify a message: only Portbook writes them.
 _OURS: Final = frozenset(
@@ -42,6 +45,7 @@ _OURS: Final = frozenset(
 _CREDENTIALS: Final = frozenset({"authorization", "cookie", SUBSCRIPTION_HEADER.lower()})
 _RETRIES: Final = 10
 _RESPONSE_BYTES: Final = 67_108_864
+_FILE_BYTES: Final = 268_435_456
 
 
 def read_gateway(name: str, table: Table, environ: Mapping[str, str], folder: Path) -> Gateway:
@@ -52,8 +56,9 @@ def read_gateway(name: str, table: Table, environ: Mapping[str, str], folder: Pa
     given: dict[str, Any] = {
         "retries": table.whole("retries", 0, _RETRIES),
         "max_response_bytes": table.whole("max_response_bytes", 1, _RESPONSE_BYTES),
+        "max_file_bytes": table.whole("max_file_bytes", 1, _FILE_BYTES),
     }
-    ca_file = table.text("ca_file")
+    ca_file, files = table.text("ca_file"), table.text("files")
     headers = _headers(table, folder)
     bearer, identity = _secret(table, "bearer", folder), _identity(table)
     if [bearer, identity, _named(headers, "authorization")].count(None) < 2:
@@ -70,6 +75,8 @@ def read_gateway(name: str, table: Table, environ: Mapping[str, str], folder: Pa
         managed_identity=identity,
         proxy=_proxy(table),
         ca_file=None if ca_file is None else folder / ca_file,
+        files=None if files is None else folder / files,
+        gives_error_bodies=table.choice("error_bodies", ("on", "off")) != "off",
         **{key: value for key, value in given.items() if value is not None},
     )
 
@@ -77,7 +84,12 @@ def read_gateway(name: str, table: Table, environ: Mapping[str, str], folder: Pa
 def is_argument_header(name: str, gateway: Gateway) -> bool:
     """Return whether an argument may set this header: not one of Portbook's, and not a credential."""
     taken = {header.lower() for header, _ in gateway.headers} | {gateway.subscription_key_header.lower()}
-    return _HEADER_NAME.fullmatch(name) is not None and name.lower() not in _OURS | _CREDENTIALS | taken
+    return is_token(name) and name.lower() not in _OURS | _CREDENTIALS | taken
+
+
+def sends_cookies(gateway: Gateway) -> bool:
+    """Return whether the operator sets the Cookie header, so that no argument may."""
+    return any(name.lower() == "cookie" for name, _ in gateway.headers)
 
 
 def _base_url(table: Table, environ: Mapping[str, str]) -> str:
@@ -152,7 +164,7 @@ def _header_name(table: Table, key: str) -> str | None:
 
 
 def _require_header(table: Table, key: str, name: str) -> None:
-    if not _HEADER_NAME.fullmatch(name):
+    if not is_token(name):
         raise table.wrong(key, "is not the name of a header")
     if name.lower() in _OURS:
         raise table.wrong(key, "is a header that Portbook writes itself")
