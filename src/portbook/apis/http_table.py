@@ -17,8 +17,9 @@ from typing import Any, Final, NamedTuple
 
 from portbook.apis.effects import READING_METHODS, default_effect
 from portbook.apis.gateway import Gateway
-from portbook.apis.gateway_table import GATEWAY_KEYS, is_argument_header, read_gateway
+from portbook.apis.gateway_table import GATEWAY_KEYS, is_argument_header, read_gateway, sends_cookies
 from portbook.apis.left_out import Cause, LeftOutOperation, summary_of
+from portbook.apis.openapi_arguments import ArgumentRules
 from portbook.apis.openapi_documents import BadOpenAPI, Documents
 from portbook.apis.openapi_operation import ImportedOperation
 from portbook.apis.openapi_paths import read_openapi
@@ -28,12 +29,12 @@ from portbook.did_you_mean import did_you_mean
 from portbook.globs import is_pattern, matches
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
+from portbook.tools.media_types import is_media_type
 from portbook.tools.operation import (
     METHODS,
     HttpOperation,
     Parameter,
     ParameterPlace,
-    is_media_type,
     problem_of_base_url,
     problem_of_path,
     split_path,
@@ -258,9 +259,7 @@ def _imported(
             None, f"is too long a name for a gateway with a document; cut it by {_SHORTEST_ROOM}"
         )
     try:
-        operations = read_openapi(
-            Documents(folder / file), is_wanted, lambda header: is_argument_header(header, gateway), longest
-        )
+        operations = read_openapi(Documents(folder / file), is_wanted, _argument_rules(gateway), longest)
     except BadOpenAPI as error:
         raise table.wrong("openapi", f"cannot be imported: {error}") from None
     for key, patterns in (("include", include), ("exclude", exclude), ("effects", tuple(_effects(table)))):
@@ -270,6 +269,12 @@ def _imported(
             f"http.{gateway.name}.openapi: none of its operations is served; check include and exclude"
         )
     return operations
+
+
+def _argument_rules(gateway: Gateway) -> ArgumentRules:
+    return ArgumentRules(
+        lambda header: is_argument_header(header, gateway), takes_cookies=not sends_cookies(gateway)
+    )
 
 
 def _refuse_import_keys(table: Table) -> None:
@@ -322,6 +327,7 @@ def _spec_of(
             parameters=operation.parameters,
             body=operation.body,
             has_body=operation.has_body,
+            parts=operation.parts,
             is_idempotent=operation.method in READING_METHODS and effect is Effect.READ,
             request=operation.request,
             response=operation.response,

@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from portbook.apis.left_out import Cause, LeftOutOperation
+from portbook.apis.openapi_arguments import ANY_ARGUMENT, ArgumentRules, NotSupported
 from portbook.apis.openapi_documents import BadOpenAPI, DocumentNode, Documents
-from portbook.apis.openapi_operation import ImportedOperation, NotSupported, OperationReader
+from portbook.apis.openapi_operation import ImportedOperation, OperationReader
 from portbook.tools.operation import METHODS
 from portbook.tools.tool_names import MAX_NAME, name_digest, shortened
 
@@ -24,14 +25,13 @@ __all__ = ["read_openapi"]
 def read_openapi(
     documents: Documents,
     is_wanted: Callable[[str], bool] = lambda _: True,
-    is_argument_header: Callable[[str], bool] = lambda _: True,
+    rules: ArgumentRules = ANY_ARGUMENT,
     longest_name: int = MAX_NAME,
 ) -> list[ImportedOperation | LeftOutOperation]:
     """Return the operations of a document whose names are wanted, in its order.
 
-    An operation that cannot be imported is left out, and stops no other one. A header for which
-    `is_argument_header` returns false does not become an argument. A longer name than `longest_name` is
-    shortened.
+    An operation that cannot be imported is left out, and stops no other one. `rules` say what may become an
+    argument. A longer name than `longest_name` is shortened.
 
     Raises `BadOpenAPI` where the document cannot be read, or is not OpenAPI 3.0 or 3.1.
     """
@@ -40,9 +40,7 @@ def read_openapi(
     if found is None:
         raise root.bad("must be OpenAPI 3.0 or 3.1; convert an older document first")
     return [
-        entry
-        if isinstance(entry, LeftOutOperation)
-        else _read(documents, entry, found[0], is_argument_header)
+        entry if isinstance(entry, LeftOutOperation) else _read(documents, entry, found[0], rules)
         for entry in _told_apart(list(_entries(documents, root)), longest_name)
         if is_wanted(entry.name)
     ]
@@ -106,10 +104,10 @@ def _told_apart(entries: list[_Entry | LeftOutOperation], longest: int) -> list[
 
 
 def _read(
-    documents: Documents, entry: _Entry, version: str, is_argument_header: Callable[[str], bool]
+    documents: Documents, entry: _Entry, version: str, rules: ArgumentRules
 ) -> ImportedOperation | LeftOutOperation:
     try:
-        reader = OperationReader(documents, version, entry.item, entry.node, is_argument_header)
+        reader = OperationReader(documents, version, entry.item, entry.node, rules)
         imported = reader.read(entry.name, entry.method, entry.path)
         return imported._replace(file=entry.place.file, pointer=entry.place.pointer)
     except NotSupported as why:

@@ -151,8 +151,10 @@ class HttpExecutor:
             happened = "its credential is not available"
             raise Refused(Reason.UPSTREAM_ERROR, note=str(error), happened=happened) from None
         session = "" if run.session is None else _cleaned("X-Session-ID", run.session)
-        content_type = f"Content-Type: {operation.request}\r\n" if composed.body else ""
+        content_type = f"Content-Type: {composed.content_type}\r\n" if composed.body else ""
         given = "".join([f"{name}: {value}\r\n" for name, value in composed.headers])
+        if composed.cookies:
+            given += f"Cookie: {composed.cookies}\r\n"
         return (
             f"{self._heads[operation.gateway]}Accept: {operation.response}\r\n"
             f"{content_type}"

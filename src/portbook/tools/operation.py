@@ -14,11 +14,12 @@ from portbook.net.destinations import BadDestination, Destination, parse_url
 __all__ = [
     "BODY_METHODS",
     "METHODS",
+    "BodyPart",
     "HttpOperation",
     "Parameter",
     "ParameterPlace",
     "Style",
-    "is_media_type",
+    "is_token",
     "problem_of_base_url",
     "problem_of_path",
     "split_path",
@@ -29,12 +30,11 @@ METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 # Methods that carry their arguments in a JSON body; the rest carry them in the query.
 BODY_METHODS: Final = frozenset({"POST", "PUT", "PATCH"})
 
+_TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _BRACED: Final = re.compile(r"\{([^{}]+)\}")
 _PATH: Final = re.compile(r"/[!-\"$-~]*")  # printable ASCII, without a fragment
 # A dot segment, also where its dots or the slashes around it are percent-encoded.
 _DOTS: Final = re.compile(r"(?i)(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?=[/\\;]|%2f|%5c|%3b|$)")
-# RFC 6838 4.2, in lower case, without parameters such as a charset.
-_MEDIA: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 
 
 class ParameterPlace(StrEnum):
@@ -43,6 +43,7 @@ class ParameterPlace(StrEnum):
     PATH = "path"
     QUERY = "query"
     HEADER = "header"
+    COOKIE = "cookie"
     BODY = "body"
 
 
@@ -52,12 +53,22 @@ class Style(StrEnum):
     REPEAT = "repeat"
     """A list repeats the name, an object is JSON."""
     COMMA = "comma"
+    PAIRS = "pairs"
+    """As with commas, but an object is `member=value,member=value`."""
+    LABEL = "label"
+    """In a path: `.a,b`."""
+    LABEL_EXPLODED = "label_exploded"
+    """In a path: `.a.b`, and `.member=value` for an object."""
+    MATRIX = "matrix"
+    """In a path: `;name=a,b`."""
+    MATRIX_EXPLODED = "matrix_exploded"
+    """In a path: `;name=a;name=b`, and `;member=value` for an object."""
     SPACE = "space"
     PIPE = "pipe"
     SPREAD = "spread"
     """An object's members are written under their own names; a list repeats the name."""
     DEEP = "deep"
-    """An object's members are written as `name[member]`; a list repeats the name."""
+    """Members are written as `name[member]`, items as `name[0]`, at any depth."""
     JSON = "json"
     """Every value is JSON, strings too."""
 
@@ -72,6 +83,30 @@ class Parameter:
     name: str
     """Its name in the request."""
     style: Style = Style.REPEAT
+    allows_reserved: bool = False
+    """Whether its value in a query keeps those reserved characters that cannot end it."""
+
+    def as_data(self) -> list[JSON]:
+        """Return the parameter as JSON, for the tool's digest."""
+        known: list[JSON] = [self.argument, self.place.value, self.name, self.style.value]
+        return [*known, "reserved"] if self.allows_reserved else known
+
+
+@dataclass(frozen=True, slots=True)
+class BodyPart:
+    """How one field of a form is written."""
+
+    name: str
+    style: Style = Style.REPEAT
+    content_type: str | None = None
+    """In a multipart body; None lets the value decide."""
+    is_binary: bool = False
+    """Whether it is a file, or a list of files."""
+    allows_reserved: bool = False
+
+    def as_data(self) -> list[JSON]:
+        """Return the part as JSON, for the tool's digest."""
+        return [self.name, self.style.value, self.content_type, self.is_binary, self.allows_reserved]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +126,9 @@ class HttpOperation:
     body: str | None = None
     """The argument that is the whole body, if there is one."""
     has_body: bool | None = None
-    """Whether the remaining arguments go into a JSON body; None lets the method decide."""
+    """Whether the remaining arguments go into the body; None lets the method decide."""
+    parts: tuple[BodyPart, ...] = ()
+    """The fields of a body that is a form, as far as they are known."""
     is_idempotent: bool = False
     """Whether sending it twice has the same effect as sending it once."""
     retries: int | None = None
@@ -142,14 +179,12 @@ class HttpOperation:
             "base_url": self.base_url,
             "method": self.method,
             "path": self.path,
-            "parameters": [
-                [parameter.argument, parameter.place.value, parameter.name, parameter.style.value]
-                for parameter in self.parameters
-            ],
+            "parameters": [parameter.as_data() for parameter in self.parameters],
             "body": self.body,
             "has_body": self.has_body,
             "request": self.request,
             "response": self.response,
+            **({"parts": [part.as_data() for part in self.parts]} if self.parts else {}),
         }
 
     @property
@@ -182,9 +217,9 @@ def problem_of_path(path: str) -> str | None:
     return None
 
 
-def is_media_type(text: str) -> bool:
-    """Return whether `text` is a media type such as `application/json`."""
-    return _MEDIA.fullmatch(text) is not None
+def is_token(text: str) -> bool:
+    """Return whether `text` can be the name of a header or a cookie (RFC 9110, 5.6.2)."""
+    return _TOKEN.fullmatch(text) is not None
 
 
 def split_path(path: str) -> tuple[list[str], list[str]]:
