@@ -205,7 +205,7 @@ def test_a_tool_takes_nothing_that_its_operation_does_not_know(write: Any) -> No
             "its path must start with / and be printable ASCII, with names in braces: /orders/{id}",
         ),
         (
-            document(path="/o?x={x}", parameters=[parameter("x", "path")]),
+            document(path="/o?x={x},{x}", parameters=[parameter("x", "path")]),
             "its path must name each argument once, and none after a question mark",
         ),
     ],

@@ -55,6 +55,7 @@ def request_of(operation: ImportedOperation, arguments: dict[str, Any]) -> Compo
         operation.method,
         operation.path,
         parameters=operation.parameters,
+        headers=operation.headers,
         body=operation.body,
         has_body=operation.has_body,
         parts=operation.parts,

@@ -327,6 +327,7 @@ def _spec_of(
             operation.method,
             operation.path,
             parameters=operation.parameters,
+            headers=operation.headers,
             body=operation.body,
             has_body=operation.has_body,
             parts=operation.parts,

@@ -18,6 +18,7 @@ from portbook.apis.openapi_documents import DocumentNode, Documents
 from portbook.apis.openapi_parameters import read_parameters
 from portbook.apis.openapi_responses import read_responses
 from portbook.apis.openapi_schemas import SchemaWriter
+from portbook.apis.path_keys import read_path_key, with_query
 from portbook.model import JSONObject
 from portbook.tools.media_types import JSON_TYPE, is_media_type
 from portbook.tools.operation import BodyPart, Parameter, problem_of_path
@@ -40,11 +41,13 @@ class ImportedOperation(NamedTuple):
     response: str
     input_schema: JSONObject
     output_schema: JSONObject | bool
+    parts: tuple[BodyPart, ...] = ()
+    """The fields of a body that is a form."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers of every request, beside those of parameters."""
     file: str = ""
     pointer: str = ""
     """The operation's JSON Pointer in `file`."""
-    parts: tuple[BodyPart, ...] = ()
-    """The fields of a body that is a form."""
 
     def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
         """Return why this operation is left out after all."""
@@ -74,11 +77,12 @@ class OperationReader:
 
         Raises `NotSupported` or `BadOpenAPI` where it cannot be one.
         """
-        problem = problem_of_path(path)
+        key = read_path_key(path)
+        problem = problem_of_path(key.path)
         if problem is not None:
             raise NotSupported(f"its path {problem}")
         arguments = Arguments(self._rules)
-        parameters = read_parameters(self._documents, self._item, self._node, path, arguments, self._input)
+        parameters = read_parameters(self._documents, self._item, self._node, key, arguments, self._input)
         body = read_body(self._documents, self._node, arguments, self._input)
         nothing: tuple[dict[str, Any], str] = ({"type": "null"}, JSON_TYPE)
         is_head = method == "HEAD"
@@ -90,7 +94,7 @@ class OperationReader:
             name,
             self._describe(method, path),
             method,
-            path,
+            with_query(key.path, arguments.fixed_query),
             parameters,
             body.argument,
             body.content_type is not None,
@@ -98,7 +102,8 @@ class OperationReader:
             response,
             self._input.with_definitions(arguments.as_schema(is_open=body.is_open)),
             output,
-            parts=body.parts,
+            body.parts,
+            tuple(arguments.fixed_headers.items()),
         )
 
     def _describe(self, method: str, path: str) -> str:

@@ -110,7 +110,7 @@ class Composer:
         """
         operation = self.operation
         query = [self._fixed_query] if self._fixed_query else []
-        headers: list[tuple[str, str]] = []
+        headers = [*operation.headers]
         cookies: list[str] = []
         fields: JSONObject = {}
         for argument, value in arguments.items():

@@ -123,6 +123,8 @@ class HttpOperation:
     parameters: tuple[Parameter, ...] = ()
     """Arguments with an explicit place. An argument that the path template names goes into the path; the
     remaining arguments go into the query or the body."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers of every request, whatever the arguments."""
     body: str | None = None
     """The argument that is the whole body, if there is one."""
     has_body: bool | None = None
@@ -184,6 +186,7 @@ class HttpOperation:
             "has_body": self.has_body,
             "request": self.request,
             "response": self.response,
+            **({"headers": [list(header) for header in self.headers]} if self.headers else {}),
             **({"parts": [part.as_data() for part in self.parts]} if self.parts else {}),
         }
 
