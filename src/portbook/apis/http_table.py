@@ -29,9 +29,9 @@ from portbook.did_you_mean import did_you_mean
 from portbook.globs import is_pattern, matches
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
+from portbook.tools.http_methods import METHODS
 from portbook.tools.media_types import is_media_type
 from portbook.tools.operation import (
-    METHODS,
     HttpOperation,
     Parameter,
     ParameterPlace,

@@ -16,7 +16,7 @@ from portbook.apis.left_out import Cause, LeftOutOperation
 from portbook.apis.openapi_arguments import ANY_ARGUMENT, ArgumentRules, NotSupported
 from portbook.apis.openapi_documents import BadOpenAPI, DocumentNode, Documents
 from portbook.apis.openapi_operation import ImportedOperation, OperationReader
-from portbook.tools.operation import METHODS
+from portbook.tools.http_methods import METHODS
 from portbook.tools.tool_names import MAX_NAME, name_digest, shortened
 
 __all__ = ["read_openapi"]

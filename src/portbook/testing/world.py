@@ -20,7 +20,7 @@ from portbook.access.callers import AllowedKey, digest_of_key
 from portbook.app.assemble import App, assemble
 from portbook.app.operator_key import OPERATOR_KEY
 from portbook.errors import Reason, Refused
-from portbook.faults import Fault
+from portbook.exception_place import Fault
 from portbook.mcp.connection import McpConnection
 from portbook.model import JSON, Arrival
 from portbook.settings import Settings, by_key, load_settings
