@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from portbook.apis.gateway import SUBSCRIPTION_HEADER, Gateway, ManagedIdentity, Secret
+from portbook.apis.gateway import SUBSCRIPTION_HEADER, Gateway, Login, ManagedIdentity, Secret
+from portbook.apis.secret_reader import read_login, read_secret
 from portbook.apis.table_reader import Table
 from portbook.net.destinations import BadDestination, parse_url
 
-__all__ = ["BASE_URL_VARIABLE", "GATEWAY_KEYS", "is_argument_header", "read_gateway"]
+__all__ = ["BASE_URL_VARIABLE", "GATEWAY_KEYS", "is_argument_header", "is_our_header", "read_gateway"]
 
 BASE_URL_VARIABLE: Final = "APIM_BASE_URL"
 
@@ -19,6 +20,7 @@ GATEWAY_KEYS: Final = (
     "base_url",
     "bearer",
     "ca_file",
+    "credentials",
     "headers",
     "managed_identity",
     "max_response_bytes",
@@ -55,7 +57,7 @@ def read_gateway(name: str, table: Table, environ: Mapping[str, str], folder: Pa
     }
     ca_file = table.text("ca_file")
     headers = _headers(table, folder)
-    bearer, identity = _secret(table, "bearer", folder), _identity(table)
+    bearer, identity = read_secret(table, "bearer", folder), _identity(table)
     if [bearer, identity, _named(headers, "authorization")].count(None) < 2:
         raise table.wrong(
             "bearer", "cannot be combined with managed_identity or a header Authorization; keep one"
@@ -64,10 +66,11 @@ def read_gateway(name: str, table: Table, environ: Mapping[str, str], folder: Pa
         name,
         _base_url(table, environ),
         headers=headers,
-        subscription_key=_secret(table, "subscription_key", folder),
+        subscription_key=read_secret(table, "subscription_key", folder),
         subscription_key_header=_header_name(table, "subscription_key_header") or SUBSCRIPTION_HEADER,
         bearer=bearer,
         managed_identity=identity,
+        logins=_logins(table, folder),
         proxy=_proxy(table),
         ca_file=None if ca_file is None else folder / ca_file,
         **{key: value for key, value in given.items() if value is not None},
@@ -78,6 +81,11 @@ def is_argument_header(name: str, gateway: Gateway) -> bool:
     """Return whether an argument may set this header: not one of Portbook's, and not a credential."""
     taken = {header.lower() for header, _ in gateway.headers} | {gateway.subscription_key_header.lower()}
     return _HEADER_NAME.fullmatch(name) is not None and name.lower() not in _OURS | _CREDENTIALS | taken
+
+
+def is_our_header(name: str) -> bool:
+    """Return whether only Portbook writes this header, because it frames or identifies a message."""
+    return name.lower() in _OURS
 
 
 def _base_url(table: Table, environ: Mapping[str, str]) -> str:
@@ -100,20 +108,6 @@ def _base_url(table: Table, environ: Mapping[str, str]) -> str:
     return environ[variable]
 
 
-def _secret(table: Table, key: str, folder: Path) -> Secret | None:
-    if key not in table:
-        return None
-    wanted = 'must be { env = "NAME" } or { file = "path" }: do not write secrets into this file'
-    if not isinstance(table.value(key), dict):
-        raise table.wrong(key, wanted)
-    source = table.table(key)
-    source.only(("env", "file"))
-    env, file = source.text("env"), source.text("file")
-    if (env is None) == (file is None):
-        raise table.wrong(key, wanted)
-    return Secret(env, None if file is None else folder / file)
-
-
 def _identity(table: Table) -> ManagedIdentity | None:
     if "managed_identity" not in table:
         return None
@@ -134,7 +128,7 @@ def _headers(table: Table, folder: Path) -> tuple[tuple[str, str | Secret], ...]
         _require_header(given, name, name)
         value: Any = given.value(name)
         if not isinstance(value, str):
-            secret = _secret(given, name, folder)
+            secret = read_secret(given, name, folder)
             assert secret is not None
             found.append((name, secret))
         elif _PRINTABLE.fullmatch(value):
@@ -142,6 +136,13 @@ def _headers(table: Table, folder: Path) -> tuple[tuple[str, str | Secret], ...]
         else:
             raise given.wrong(name, "must be printable ASCII in one line")
     return tuple(found)
+
+
+def _logins(table: Table, folder: Path) -> tuple[tuple[str, Login], ...]:
+    if "credentials" not in table:
+        return ()
+    given = table.table("credentials")
+    return tuple((scheme, read_login(given, scheme, folder)) for scheme in given)
 
 
 def _header_name(table: Table, key: str) -> str | None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import BadDestination, Destination, parse_url
+from portbook.tools.credential_use import CredentialUse
 
 __all__ = [
     "BODY_METHODS",
@@ -89,6 +90,8 @@ class HttpOperation:
     """The argument that is the whole body, if there is one."""
     has_body: bool | None = None
     """Whether the remaining arguments go into a JSON body; None lets the method decide."""
+    credentials: tuple[CredentialUse, ...] = ()
+    """The credentials of the gateway that this operation alone requires, beside those of every request."""
     is_idempotent: bool = False
     """Whether sending it twice has the same effect as sending it once."""
     retries: int | None = None
