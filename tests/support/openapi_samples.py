@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from portbook.apis.openapi import ImportedOperation, Skipped
+from portbook.apis.request_composer import Composed, Composer
 from portbook.schema.cache import validator_for
+from portbook.tools.operation import HttpOperation
 
 STRING: dict[str, Any] = {"type": "string"}
 
@@ -36,3 +38,18 @@ def parameter(name: str, place: str, **members: Any) -> dict[str, Any]:
         **({"required": True} if place == "path" else {}),
         **members,
     }
+
+
+def request_of(operation: ImportedOperation, arguments: dict[str, Any]) -> Composed:
+    """Return the request that an imported operation makes of `arguments`."""
+    made = HttpOperation(
+        "g",
+        "https://a.example",
+        operation.method,
+        operation.path,
+        parameters=operation.parameters,
+        body=operation.body,
+        has_body=operation.has_body,
+        request=operation.request,
+    )
+    return Composer(made).compose(arguments)

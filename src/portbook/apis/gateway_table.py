@@ -11,8 +11,16 @@ from portbook.apis.gateway import SUBSCRIPTION_HEADER, Gateway, Login, ManagedId
 from portbook.apis.secret_reader import read_login, read_secret
 from portbook.apis.table_reader import Table
 from portbook.net.destinations import BadDestination, parse_url
+from portbook.tools.operation import is_token
 
-__all__ = ["BASE_URL_VARIABLE", "GATEWAY_KEYS", "is_argument_header", "is_our_header", "read_gateway"]
+__all__ = [
+    "BASE_URL_VARIABLE",
+    "GATEWAY_KEYS",
+    "is_argument_header",
+    "is_our_header",
+    "read_gateway",
+    "sends_cookies",
+]
 
 BASE_URL_VARIABLE: Final = "APIM_BASE_URL"
 
@@ -30,7 +38,6 @@ GATEWAY_KEYS: Final = (
     "subscription_key_header",
 )
 
-_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _PRINTABLE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 # Headers that frame or identify a message: only Portbook writes them.
 _OURS: Final = frozenset(
@@ -80,7 +87,12 @@ def read_gateway(name: str, table: Table, environ: Mapping[str, str], folder: Pa
 def is_argument_header(name: str, gateway: Gateway) -> bool:
     """Return whether an argument may set this header: not one of Portbook's, and not a credential."""
     taken = {header.lower() for header, _ in gateway.headers} | {gateway.subscription_key_header.lower()}
-    return _HEADER_NAME.fullmatch(name) is not None and name.lower() not in _OURS | _CREDENTIALS | taken
+    return is_token(name) and name.lower() not in _OURS | _CREDENTIALS | taken
+
+
+def sends_cookies(gateway: Gateway) -> bool:
+    """Return whether the operator sets the Cookie header, so that no argument may."""
+    return any(name.lower() == "cookie" for name, _ in gateway.headers)
 
 
 def is_our_header(name: str) -> bool:
@@ -153,7 +165,7 @@ def _header_name(table: Table, key: str) -> str | None:
 
 
 def _require_header(table: Table, key: str, name: str) -> None:
-    if not _HEADER_NAME.fullmatch(name):
+    if not is_token(name):
         raise table.wrong(key, "is not the name of a header")
     if name.lower() in _OURS:
         raise table.wrong(key, "is a header that Portbook writes itself")

@@ -17,8 +17,9 @@ from typing import Any, Final, NamedTuple
 
 from portbook.apis.effects import READING_METHODS, default_effect
 from portbook.apis.gateway import Gateway
-from portbook.apis.gateway_table import GATEWAY_KEYS, is_argument_header, read_gateway
+from portbook.apis.gateway_table import GATEWAY_KEYS, is_argument_header, read_gateway, sends_cookies
 from portbook.apis.openapi import ImportedOperation, Skipped, read_openapi
+from portbook.apis.openapi_arguments import ArgumentRules
 from portbook.apis.openapi_documents import BadOpenAPI, Documents
 from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
@@ -214,9 +215,7 @@ def _imported(table: Table, gateway: Gateway, folder: Path, warnings: list[str])
         return matches(include, name) and not matches(exclude, name)
 
     try:
-        operations = read_openapi(
-            Documents(folder / file), is_wanted, lambda header: is_argument_header(header, gateway)
-        )
+        operations = read_openapi(Documents(folder / file), is_wanted, _argument_rules(gateway))
     except BadOpenAPI as error:
         raise table.wrong("openapi", f"cannot be imported: {error}") from None
     for key, patterns in (("include", include), ("exclude", exclude), ("effects", tuple(effects))):
@@ -236,6 +235,12 @@ def _imported(table: Table, gateway: Gateway, folder: Path, warnings: list[str])
             f"http.{gateway.name}.openapi: none of its operations is served; check include and exclude"
         )
     return specs
+
+
+def _argument_rules(gateway: Gateway) -> ArgumentRules:
+    return ArgumentRules(
+        lambda header: is_argument_header(header, gateway), takes_cookies=not sends_cookies(gateway)
+    )
 
 
 def _refuse_import_keys(table: Table) -> None:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from portbook.apis.openapi_arguments import Arguments, NotSupported
+from portbook.apis.openapi_arguments import ANY_ARGUMENT, ArgumentRules, Arguments, NotSupported
 from portbook.apis.openapi_bodies import read_body
 from portbook.apis.openapi_documents import DocumentNode, Documents
 from portbook.apis.openapi_parameters import read_parameters
@@ -54,11 +54,11 @@ class Skipped(NamedTuple):
 def read_openapi(
     documents: Documents,
     is_wanted: Callable[[str], bool] = lambda _: True,
-    is_argument_header: Callable[[str], bool] = lambda _: True,
+    rules: ArgumentRules = ANY_ARGUMENT,
 ) -> list[ImportedOperation | Skipped]:
     """Return the operations of a document whose names are wanted, in its order.
 
-    A header for which `is_argument_header` returns false does not become an argument.
+    `rules` say what may become an argument.
 
     Raises `BadOpenAPI` where it is not OpenAPI 3.0 or 3.1, or a reference has no target.
     """
@@ -67,7 +67,7 @@ def read_openapi(
     if found is None:
         raise root.bad("must be OpenAPI 3.0 or 3.1; convert an older document first")
     try:
-        return list(_operations(documents, root, found[0], is_wanted, is_argument_header))
+        return list(_operations(documents, root, found[0], is_wanted, rules))
     except RecursionError:
         raise root.bad("nested too deeply") from None
 
@@ -77,7 +77,7 @@ def _operations(
     root: DocumentNode,
     version: str,
     is_wanted: Callable[[str], bool],
-    is_argument_header: Callable[[str], bool],
+    rules: ArgumentRules,
 ) -> Iterator[ImportedOperation | Skipped]:
     for path, item in root.at("paths").members.items():
         resolved = documents.resolved(item)
@@ -89,7 +89,7 @@ def _operations(
             if not is_wanted(name):
                 continue
             try:
-                reader = _Reader(documents, version, resolved, node, is_argument_header)
+                reader = _Reader(documents, version, resolved, node, rules)
                 yield reader.read(name, method, path)
             except NotSupported as why:
                 yield Skipped(name, str(why))
@@ -104,10 +104,10 @@ class _Reader:
         version: str,
         item: DocumentNode,
         node: DocumentNode,
-        is_argument_header: Callable[[str], bool],
+        rules: ArgumentRules,
     ) -> None:
         self._documents = documents
-        self._is_argument_header = is_argument_header
+        self._rules = rules
         self._item = item
         self._node = node
         self._input = SchemaWriter(documents, version, "input")
@@ -117,16 +117,8 @@ class _Reader:
         problem = problem_of_path(path)
         if problem is not None:
             raise NotSupported(f"its path {problem}")
-        arguments = Arguments()
-        parameters = read_parameters(
-            self._documents,
-            self._item,
-            self._node,
-            path,
-            arguments,
-            self._input,
-            self._is_argument_header,
-        )
+        arguments = Arguments(self._rules)
+        parameters = read_parameters(self._documents, self._item, self._node, path, arguments, self._input)
         body = read_body(self._documents, self._node, arguments, self._input)
         nothing: tuple[dict[str, Any], str] = ({"type": "null"}, JSON_TYPE)
         is_head = method == "HEAD"

@@ -1,12 +1,17 @@
-"""`Arguments`: the arguments of one imported operation, collected from its parameters and its body."""
+"""`Arguments`: the arguments of one imported operation, collected from its parameters and its body.
+
+`ArgumentRules` is what the operator lets callers choose.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any, Final
 
-__all__ = ["Arguments", "NotSupported"]
+__all__ = ["ANY_ARGUMENT", "ArgumentRules", "Arguments", "NotSupported"]
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 
@@ -15,12 +20,32 @@ class NotSupported(Exception):
     """An operation needs an unsupported feature; the message says which."""
 
 
+def _any_header(name: str) -> bool:
+    return bool(name)
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentRules:
+    """What may become an argument of an imported operation."""
+
+    is_argument_header: Callable[[str], bool] = _any_header
+    """Returns whether an argument may set the header."""
+    takes_cookies: bool = True
+    """Whether arguments may set cookies; not where the operator sets the Cookie header."""
+    takes_paths: bool = False
+    """Whether a file may be given by its path in the operator's folder."""
+
+
+ANY_ARGUMENT: Final = ArgumentRules()
+
+
 class Arguments:
     """The properties of a tool's input schema, as far as they are known."""
 
-    __slots__ = ("properties", "required")
+    __slots__ = ("properties", "required", "rules")
 
-    def __init__(self) -> None:
+    def __init__(self, rules: ArgumentRules) -> None:
+        self.rules = rules
         self.properties: dict[str, Any] = {}
         self.required: list[str] = []
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final, cast
 
-from portbook.apis.openapi_arguments import Arguments, NotSupported
+from portbook.apis.openapi_arguments import ArgumentRules, Arguments, NotSupported
 from portbook.apis.openapi_documents import DocumentNode, Documents
 from portbook.apis.openapi_schemas import SchemaWriter
 from portbook.escaping import escaped
-from portbook.tools.media_types import is_json
-from portbook.tools.operation import Parameter, ParameterPlace, Style, split_path
+from portbook.tools.media_types import MediaKind, is_json, kind_of
+from portbook.tools.operation import Parameter, ParameterPlace, Style, is_token, split_path
 
-__all__ = ["read_parameters"]
+__all__ = ["read_parameters", "style_of"]
 
 # Parameters that OpenAPI ignores, because other parts of the document describe them.
 _IGNORED_HEADERS: Final = frozenset({"accept", "authorization", "content-type"})
+# By place, style and explode.
 _STYLES: Final = {
     ("query", "form", True): Style.SPREAD,
     ("query", "form", False): Style.COMMA,
@@ -26,10 +27,19 @@ _STYLES: Final = {
     ("query", "deepObject", True): Style.DEEP,
     ("query", "deepObject", False): Style.DEEP,
     ("path", "simple", False): Style.COMMA,
-    ("path", "simple", True): Style.COMMA,
+    ("path", "simple", True): Style.PAIRS,
+    ("path", "label", False): Style.LABEL,
+    ("path", "label", True): Style.LABEL_EXPLODED,
+    ("path", "matrix", False): Style.MATRIX,
+    ("path", "matrix", True): Style.MATRIX_EXPLODED,
     ("header", "simple", False): Style.COMMA,
-    ("header", "simple", True): Style.COMMA,
+    ("header", "simple", True): Style.PAIRS,
+    ("cookie", "form", False): Style.COMMA,
+    ("cookie", "form", True): Style.SPREAD,
+    ("cookie", "cookie", False): Style.COMMA,
+    ("cookie", "cookie", True): Style.SPREAD,
 }
+_DEFAULTS: Final = {"query": "form", "cookie": "form", "path": "simple", "header": "simple"}
 
 
 def read_parameters(
@@ -39,15 +49,13 @@ def read_parameters(
     path: str,
     arguments: Arguments,
     schemas: SchemaWriter,
-    is_argument_header: Callable[[str], bool],
 ) -> tuple[Parameter, ...]:
     """Return the parameters of an operation and of its path item, and add their `arguments`.
 
     Raises `NotSupported` where one cannot be sent, `BadOpenAPI` where one is not described as it must be.
     """
-    return tuple(
-        _parameters(documents, item, operation, split_path(path)[1], arguments, schemas, is_argument_header)
-    )
+    in_template = split_path(path)[1]
+    return tuple(_parameters(documents, item, operation, in_template, arguments, schemas))
 
 
 def _parameters(
@@ -57,7 +65,6 @@ def _parameters(
     in_template: list[str],
     arguments: Arguments,
     schemas: SchemaWriter,
-    is_argument_header: Callable[[str], bool],
 ) -> Iterator[Parameter]:
     found: dict[tuple[str, str], DocumentNode] = {}
     for node in (*item.at("parameters").items, *operation.at("parameters").items):
@@ -68,16 +75,23 @@ def _parameters(
         found[place, name] = parameter  # the operation's own parameter replaces the path's
     for (place, name), parameter in found.items():
         is_required = parameter.at("required").value is True
-        if place == "cookie" and is_required:
-            raise NotSupported("it needs a cookie, and cookies are not supported")
-        is_ignored = name.lower() in _IGNORED_HEADERS or not is_argument_header(name)
-        if place == "cookie" or (place == "header" and is_ignored):
-            continue
-        if place not in ("path", "query", "header") or (place == "path" and name not in in_template):
+        if place not in _DEFAULTS or (place == "path" and name not in in_template):
             raise parameter.bad("a parameter is in the path (and its template), query, header or cookie")
+        if not _may_be_argument(place, name, arguments.rules):
+            continue
         yield _read(parameter, ParameterPlace(place), name, arguments, schemas, is_required=is_required)
     if any(("path", name) not in found for name in in_template):
         raise operation.bad("its path has a name in braces that no parameter describes")
+
+
+def _may_be_argument(place: str, name: str, rules: ArgumentRules) -> bool:
+    if place == "header":
+        return name.lower() not in _IGNORED_HEADERS and rules.is_argument_header(name)
+    if place == "cookie":
+        if not is_token(name):
+            raise NotSupported("a cookie has a name that is not valid in a header")
+        return rules.takes_cookies
+    return True
 
 
 def _read(
@@ -89,25 +103,35 @@ def _read(
     *,
     is_required: bool,
 ) -> Parameter:
-    content = node.at("content").members
-    schema_node, style = node.at("schema"), _style(node, place)
-    if content:
-        media, inside = next(iter(content.items()))
-        if not is_json(media):
-            raise NotSupported(f"a parameter is {escaped(media)}, and only JSON is supported")
-        schema_node, style = inside.at("schema"), Style.JSON
+    schema_node, style = _serialized(node, place)
     schema = True if schema_node.value is None else schemas.write(schema_node)
     words = node.text("description")
     if words and isinstance(schema, dict) and "description" not in schema:
         schema = {**cast("dict[str, Any]", schema), "description": words}
     is_required = is_required or place is ParameterPlace.PATH
-    return Parameter(arguments.add(name, place, schema, is_required=is_required), place, name, style)
+    argument = arguments.add(name, place, schema, is_required=is_required)
+    return Parameter(argument, place, name, style, node.at("allowReserved").value is True)
 
 
-def _style(node: DocumentNode, place: ParameterPlace) -> Style:
-    style = node.text("style") or ("form" if place is ParameterPlace.QUERY else "simple")
+def _serialized(node: DocumentNode, place: ParameterPlace) -> tuple[DocumentNode, Style]:
+    """Return the schema of a parameter, and how its values are written: by content type, or by style."""
+    for media, inside in node.at("content").members.items():
+        if is_json(media):
+            return inside.at("schema"), Style.JSON
+        if kind_of(media) is not MediaKind.TEXT:
+            raise NotSupported(f"a parameter is {escaped(media)}, and only JSON and text are supported")
+        return inside.at("schema"), Style.COMMA
+    return node.at("schema"), style_of(node, place)
+
+
+def style_of(node: DocumentNode, place: ParameterPlace) -> Style:
+    """Return the style of a parameter, or of a member of a form.
+
+    Raises `NotSupported` where its place does not have the style.
+    """
+    style = node.text("style") or _DEFAULTS[place.value]
     explode = node.at("explode").value
-    key = (place.value, style, explode if isinstance(explode, bool) else style == "form")
+    key = (place.value, style, explode if isinstance(explode, bool) else style in ("form", "cookie"))
     if key not in _STYLES:
         raise NotSupported(f"a parameter has the style {escaped(style)}, which is not supported")
     return _STYLES[key]

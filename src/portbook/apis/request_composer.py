@@ -7,30 +7,39 @@ can use the name of a different one. A value that cannot be sent is refused, nev
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, cast
-from urllib.parse import quote, unquote
+from typing import Final, NamedTuple
+from urllib.parse import quote
 
+from portbook.apis.parameter_styles import (
+    as_is,
+    as_reserved_text,
+    as_uri_text,
+    expanded,
+    pairs_of,
+)
+from portbook.apis.path_arguments import segment_of
 from portbook.apis.query_names import TakenNames
+from portbook.apis.unsendable import unsendable
 from portbook.canonical import json_bytes
-from portbook.errors import Finding, Reason, Refused
+from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import parse_url
-from portbook.schema.messages import escape_pointer
-from portbook.tools.operation import BODY_METHODS, HttpOperation, Parameter, ParameterPlace, Style, split_path
+from portbook.tools.operation import (
+    BODY_METHODS,
+    HttpOperation,
+    Parameter,
+    ParameterPlace,
+    Style,
+    is_token,
+    split_path,
+)
 
 __all__ = ["Composed", "Composer"]
 
 # Characters of a template that are not encoded; the operator's percent sign starts an escape.
 _LITERAL: Final = "/%:@!$&'()*+,;=-._~"
 _LITERAL_QUERY: Final = _LITERAL + "?"
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_SLASH: Final = re.compile(r"[/\\]")
-_SEPARATORS: Final = {Style.COMMA: ",", Style.SPACE: "%20", Style.PIPE: "%7C"}
-# How often a path argument is decoded to find a hidden dot segment: nothing on the way to an API decodes more
-# often, and each time the text gets shorter.
-_DECODINGS: Final = 4
 
 
 class Composed(NamedTuple):
@@ -40,6 +49,8 @@ class Composed(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
     """None where the request has no body, not even an empty one."""
+    cookies: str = ""
+    """The value of the Cookie header, without the operator's cookies."""
 
 
 class Composer:
@@ -80,6 +91,7 @@ class Composer:
         operation = self.operation
         query = [self._fixed_query] if self._fixed_query else []
         headers: list[tuple[str, str]] = []
+        cookies: list[str] = []
         fields: JSONObject = {}
         for argument, value in arguments.items():
             placed = self._placed.get(argument)
@@ -89,7 +101,7 @@ class Composer:
                 if not operation.sends_body:
                     query.extend(self._query(Parameter(argument, ParameterPlace.QUERY, argument), value))
                 elif argument in self._members:
-                    raise _refused((argument,), "names a different argument in the body; use that one")
+                    raise unsendable((argument,), "names a different argument in the body; use that one")
                 else:
                     fields[argument] = value
             elif placed.place is ParameterPlace.QUERY:
@@ -98,9 +110,11 @@ class Composer:
                 headers.extend(_header(placed, value))
             elif placed.place is ParameterPlace.BODY:
                 fields[placed.name] = value
+            elif placed.place is ParameterPlace.COOKIE:
+                cookies.extend(_cookies(placed, value))
         path = self._path(arguments)
         target = f"{path}?{'&'.join(query)}" if query else path
-        return Composed(target, tuple(headers), self._body(arguments, fields))
+        return Composed(target, tuple(headers), self._body(arguments, fields), "; ".join(cookies))
 
     def _query(self, parameter: Parameter, value: JSON) -> Iterator[str]:
         """Yield the query pairs of an argument.
@@ -109,16 +123,18 @@ class Composer:
         """
         argument = parameter.argument
         is_placed = argument in self._placed
-        for name, member, texts in _values(parameter.name, value, parameter.style):
-            place = (argument,) if member is None else (argument, member)
+        encode = as_reserved_text if parameter.allows_reserved else as_uri_text
+        for name, members, text in pairs_of(parameter.name, value, parameter.style, encode):
             if self._taken.is_fixed(name):
-                raise _refused(place, "is fixed by the operator in this tool's query; leave it out")
+                raise unsendable(
+                    (argument, *members), "is fixed by the operator in this tool's query; leave it out"
+                )
             # A parameter's own name is declared; every other name is the caller's choice.
-            if not (is_placed and member is None) and self._taken.is_of_other_argument(name, argument):
-                raise _refused(place, "names a different argument in the query; use that one")
-            key = quote(name, safe="")
-            for text in texts:
-                yield f"{key}={text}"
+            if not (is_placed and not members) and self._taken.is_of_other_argument(name, argument):
+                raise unsendable(
+                    (argument, *members), "names a different argument in the query; use that one"
+                )
+            yield f"{as_uri_text(name)}={text}"
 
     def _body(self, arguments: JSONObject, fields: JSONObject) -> bytes | None:
         if self.operation.write is not None:
@@ -137,82 +153,28 @@ class Composer:
             return self._literals[0]
         parts = [self._literals[0]]
         for parameter, literal in zip(self._names, self._literals[1:], strict=True):
-            parts += (_segment(parameter, arguments), literal)
+            parts += (segment_of(parameter, arguments.get(parameter.argument)), literal)
         path = "".join(parts)
         if "/." in path and not {".", ".."}.isdisjoint(path.split("/")):
-            raise _refused((self._names[0].argument,), "turns a part of the path into a dot segment")
+            raise unsendable((self._names[0].argument,), "turns a part of the path into a dot segment")
         return path
-
-
-def _segment(parameter: Parameter, arguments: JSONObject) -> str:
-    """Return a path argument, encoded."""
-    value = arguments.get(parameter.argument)
-    if value is None or isinstance(value, dict):
-        raise _refused((parameter.argument,), "is part of the path; give a string or a number")
-    items = [_text(item) for item in value] if isinstance(value, list) else [_text(value)]
-    for text in items:
-        _require_one_segment(parameter.argument, text)
-    if not items:
-        raise _refused((parameter.argument,), "is part of the path, and cannot be empty")
-    return ",".join(quote(text, safe="") for text in items)
-
-
-def _require_one_segment(argument: str, text: str) -> None:
-    for _ in range(_DECODINGS):
-        if not text:
-            raise _refused((argument,), "is part of the path, and cannot be empty")
-        if _CONTROL.search(text):
-            raise _refused((argument,), "is part of the path, and cannot have control characters in it")
-        if "." in text and any(part.partition(";")[0] in (".", "..") for part in _SLASH.split(text)):
-            raise _refused((argument,), "is part of the path, and cannot be a dot segment or have one in it")
-        if "%" not in text or (decoded := unquote(text)) == text:
-            return
-        text = decoded
-    raise _refused((argument,), "is part of the path, and is percent-encoded too often; send it unencoded")
-
-
-def _values(name: str, value: JSON, style: Style) -> Iterator[tuple[str, str | None, Iterable[str]]]:
-    """Yield the query parts of an argument: a name, the member it comes from, its encoded values.
-
-    Null is left out.
-    """
-    if value is None:
-        return
-    if style is Style.JSON or (style is Style.REPEAT and isinstance(value, dict)):
-        yield name, None, (quote(json_bytes(value), safe=""),)
-    elif isinstance(value, list):
-        texts = [quote(_text(item), safe="") for item in value]
-        separator = _SEPARATORS.get(style)
-        yield name, None, (separator.join(texts),) if separator else texts
-    elif isinstance(value, dict):
-        members = [(member, quote(_text(item), safe="")) for member, item in value.items()]
-        if separator := _SEPARATORS.get(style):
-            pairs = [part for member, text in members for part in (quote(member, safe=""), text)]
-            yield name, None, (separator.join(pairs),)
-        elif style is Style.DEEP:
-            yield from ((f"{name}[{member}]", member, (text,)) for member, text in members)
-        else:
-            yield from ((member, member, (text,)) for member, text in members)
-    else:
-        yield name, None, (quote(_text(value), safe=""),)
 
 
 def _header(parameter: Parameter, value: JSON) -> Iterable[tuple[str, str]]:
     if value is None:
         return ()
-    if parameter.style is Style.JSON or isinstance(value, dict):
-        text = json_bytes(value).decode()
-    else:
-        text = ",".join(map(_text, value)) if isinstance(value, list) else _text(value)
+    # Without a style, an object is JSON, as in a query.
+    is_json = parameter.style is Style.REPEAT and isinstance(value, dict)
+    text = expanded(parameter.name, value, Style.JSON if is_json else parameter.style, as_is)
     if not text.isascii() or not text.isprintable():
-        raise _refused((parameter.argument,), "goes into a header: give printable ASCII, without line breaks")
+        raise unsendable(
+            (parameter.argument,), "goes into a header: give printable ASCII, without line breaks"
+        )
     return ((parameter.name, text.strip(" ")),)
 
 
-def _text(value: JSON) -> str:
-    """Return the text of a value in a URL: a string unchanged, all other values as JSON."""
-    return value if isinstance(value, str) else json_bytes(cast("object", value)).decode()
-
-
-def _refused(place: tuple[str, ...], sentence: str) -> Refused:
-    return Refused(Reason.BAD_ARGUMENTS, (Finding(escape_pointer(place), sentence, "http", ""),))
+def _cookies(parameter: Parameter, value: JSON) -> Iterator[str]:
+    for name, members, text in pairs_of(parameter.name, value, parameter.style, as_uri_text):
+        if members and not is_token(name):
+            raise unsendable((parameter.argument, *members), "is not the name of a cookie")
+        yield f"{name}={text}"

@@ -156,6 +156,8 @@ class HttpExecutor:
         session = "" if run.session is None else _cleaned("X-Session-ID", run.session)
         content_type = f"Content-Type: {operation.request}\r\n" if composed.body else ""
         given = "".join([f"{name}: {value}\r\n" for name, value in composed.headers])
+        if composed.cookies:
+            given += f"Cookie: {composed.cookies}\r\n"
         return (
             f"{self._heads[operation.gateway]}Accept: {operation.response}\r\n"
             f"{content_type}"

@@ -3,13 +3,49 @@
 from __future__ import annotations
 
 import re
+from enum import Enum, auto
 from typing import Final
 
-__all__ = ["JSON_TYPE", "essence", "is_json", "is_media_type", "plain_type"]
+__all__ = [
+    "BINARY_TYPE",
+    "FORM_TYPE",
+    "JSON_TYPE",
+    "TEXT_TYPE",
+    "MediaKind",
+    "essence",
+    "is_json",
+    "is_media_type",
+    "kind_of",
+    "plain_type",
+]
 
 JSON_TYPE: Final = "application/json"
+FORM_TYPE: Final = "application/x-www-form-urlencoded"
+TEXT_TYPE: Final = "text/plain"
+BINARY_TYPE: Final = "application/octet-stream"
+
 # RFC 6838 4.2, in lower case, without parameters such as a charset.
 _MEDIA: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
+# Text under other names; a type that ends in +xml or +yaml is text, too.
+_TEXTS: Final = frozenset(
+    {
+        "application/ecmascript", "application/graphql", "application/javascript", "application/json-seq",
+        "application/jsonl", "application/jwt", "application/n-quads", "application/n-triples",
+        "application/ndjson", "application/sql", "application/toml", "application/x-javascript",
+        "application/x-json-stream", "application/x-ndjson", "application/x-yaml", "application/xml",
+        "application/xml-dtd", "application/yaml",
+    }
+)  # fmt: skip
+
+
+class MediaKind(Enum):
+    """What kind of data a media type is."""
+
+    JSON = auto()
+    FORM = auto()
+    MULTIPART = auto()
+    TEXT = auto()
+    BINARY = auto()
 
 
 def is_media_type(text: str) -> bool:
@@ -24,11 +60,26 @@ def essence(media: str) -> str:
 
 def is_json(media: str) -> bool:
     """Return whether JSON is data of this type."""
+    return kind_of(media) is MediaKind.JSON
+
+
+def kind_of(media: str) -> MediaKind:
+    """Return the kind of a media type, whether valid or not; any type, `*/*`, counts as JSON."""
     plain = essence(media)
-    return plain in (JSON_TYPE, "*/*") or plain.endswith("+json")
+    if plain in (JSON_TYPE, "text/json", "*/*", "application/*") or plain.endswith("+json"):
+        return MediaKind.JSON
+    if plain == FORM_TYPE:
+        return MediaKind.FORM
+    if plain.startswith("multipart/"):
+        return MediaKind.MULTIPART
+    if plain.startswith("text/") or plain in _TEXTS or plain.endswith(("+xml", "+yaml")):
+        return MediaKind.TEXT
+    return MediaKind.BINARY
 
 
 def plain_type(media: str) -> str:
-    """Return the content type to send; JSON where the document allows any."""
+    """Return the content type to send for one of a document, without parameters and wildcards."""
     plain = essence(media)
-    return JSON_TYPE if plain == "*/*" else plain
+    if not plain.endswith("/*"):
+        return plain
+    return {MediaKind.JSON: JSON_TYPE, MediaKind.TEXT: TEXT_TYPE}.get(kind_of(plain), BINARY_TYPE)

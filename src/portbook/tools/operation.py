@@ -19,6 +19,7 @@ __all__ = [
     "Parameter",
     "ParameterPlace",
     "Style",
+    "is_token",
     "problem_of_base_url",
     "problem_of_path",
     "split_path",
@@ -29,6 +30,7 @@ METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 # Methods that carry their arguments in a JSON body; the rest carry them in the query.
 BODY_METHODS: Final = frozenset({"POST", "PUT", "PATCH"})
 
+_TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _BRACED: Final = re.compile(r"\{([^{}]+)\}")
 _PATH: Final = re.compile(r"/[!-\"$-~]*")  # printable ASCII, without a fragment
 # A dot segment, also where its dots or the slashes around it are percent-encoded.
@@ -41,6 +43,7 @@ class ParameterPlace(StrEnum):
     PATH = "path"
     QUERY = "query"
     HEADER = "header"
+    COOKIE = "cookie"
     BODY = "body"
 
 
@@ -50,12 +53,22 @@ class Style(StrEnum):
     REPEAT = "repeat"
     """A list repeats the name, an object is JSON."""
     COMMA = "comma"
+    PAIRS = "pairs"
+    """As with commas, but an object is `member=value,member=value`."""
+    LABEL = "label"
+    """In a path: `.a,b`."""
+    LABEL_EXPLODED = "label_exploded"
+    """In a path: `.a.b`, and `.member=value` for an object."""
+    MATRIX = "matrix"
+    """In a path: `;name=a,b`."""
+    MATRIX_EXPLODED = "matrix_exploded"
+    """In a path: `;name=a;name=b`, and `;member=value` for an object."""
     SPACE = "space"
     PIPE = "pipe"
     SPREAD = "spread"
     """An object's members are written under their own names; a list repeats the name."""
     DEEP = "deep"
-    """An object's members are written as `name[member]`; a list repeats the name."""
+    """Members are written as `name[member]`, items as `name[0]`, at any depth."""
     JSON = "json"
     """Every value is JSON, strings too."""
 
@@ -70,6 +83,13 @@ class Parameter:
     name: str
     """Its name in the request."""
     style: Style = Style.REPEAT
+    allows_reserved: bool = False
+    """Whether its value in a query keeps those reserved characters that cannot end it."""
+
+    def as_data(self) -> list[JSON]:
+        """Return the parameter as JSON, for the tool's digest."""
+        known: list[JSON] = [self.argument, self.place.value, self.name, self.style.value]
+        return [*known, "reserved"] if self.allows_reserved else known
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +162,7 @@ class HttpOperation:
             "base_url": self.base_url,
             "method": self.method,
             "path": self.path,
-            "parameters": [
-                [parameter.argument, parameter.place.value, parameter.name, parameter.style.value]
-                for parameter in self.parameters
-            ],
+            "parameters": [parameter.as_data() for parameter in self.parameters],
             "body": self.body,
             "has_body": self.has_body,
             "request": self.request,
@@ -180,6 +197,11 @@ def problem_of_path(path: str) -> str | None:
     if _DOTS.search(before):
         return "must have no dot segments"
     return None
+
+
+def is_token(text: str) -> bool:
+    """Return whether `text` can be the name of a header or a cookie (RFC 9110, 5.6.2)."""
+    return _TOKEN.fullmatch(text) is not None
 
 
 def split_path(path: str) -> tuple[list[str], list[str]]:
