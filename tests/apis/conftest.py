@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.openapi import ImportedOperation, Skipped, read_openapi
+from portbook.apis.left_out import LeftOutOperation
+from portbook.apis.openapi import ImportedOperation, read_openapi
 from portbook.apis.openapi_documents import Documents
 
 
@@ -14,7 +15,7 @@ from portbook.apis.openapi_documents import Documents
 def write(tmp_path: Path) -> Any:
     """Write files, and read the operations of the first one."""
 
-    def read(*documents: dict[str, Any] | str, **others: Any) -> list[ImportedOperation | Skipped]:
+    def read(*documents: dict[str, Any] | str, **others: Any) -> list[ImportedOperation | LeftOutOperation]:
         for name, document in {"api.json": documents[0], **others}.items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)

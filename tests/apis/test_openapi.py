@@ -8,18 +8,17 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.openapi import ImportedOperation, Skipped, read_openapi
+from portbook.apis.left_out import LeftOutOperation
+from portbook.apis.openapi import ImportedOperation, read_openapi
 from portbook.apis.openapi_arguments import ArgumentRules
 from portbook.apis.openapi_documents import Documents
 from portbook.apis.request_composer import Composer
 from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, Style
-from support.openapi_samples import STRING, accepts, document, only, parameter
+from support.openapi_samples import STRING, accepts, document, left_out, only, parameter
 
 
-def skipped(found: list[ImportedOperation | Skipped]) -> str:
-    assert len(found) == 1
-    assert isinstance(found[0], Skipped)
-    return found[0].reason
+def skipped(found: list[ImportedOperation | LeftOutOperation]) -> str:
+    return left_out(found).sentence
 
 
 def composed(operation: ImportedOperation, arguments: dict[str, Any]) -> tuple[str, Any, Any]:

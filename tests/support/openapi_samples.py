@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from portbook.apis.openapi import ImportedOperation, Skipped
+from portbook.apis.left_out import LeftOutOperation
+from portbook.apis.openapi import ImportedOperation
 from portbook.apis.request_composer import Composed, Composer
 from portbook.schema.cache import validator_for
 from portbook.tools.operation import HttpOperation
@@ -20,9 +21,15 @@ def document(
     return {"openapi": version, "paths": {path: {method: operation}}, "components": components}
 
 
-def only(found: list[ImportedOperation | Skipped]) -> ImportedOperation:
+def only(found: list[ImportedOperation | LeftOutOperation]) -> ImportedOperation:
     assert len(found) == 1
     assert isinstance(found[0], ImportedOperation), found[0]
+    return found[0]
+
+
+def left_out(found: list[ImportedOperation | LeftOutOperation]) -> LeftOutOperation:
+    assert len(found) == 1
+    assert isinstance(found[0], LeftOutOperation), found[0]
     return found[0]
 
 

@@ -18,13 +18,16 @@ from typing import Any, Final, NamedTuple
 from portbook.apis.effects import READING_METHODS, default_effect
 from portbook.apis.gateway import Gateway
 from portbook.apis.gateway_table import GATEWAY_KEYS, is_argument_header, read_gateway, sends_cookies
-from portbook.apis.openapi import ImportedOperation, Skipped, read_openapi
+from portbook.apis.left_out import Cause, LeftOutOperation, summary_of
+from portbook.apis.openapi import ImportedOperation, read_openapi
 from portbook.apis.openapi_arguments import ArgumentRules
 from portbook.apis.openapi_documents import BadOpenAPI, Documents
 from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
 from portbook.did_you_mean import did_you_mean
 from portbook.globs import is_pattern, matches
+from portbook.schema.cache import validator_for
+from portbook.schema.engine import BadSchema
 from portbook.tools.media_types import is_media_type
 from portbook.tools.operation import (
     METHODS,
@@ -36,7 +39,7 @@ from portbook.tools.operation import (
     split_path,
 )
 from portbook.tools.spec import Effect, ToolSpec
-from portbook.tools.tool_names import canonical_name, is_declarable
+from portbook.tools.tool_names import MAX_NAME, canonical_name, is_declarable
 
 __all__ = ["HttpTools", "read_http"]
 
@@ -61,6 +64,8 @@ _TOOL_KEYS: Final = (
 _ADJUSTABLE: Final = (
     "description", "effect", "idempotent", "max_response_bytes", "output", "retries", "timeout_ms",
 )  # fmt: skip
+# What a gateway's name must leave to the names of imported tools.
+_SHORTEST_ROOM: Final = 32
 _MAX_TIMEOUT_MS: Final = 86_400_000
 _MAX_RETRIES: Final = 10
 _MAX_RESPONSE_BYTES: Final = 67_108_864
@@ -72,6 +77,8 @@ class HttpTools(NamedTuple):
     specs: list[ToolSpec]
     gateways: list[Gateway]
     warnings: list[str]
+    left_out: list[LeftOutOperation]
+    """The operations of OpenAPI documents that are not served."""
 
 
 def read_http(
@@ -81,7 +88,7 @@ def read_http(
 
     Raises the exception of `complain` where a value is not valid.
     """
-    found = HttpTools([], [], [])
+    found = HttpTools([], [], [], [])
     for name, value in tables.items():
         table = Table(value, ("http", name), complain)
         if not is_declarable(name) or "." in name:
@@ -92,26 +99,56 @@ def read_http(
         if problem is not None:
             found.warnings.append(f"http.{name}.base_url: {problem}; calls of its tools are denied")
         found.gateways.append(gateway)
-        found.specs.extend(_specs(table, gateway, folder, found.warnings))
+        found.specs.extend(_specs(table, gateway, folder, found))
     return found
 
 
-def _specs(table: Table, gateway: Gateway, folder: Path, warnings: list[str]) -> list[ToolSpec]:
+def _specs(table: Table, gateway: Gateway, folder: Path, found: HttpTools) -> list[ToolSpec]:
     timeout_ms = table.whole("timeout_ms", 1, _MAX_TIMEOUT_MS)
-    specs = _imported(table, gateway, folder, warnings)
+    operations = _imported(table, gateway, folder, found)
+    prefix = f"{gateway.name}."
+    imported = {prefix + each.name: each for each in operations if isinstance(each, ImportedOperation)}
+    effects = _effects(table)
+    specs = {name: _spec_of(operation, name, gateway, effects) for name, operation in imported.items()}
     declared = table.table("tools") if "tools" in table else ()
     for name in declared:
         assert isinstance(declared, Table)
         one = declared.table(name)
         one.only(_TOOL_KEYS)
-        full = f"{gateway.name}.{name}"
+        full = prefix + name
         if not is_declarable(full):
             raise one.wrong(None, "is not a valid name for a tool; use A-Z, a-z, 0-9, '_', '-' and '.'")
         if full in specs and "path" not in one and "method" not in one:
             specs[full] = _adjusted(one, specs[full])
         else:
             specs[full] = _declared(one, full, gateway)
+            imported.pop(full, None)
+    left_out = [
+        replace(each, name=f"{gateway.name}.{each.name}")
+        for each in operations
+        if isinstance(each, LeftOutOperation)
+    ]
+    for name, operation in imported.items():
+        problem = _problem_of_schemas(specs[name])
+        if problem is not None:
+            left_out.append(operation._replace(name=name).left_out(*problem))
+            del specs[name]
+    found.left_out.extend(left_out)
+    if left_out:
+        found.warnings.append(summary_of(left_out, len(operations), table.text("openapi") or ""))
+    if operations and not specs:
+        found.warnings.append(f"http.{gateway.name}.openapi: none of its operations is served")
     return [_completed(spec, timeout_ms) for spec in specs.values()]
+
+
+def _problem_of_schemas(spec: ToolSpec) -> tuple[Cause, str] | None:
+    """Return why an imported operation cannot be served: its arguments or its result cannot be checked."""
+    for cause, schema in ((Cause.INPUT_SCHEMA, spec.input_schema), (Cause.OUTPUT_SCHEMA, spec.output_schema)):
+        try:
+            validator_for(schema)
+        except BadSchema as error:
+            return cause, str(error)
+    return None
 
 
 def _completed(spec: ToolSpec, timeout_ms: int | None) -> ToolSpec:
@@ -200,41 +237,37 @@ def _is_idempotent(table: Table, method: str, effect: Effect) -> bool:
 # -- tools of an OpenAPI document
 
 
-def _imported(table: Table, gateway: Gateway, folder: Path, warnings: list[str]) -> dict[str, ToolSpec]:
+def _imported(
+    table: Table, gateway: Gateway, folder: Path, found: HttpTools
+) -> list[ImportedOperation | LeftOutOperation]:
+    """Return the wanted operations of the gateway's document; none where it has no document."""
     file = table.text("openapi")
     if file is None:
         _refuse_import_keys(table)
-        return {}
+        return []
     include, exclude = table.texts("include") or ("*",), table.texts("exclude") or ()
-    effects = _effects(table)
-    specs: dict[str, ToolSpec] = {}
     names: list[str] = []
 
     def is_wanted(name: str) -> bool:
         names.append(name)
         return matches(include, name) and not matches(exclude, name)
 
+    longest = MAX_NAME - len(f"{gateway.name}.")
+    if longest < _SHORTEST_ROOM:
+        raise table.wrong(
+            None, f"is too long a name for a gateway with a document; cut it by {_SHORTEST_ROOM}"
+        )
     try:
-        operations = read_openapi(Documents(folder / file), is_wanted, _argument_rules(gateway))
+        operations = read_openapi(Documents(folder / file), is_wanted, _argument_rules(gateway), longest)
     except BadOpenAPI as error:
         raise table.wrong("openapi", f"cannot be imported: {error}") from None
-    for key, patterns in (("include", include), ("exclude", exclude), ("effects", tuple(effects))):
-        warnings.extend(_vain_patterns(table, key, patterns, names))
-    for operation in operations:
-        name = f"{gateway.name}.{operation.name}"
-        if isinstance(operation, Skipped):
-            warnings.append(f"{name} is not served: {operation.reason}")
-            continue
-        if not is_declarable(name) or name in specs:
-            raise table.wrong(
-                "openapi", f"has two operations for the tool {name[:128]}, or its name is too long"
-            )
-        specs[name] = _spec_of(operation, name, gateway, effects)
-    if not specs:
-        warnings.append(
+    for key, patterns in (("include", include), ("exclude", exclude), ("effects", tuple(_effects(table)))):
+        found.warnings.extend(_vain_patterns(table, key, patterns, names))
+    if not operations:
+        found.warnings.append(
             f"http.{gateway.name}.openapi: none of its operations is served; check include and exclude"
         )
-    return specs
+    return operations
 
 
 def _argument_rules(gateway: Gateway) -> ArgumentRules:

@@ -2,7 +2,7 @@
 
 Parameters keep their places and serialization styles. The members of a JSON body become arguments where the
 body is a plain object; otherwise the body is one argument. The schema of the 2xx responses is the output
-schema. Operations that need unsupported features (forms, files, cookies) are skipped with a reason.
+schema. Operations that need unsupported features (forms, files, cookies) are left out with a reason.
 
 A document often comes from a third party: its paths and content types must pass the same checks as the
 operator's, because both become part of requests.
@@ -11,20 +11,24 @@ operator's, because both become part of requests.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from portbook.apis.left_out import Cause, LeftOutOperation
 from portbook.apis.openapi_arguments import ANY_ARGUMENT, ArgumentRules, Arguments, NotSupported
 from portbook.apis.openapi_bodies import read_body
-from portbook.apis.openapi_documents import DocumentNode, Documents
+from portbook.apis.openapi_documents import BadOpenAPI, DocumentNode, Documents
 from portbook.apis.openapi_parameters import read_parameters
 from portbook.apis.openapi_responses import read_responses
 from portbook.apis.openapi_schemas import SchemaWriter
 from portbook.model import JSONObject
 from portbook.tools.media_types import JSON_TYPE, is_media_type
 from portbook.tools.operation import METHODS, Parameter, problem_of_path
+from portbook.tools.tool_names import MAX_NAME, name_digest, shortened
 
-__all__ = ["ImportedOperation", "Skipped", "read_openapi"]
+__all__ = ["ImportedOperation", "read_openapi"]
 
 
 class ImportedOperation(NamedTuple):
@@ -42,57 +46,109 @@ class ImportedOperation(NamedTuple):
     response: str
     input_schema: JSONObject
     output_schema: JSONObject | bool
+    file: str = ""
+    pointer: str = ""
+    """The operation's JSON Pointer in `file`."""
 
-
-class Skipped(NamedTuple):
-    """An operation that cannot be a tool, with the reason."""
-
-    name: str
-    reason: str
+    def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
+        """Return why this operation is left out after all."""
+        return LeftOutOperation(self.name, self.file, self.pointer, self.method, cause, sentence)
 
 
 def read_openapi(
     documents: Documents,
     is_wanted: Callable[[str], bool] = lambda _: True,
     rules: ArgumentRules = ANY_ARGUMENT,
-) -> list[ImportedOperation | Skipped]:
+    longest_name: int = MAX_NAME,
+) -> list[ImportedOperation | LeftOutOperation]:
     """Return the operations of a document whose names are wanted, in its order.
 
-    `rules` say what may become an argument.
+    An operation that cannot be imported is left out, and stops no other one. `rules` say what may become an
+    argument. A longer name than `longest_name` is shortened.
 
-    Raises `BadOpenAPI` where it is not OpenAPI 3.0 or 3.1, or a reference has no target.
+    Raises `BadOpenAPI` where the document cannot be read, or is not OpenAPI 3.0 or 3.1.
     """
     root = documents.root()
     found = re.match(r"3\.[01](?=\.|$)", root.text("openapi") or "")
     if found is None:
         raise root.bad("must be OpenAPI 3.0 or 3.1; convert an older document first")
-    try:
-        return list(_operations(documents, root, found[0], is_wanted, rules))
-    except RecursionError:
-        raise root.bad("nested too deeply") from None
+    return [
+        entry if isinstance(entry, LeftOutOperation) else _read(documents, entry, found[0], rules)
+        for entry in _told_apart(list(_entries(documents, root)), longest_name)
+        if is_wanted(entry.name)
+    ]
 
 
-def _operations(
-    documents: Documents,
-    root: DocumentNode,
-    version: str,
-    is_wanted: Callable[[str], bool],
-    rules: ArgumentRules,
-) -> Iterator[ImportedOperation | Skipped]:
+class _Entry(NamedTuple):
+    """One operation of the document, not yet read."""
+
+    name: str
+    method: str
+    path: str
+    item: DocumentNode
+    node: DocumentNode
+    place: DocumentNode
+    """Where the path has the operation; it is `node` unless it is a reference to it."""
+
+    def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
+        return LeftOutOperation(self.name, self.place.file, self.place.pointer, self.method, cause, sentence)
+
+
+def _entries(documents: Documents, root: DocumentNode) -> Iterator[_Entry | LeftOutOperation]:
     for path, item in root.at("paths").members.items():
-        resolved = documents.resolved(item)
+        try:
+            resolved = documents.resolved(item)
+        except BadOpenAPI as error:
+            yield LeftOutOperation(_slug(path), item.file, item.pointer, None, error.cause, str(error))
+            continue
         for method in METHODS:
-            node = resolved.at(method.lower())
-            if not isinstance(node.value, dict):
-                continue
-            name = _slug(node.text("operationId") or f"{method}{path}")
-            if not is_wanted(name):
+            place = resolved.at(method.lower())
+            if not isinstance(place.value, dict):
                 continue
             try:
-                reader = _Reader(documents, version, resolved, node, rules)
-                yield reader.read(name, method, path)
-            except NotSupported as why:
-                yield Skipped(name, str(why))
+                node = documents.resolved(place)
+            except BadOpenAPI as error:
+                name = _slug(f"{method}{path}")
+                yield LeftOutOperation(name, place.file, place.pointer, method, error.cause, str(error))
+                continue
+            name = _slug(node.text("operationId") or f"{method}{path}")
+            yield _Entry(name, method, path, resolved, node, place)
+
+
+def _told_apart(entries: list[_Entry | LeftOutOperation], longest: int) -> list[_Entry | LeftOutOperation]:
+    """Return the entries with distinct names of at most `longest` characters.
+
+    All operations of one name get a digest of their method and path: a rule for the name must not silently
+    mean one of them.
+    """
+    counts = Counter(entry.name for entry in entries)
+
+    def name_of(entry: _Entry | LeftOutOperation) -> str:
+        if counts[entry.name] == 1 or isinstance(entry, LeftOutOperation):
+            return shortened(entry.name, longest)
+        return shortened(f"{entry.name}_{name_digest(f'{entry.method} {entry.path}')}", longest)
+
+    return [
+        entry._replace(name=name_of(entry))
+        if isinstance(entry, _Entry)
+        else replace(entry, name=name_of(entry))
+        for entry in entries
+    ]
+
+
+def _read(
+    documents: Documents, entry: _Entry, version: str, rules: ArgumentRules
+) -> ImportedOperation | LeftOutOperation:
+    try:
+        reader = _Reader(documents, version, entry.item, entry.node, rules)
+        imported = reader.read(entry.name, entry.method, entry.path)
+        return imported._replace(file=entry.place.file, pointer=entry.place.pointer)
+    except NotSupported as why:
+        return entry.left_out(Cause.UNSUPPORTED, str(why))
+    except BadOpenAPI as error:
+        return entry.left_out(error.cause, str(error))
+    except RecursionError:
+        return entry.left_out(Cause.INVALID, "nested too deeply")
 
 
 class _Reader:

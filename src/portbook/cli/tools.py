@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
 import click
 
+from portbook.apis.left_out import LeftOutOperation
 from portbook.app.tools_from_settings import collect_tools
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
 from portbook.cli.terminal import claim_stdout, print_json, stop_with
@@ -22,13 +24,22 @@ _SECTIONS: Final[tuple[tuple[str, Kind], ...]] = (
     ("resources", "resource"),
     ("prompts", "prompt"),
 )
+# How much of a document's own words a line shows.
+_PLACE: Final = 200
+_REASON: Final = 400
 
 
 @click.command("tools")
 @toolsets_argument
 @json_option("Print JSON with the schemas, even on a terminal.")
+@click.option(
+    "--left-out",
+    "is_left_out",
+    is_flag=True,
+    help="List the operations of OpenAPI documents that are not served, each with the reason.",
+)
 @config_option
-def command(toolsets: tuple[str, ...], *, is_json: bool, config: Path | None) -> None:
+def command(toolsets: tuple[str, ...], *, is_json: bool, is_left_out: bool, config: Path | None) -> None:
     """List the tools, resources and prompts that would be served.
 
     TOOLSETS are Python files or modules with a Toolset. Where MCP clients list a tool under a different
@@ -36,10 +47,15 @@ def command(toolsets: tuple[str, ...], *, is_json: bool, config: Path | None) ->
     """
     out = claim_stdout()
     try:
-        catalog = collect_tools(settings_from(config, toolsets=toolsets)).catalog
+        collected = collect_tools(settings_from(config, toolsets=toolsets))
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    if is_json or not out.isatty():
+    catalog, is_data = collected.catalog, is_json or not out.isatty()
+    if is_left_out and is_data:
+        print_json({"left_out": [each.as_data() for each in collected.left_out]}, out)
+    elif is_left_out:
+        _print_left_out(collected.left_out, out)
+    elif is_data:
         print_json({section: _as_data(catalog.of(kind)) for section, kind in _SECTIONS}, out)
     else:
         _print_table(catalog, out)
@@ -68,6 +84,14 @@ def _names(tool: Tool) -> dict[str, object]:
 def _shown_name(tool: Tool) -> str:
     name = tool.spec.name
     return name if tool.listed == name else f"{name} ({tool.listed})"
+
+
+def _print_left_out(left_out: Sequence[LeftOutOperation], out: TextIO) -> None:
+    for each in left_out:
+        click.echo(f"{click.style(escaped(each.name), bold=True)}  {each.cause}", out)
+        click.echo(
+            f"  {escaped(f'{each.file}#{each.pointer}', _PLACE)}: {escaped(each.sentence, _REASON)}", out
+        )
 
 
 def _print_table(catalog: Catalog, out: TextIO) -> None:
