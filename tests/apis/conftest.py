@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from portbook.apis.left_out import LeftOutOperation
-from portbook.apis.openapi import ImportedOperation, read_openapi
 from portbook.apis.openapi_documents import Documents
+from portbook.apis.openapi_operation import ImportedOperation
+from portbook.apis.openapi_paths import read_openapi
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from portbook.apis.openapi_documents import DocumentNode
-from portbook.apis.openapi_servers import ServerChooser
+from portbook.apis.openapi_servers import ServerChooser, ServerVariables
 from portbook.apis.table_reader import Table
 
 
@@ -100,9 +100,9 @@ REGION = {"default": "eu", "enum": ["eu", "us"]}
 def test_variables_have_the_operators_value_or_their_default(
     given: Any, variables: dict[str, str], chosen: str | None
 ) -> None:
-    chooser = ServerChooser(node([given]), variables)
-    assert chooser.choose() == chosen
-    chooser.require_known(Table({}, ("http", "x", "server_variables"), complain))
+    values = ServerVariables(variables)
+    assert ServerChooser(node([given]), values).choose() == chosen
+    values.require_known(Table({}, ("http", "x", "server_variables"), complain))
 
 
 @pytest.mark.parametrize(
@@ -118,15 +118,15 @@ def test_variables_have_the_operators_value_or_their_default(
 def test_a_variable_that_the_document_does_not_have_is_refused(
     variables: dict[str, str], sentence: str
 ) -> None:
-    chooser = ServerChooser(node([server("https://{region}.a.example", region=REGION)]), variables)
-    chooser.choose()
+    values = ServerVariables(variables)
+    ServerChooser(node([server("https://{region}.a.example", region=REGION)]), values).choose()
     with pytest.raises(Complaint) as caught:
-        chooser.require_known(Table({}, ("http", "x", "server_variables"), complain))
+        values.require_known(Table({}, ("http", "x", "server_variables"), complain))
     assert str(caught.value) == f"http.x.server_variables.{sentence}"
 
 
 def test_the_message_says_where_there_are_no_variables() -> None:
-    chooser = ServerChooser(node([A]), {"region": "eu"})
-    chooser.choose()
+    values = ServerVariables({"region": "eu"})
+    ServerChooser(node([A]), values).choose()
     with pytest.raises(Complaint, match=r"it has none$"):
-        chooser.require_known(Table({}, ("http", "x", "server_variables"), complain))
+        values.require_known(Table({}, ("http", "x", "server_variables"), complain))

@@ -15,7 +15,12 @@ from support.scripted_api import HANG, Certificates, Upstream, answer
 def fetched(*answers: Any, path: str = "/api.json", **options: Any) -> tuple[bytes, Upstream]:
     async def run() -> tuple[bytes, Upstream]:
         async with Upstream(*answers) as api:
-            given = {"accept": "application/json", "limit": 1000, "timeout_s": 10.0, **options}
+            given: dict[str, Any] = {
+                "accept": "application/json",
+                "limit": 1000,
+                "timeout_s": 10.0,
+                **options,
+            }
             return await download(f"{api.url}{path}", **given), api
 
     return asyncio.run(run())

@@ -65,6 +65,11 @@ class CredentialChooser:
         nearest = min(lacks, key=lambda names: len(lacks[names]))
         return ChosenCredentials(self._uses(nearest), is_complete=False)
 
+    def taken(self) -> frozenset[tuple[str, str]]:
+        """Return the places and names that the operator's credentials have; headers in lower case."""
+        uses = self._uses(tuple(self._logins))
+        return frozenset((use.place, use.name.lower() if use.place == "header" else use.name) for use in uses)
+
     def doubts(self, table: Table, total: int) -> Iterator[str]:
         """Yield a warning for each requirement that lacks a credential; `total` operations were read."""
         for requirement, count in self._lacking.most_common(_MAX_DOUBTS):

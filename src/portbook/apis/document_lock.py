@@ -51,12 +51,13 @@ class DocumentLock:
         Raises `BadLock` where the file cannot be read.
         """
         try:
-            found = json.loads((folder / LOCK_NAME).read_text("utf-8"))
+            found: Any = json.loads((folder / LOCK_NAME).read_text("utf-8"))
         except FileNotFoundError:
             return cls(folder)
         except (OSError, ValueError, RecursionError):
             raise _bad() from None
-        entries: Any = found.get(_SECTION) if isinstance(found, dict) else None
+        sections = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        entries = sections.get(_SECTION)
         if not isinstance(entries, dict):
             raise _bad()
         return cls(

@@ -66,3 +66,5 @@ class Gateway:
     """Certificates to trust instead of the system's."""
     retries: int = 2
     max_response_bytes: int = _MAX_RESPONSE_BYTES
+    is_proposed: bool = False
+    """Whether the base URL is that of an OpenAPI document, not the operator's own."""

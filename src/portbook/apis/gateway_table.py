@@ -18,6 +18,7 @@ __all__ = [
     "GATEWAY_KEYS",
     "is_argument_header",
     "is_our_header",
+    "read_base_url",
     "read_gateway",
     "sends_cookies",
 ]
@@ -53,8 +54,8 @@ _RETRIES: Final = 10
 _RESPONSE_BYTES: Final = 67_108_864
 
 
-def read_gateway(name: str, table: Table, environ: Mapping[str, str], folder: Path) -> Gateway:
-    """Return the gateway that `table` declares; its paths are relative to `folder`.
+def read_gateway(name: str, table: Table, base_url: str, folder: Path) -> Gateway:
+    """Return the gateway that `table` declares, at `base_url`; its paths are relative to `folder`.
 
     Raises the table's exception where a value is not valid.
     """
@@ -71,7 +72,7 @@ def read_gateway(name: str, table: Table, environ: Mapping[str, str], folder: Pa
         )
     return Gateway(
         name,
-        _base_url(table, environ),
+        base_url,
         headers=headers,
         subscription_key=read_secret(table, "subscription_key", folder),
         subscription_key_header=_header_name(table, "subscription_key_header") or SUBSCRIPTION_HEADER,
@@ -82,6 +83,45 @@ def read_gateway(name: str, table: Table, environ: Mapping[str, str], folder: Pa
         ca_file=None if ca_file is None else folder / ca_file,
         **{key: value for key, value in given.items() if value is not None},
     )
+
+
+def read_base_url(table: Table, environ: Mapping[str, str]) -> str | None:
+    """Return the operator's base URL as written, or None where the servers of a document are to be used.
+
+    1. `base_url`: a URL, or the variable that has it.
+    2. The servers of a document, if the operator sets their variables.
+    3. The variable that is read by default.
+    4. The servers of a document.
+
+    Policy decides on each call whether the destination may be called.
+
+    Raises the table's exception where it is not valid, or where there is neither.
+    """
+    value = table.value("base_url")
+    if isinstance(value, str):
+        return value
+    has_document = "openapi" in table
+    if value is None:
+        if has_document and ("server_variables" in table or BASE_URL_VARIABLE not in environ):
+            return None
+        variable = BASE_URL_VARIABLE
+    else:
+        variable = _variable(table)
+    if variable not in environ:
+        raise table.wrong("base_url", f"is not given, and the environment variable {variable} is not set")
+    return environ[variable]
+
+
+def _variable(table: Table) -> str:
+    wanted = 'must be a URL, or { env = "NAME" }'
+    if not isinstance(table.value("base_url"), dict):
+        raise table.wrong("base_url", wanted)
+    named = table.table("base_url")
+    named.only(("env",))
+    variable = named.text("env")
+    if variable is None:
+        raise named.wrong(None, wanted)
+    return variable
 
 
 def is_argument_header(name: str, gateway: Gateway) -> bool:
@@ -98,26 +138,6 @@ def sends_cookies(gateway: Gateway) -> bool:
 def is_our_header(name: str) -> bool:
     """Return whether only Portbook writes this header, because it frames or identifies a message."""
     return name.lower() in _OURS
-
-
-def _base_url(table: Table, environ: Mapping[str, str]) -> str:
-    """Return the base URL as written; policy decides on each call whether it may be called."""
-    value = table.value("base_url")
-    if isinstance(value, dict):
-        named = table.table("base_url")
-        named.only(("env",))
-        variable = named.text("env")
-        if variable is None:
-            raise named.wrong(None, 'must be a URL, or { env = "NAME" }')
-    elif isinstance(value, str):
-        return value
-    elif value is None:
-        variable = BASE_URL_VARIABLE
-    else:
-        raise table.wrong("base_url", 'must be a URL, or { env = "NAME" }')
-    if variable not in environ:
-        raise table.wrong("base_url", f"is not given, and the environment variable {variable} is not set")
-    return environ[variable]
 
 
 def _identity(table: Table) -> ManagedIdentity | None:

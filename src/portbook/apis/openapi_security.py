@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 from portbook.apis.openapi_documents import BadOpenAPI, DocumentNode, Documents
 from portbook.escaping import escaped
 from portbook.tools.credential_use import CredentialUse
+from portbook.tools.operation import is_token
 
 __all__ = ["Requirement", "SecurityScheme", "described", "read_requirement", "read_schemes"]
 
@@ -25,7 +26,6 @@ Requirement: TypeAlias = tuple[tuple[str, ...], ...]
 
 # Longer than any real name; a document may come from a third party, and these names are shown.
 _MAX_NAME: Final = 80
-_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")  # RFC 9110 5.6.2; a cookie's name, too
 _QUERY_NAME: Final = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
 
 
@@ -93,7 +93,7 @@ def _bearer(name: str) -> CredentialUse:
 def _api_key(name: str, node: DocumentNode) -> SecurityScheme:
     place, key = node.text("in"), node.text("name") or ""
     words = f"apiKey in the {escaped(place or 'unknown place', _MAX_NAME)} {escaped(key, _MAX_NAME)}"
-    if place in ("header", "cookie") and _HEADER_NAME.fullmatch(key):
+    if place in ("header", "cookie") and is_token(key):
         return SecurityScheme(name, words, CredentialUse(name, place, key))
     if place == "query" and _QUERY_NAME.fullmatch(key):
         return SecurityScheme(name, words, CredentialUse(name, "query", key))

@@ -17,24 +17,56 @@ from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped
 from portbook.tools.operation import problem_of_base_url
 
-__all__ = ["ServerChooser"]
+__all__ = ["ServerChooser", "ServerVariables"]
 
 _VARIABLE: Final = re.compile(r"\{([^{}]{1,80})\}")
 _MAX_LISTED: Final = 200
+
+
+class ServerVariables:
+    """The values of variables in the servers of a gateway's documents."""
+
+    def __init__(self, given: Mapping[str, str] | None = None) -> None:
+        """Use the operator's values where they are `given`."""
+        self._given = given or {}
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def value(self, name: str, variable: DocumentNode) -> str | None:
+        """Return the value of a variable: the operator's, the default, or the first that is allowed."""
+        allowed = tuple(filter(None, (_text(item) for item in variable.at("enum").items)))
+        self._known[name] = (*self._known.get(name, ()), *allowed)
+        if name in self._given:
+            return self._given[name]
+        default = _text(variable.at("default"))
+        return next(iter(allowed), None) if default is None else default
+
+    def require_known(self, table: Table) -> None:
+        """Check that the documents have each of the operator's variables, and allow its value.
+
+        Raises the exception of `table`, which has the variables, otherwise.
+        """
+        for name, value in self._given.items():
+            if name not in self._known:
+                listed = f"it has {', '.join(sorted(self._known))}" if self._known else "it has none"
+                hint = did_you_mean(name, sorted(self._known), escaped(listed, _MAX_LISTED))
+                raise table.wrong(name, f"is not a variable of the document's servers; {hint}")
+            allowed = self._known[name]
+            if allowed and value not in allowed:
+                hint = did_you_mean(value, allowed, escaped(f"use {', '.join(allowed)}", _MAX_LISTED))
+                raise table.wrong(name, f"has a value that the document does not list; {hint}")
 
 
 class ServerChooser:
     """Chooses the servers of one document's operations."""
 
     def __init__(
-        self, root: DocumentNode, variables: Mapping[str, str] | None = None, document_url: str | None = None
+        self, root: DocumentNode, variables: ServerVariables | None = None, document_url: str | None = None
     ) -> None:
-        """Use the operator's `variables`; relative servers are relative to `document_url`, if it is known."""
+        """Fill in `variables`; relative servers are relative to `document_url`, if that is known."""
         self._root = root
-        self._variables = variables or {}
+        self._variables = variables or ServerVariables()
         self._document_url = document_url
         self._chosen: dict[tuple[str, str], str | None] = {}
-        self._known: dict[str, tuple[str, ...]] = {}
 
     def choose(self, item: DocumentNode | None = None, operation: DocumentNode | None = None) -> str | None:
         """Return the base URL of an operation, or None where the document has none that can be used.
@@ -51,21 +83,6 @@ class ServerChooser:
                 return self._chosen[key]
         return _best(self._absolute("/"))  # OpenAPI's default: where the document is from
 
-    def require_known(self, table: Table) -> None:
-        """Check that the document has each of the operator's variables, and allows its value.
-
-        Raises the exception of `table`, which has the variables, otherwise.
-        """
-        for name, value in self._variables.items():
-            if name not in self._known:
-                listed = f"it has {', '.join(sorted(self._known))}" if self._known else "it has none"
-                hint = did_you_mean(name, sorted(self._known), escaped(listed, _MAX_LISTED))
-                raise table.wrong(name, f"is not a variable of the document's servers; {hint}")
-            allowed = self._known[name]
-            if allowed and value not in allowed:
-                hint = did_you_mean(value, allowed, escaped(f"use {', '.join(allowed)}", _MAX_LISTED))
-                raise table.wrong(name, f"has a value that the document does not list; {hint}")
-
     def _urls(self, servers: DocumentNode) -> Iterator[str]:
         for server in servers.items:
             template = server.text("url")
@@ -77,20 +94,11 @@ class ServerChooser:
         """Return a URL with its variables filled in, or None where one has no value."""
         values: dict[str, str] = {}
         for name in _VARIABLE.findall(template):
-            value = self._value(name, variables.at(name))
+            value = self._variables.value(name, variables.at(name))
             if value is None:
                 return None
             values[name] = value
         return _VARIABLE.sub(lambda found: values[found[1]], template)
-
-    def _value(self, name: str, variable: DocumentNode) -> str | None:
-        """Return the value of a variable: the operator's, the default, or the first that is allowed."""
-        allowed = tuple(filter(None, (_text(item) for item in variable.at("enum").items)))
-        self._known[name] = (*self._known.get(name, ()), *allowed)
-        if name in self._variables:
-            return self._variables[name]
-        default = _text(variable.at("default"))
-        return next(iter(allowed), None) if default is None else default
 
     def _absolute(self, url: str) -> Iterator[str]:
         if self._document_url is not None:

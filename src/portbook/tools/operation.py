@@ -122,6 +122,8 @@ class HttpOperation:
     """The content type of the body."""
     response: str = "application/json"
     """The content type that a response must have; a body that is not JSON is returned as text."""
+    is_proposed: bool = False
+    """Whether the base URL is that of an OpenAPI document, not the operator's own."""
     is_listed: bool = False
     """Whether the base URL counts as listed in every policy, wherever its host lies: the operator set it for
     this one purpose."""

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from portbook.apis.left_out import LeftOutOperation
-from portbook.apis.openapi import ImportedOperation, read_openapi
 from portbook.apis.openapi_arguments import ArgumentRules
 from portbook.apis.openapi_documents import Documents
+from portbook.apis.openapi_operation import ImportedOperation
+from portbook.apis.openapi_paths import read_openapi
 from portbook.apis.request_composer import Composer
 from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, Style
 from support.openapi_samples import STRING, accepts, document, left_out, only, parameter
@@ -394,7 +395,9 @@ def test_what_is_not_wanted_is_not_even_read(tmp_path: Path) -> None:
     given = document()
     given["paths"]["/broken"] = {"get": {"operationId": "broken", "parameters": [{"$ref": "#/nowhere"}]}}
     (tmp_path / "api.json").write_text(json.dumps(given))
-    assert only(read_openapi(Documents(tmp_path / "api.json"), lambda name: name != "broken")).name == "it"
+    assert (
+        only(read_openapi(Documents(tmp_path / "api.json"), lambda head: head.name != "broken")).name == "it"
+    )
 
 
 def test_a_header_that_is_ours_is_no_argument(tmp_path: Path) -> None:

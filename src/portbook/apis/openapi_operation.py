@@ -1,0 +1,120 @@
+"""Reads one operation of an OpenAPI document (3.0 or 3.1) for a tool.
+
+Parameters keep their places and serialization styles. The members of a JSON body become arguments where the
+body is a plain object; otherwise the body is one argument. The schema of the 2xx responses is the output
+schema.
+
+A document often comes from a third party: its paths and content types must pass the same checks as the
+operator's, because both become part of requests.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from portbook.apis.left_out import Cause, LeftOutOperation
+from portbook.apis.openapi_arguments import ArgumentRules, Arguments, NotSupported
+from portbook.apis.openapi_bodies import read_body
+from portbook.apis.openapi_documents import DocumentNode, Documents
+from portbook.apis.openapi_parameters import read_parameters
+from portbook.apis.openapi_responses import read_responses
+from portbook.apis.openapi_schemas import SchemaWriter
+from portbook.apis.openapi_security import Requirement
+from portbook.model import JSONObject
+from portbook.tools.media_types import JSON_TYPE, is_media_type
+from portbook.tools.operation import Parameter, problem_of_path
+
+__all__ = ["ImportedOperation", "OperationHead", "OperationReader"]
+
+
+class OperationHead(NamedTuple):
+    """What is known of an operation before it is read: enough to tell whether it is wanted."""
+
+    name: str
+    tags: tuple[str, ...] | None = None
+    """None where they are not known, because the operation cannot be read."""
+    is_deprecated: bool = False
+
+
+class ImportedOperation(NamedTuple):
+    """One operation of a document."""
+
+    name: str
+    description: str
+    method: str
+    path: str
+    parameters: tuple[Parameter, ...]
+    body: str | None
+    has_body: bool
+    request: str
+    """The content type of the body."""
+    response: str
+    input_schema: JSONObject
+    output_schema: JSONObject | bool
+    file: str = ""
+    pointer: str = ""
+    """The operation's JSON Pointer in `file`."""
+    tags: tuple[str, ...] = ()
+    is_deprecated: bool = False
+    requirement: Requirement = ()
+    """The security schemes that it requires."""
+    server: str | None = None
+    """Its base URL by the document, if that has one."""
+
+    def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
+        """Return why this operation is left out after all."""
+        return LeftOutOperation(self.name, self.file, self.pointer, self.method, cause, sentence)
+
+
+class OperationReader:
+    """Reads one operation."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        version: str,
+        item: DocumentNode,
+        node: DocumentNode,
+        rules: ArgumentRules,
+    ) -> None:
+        self._documents = documents
+        self._rules = rules
+        self._item = item
+        self._node = node
+        self._input = SchemaWriter(documents, version, "input")
+        self._output = SchemaWriter(documents, version, "output")
+
+    def read(self, name: str, method: str, path: str) -> ImportedOperation:
+        """Return the operation of `method` and `path` for the tool `name`.
+
+        Raises `NotSupported` or `BadOpenAPI` where it cannot be one.
+        """
+        problem = problem_of_path(path)
+        if problem is not None:
+            raise NotSupported(f"its path {problem}")
+        arguments = Arguments(self._rules)
+        parameters = read_parameters(self._documents, self._item, self._node, path, arguments, self._input)
+        body = read_body(self._documents, self._node, arguments, self._input)
+        nothing: tuple[dict[str, Any], str] = ({"type": "null"}, JSON_TYPE)
+        is_head = method == "HEAD"
+        output, response = nothing if is_head else read_responses(self._documents, self._node, self._output)
+        request = body.content_type or JSON_TYPE
+        if not (is_media_type(request) and is_media_type(response)):
+            raise NotSupported("it names a content type that is not valid in a header")
+        return ImportedOperation(
+            name,
+            self._describe(method, path),
+            method,
+            path,
+            parameters,
+            body.argument,
+            body.content_type is not None,
+            request,
+            response,
+            self._input.with_definitions(arguments.as_schema(is_open=body.is_open)),
+            output,
+        )
+
+    def _describe(self, method: str, path: str) -> str:
+        words = [self._node.text("summary") or self._item.text("summary"), self._node.text("description")]
+        return "\n\n".join(word.strip() for word in words if word) or f"{method} {path}"
