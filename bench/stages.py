@@ -22,17 +22,18 @@ from portbook.app.assemble import assemble
 from portbook.audit.journal import Journal
 from portbook.audit.records import Trail, envelope_view, execution_view
 from portbook.canonical import json_bytes
-from portbook.clock import RandomIds, SystemClock
+from portbook.clock import SystemClock
 from portbook.dialects.envelope import Envelope
 from portbook.envelope.request import REQUEST
 from portbook.executors.python import PythonExecutor
+from portbook.ids import RandomIds
 from portbook.model import Arrival, Done, JSONObject, Run
 from portbook.policy import Policy, PolicyInput, decide
 from portbook.redaction import Redactor
 from portbook.settings import load_settings
 from portbook.tools.registry import SchemaRegistry
-from portbook.wire.framing import LineSplitter
 from portbook.wire.jsonrpc import read_id
+from portbook.wire.lines import LineSplitter
 from portbook.wire.parsing import parse
 
 __all__ = ["Stage", "measure_stages"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from portbook.clock import ContentIds
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
+from portbook.ids import ContentIds
 from portbook.model import Done, Identity
 from portbook.pipeline import Completed
 from portbook.tools.catalog import Catalog, Tool

@@ -25,7 +25,6 @@ from portbook.policy import Policy
 from portbook.protocol.session import Session
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import TOOL_PREFIX, slug_of
-from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.jsonrpc import (
     NO_ID,
     Id,
@@ -36,6 +35,7 @@ from portbook.wire.jsonrpc import (
     refusal_frame,
     refuse_structure,
 )
+from portbook.wire.lines import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 
 __all__ = ["Boundary", "Tell"]

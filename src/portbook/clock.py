@@ -1,21 +1,15 @@
-"""Clocks and id generators; the only module that reads the system's clock.
+"""Clocks; the only module that reads the system's clock.
 
-`Clock` returns the time, `Ids` the ids of a call. Both are passed as arguments, so that with fixed ones the
-same input gives the same bytes.
+A `Clock` is passed as an argument, so that with a fixed one the same input gives the same bytes.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import time
-import uuid
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from portbook.model import Identity
-
-__all__ = ["Clock", "ContentIds", "Ids", "RandomIds", "SystemClock", "later", "run_id", "until"]
+__all__ = ["Clock", "SystemClock", "later", "until"]
 
 
 class Clock(Protocol):
@@ -61,70 +55,3 @@ def later(now: str, seconds: float) -> str:
 def until(now: str, then: str) -> float:
     """Return the seconds from `now` until `then`."""
     return (datetime.fromisoformat(then) - datetime.fromisoformat(now)).total_seconds()
-
-
-class Ids(Protocol):
-    """Generates the ids of calls."""
-
-    deterministic: bool
-
-    def name(self, content: bytes) -> Identity:
-        """Return the ids of the call with this canonical content."""
-        ...
-
-
-class RandomIds:
-    """Ids that never repeat: random UUIDs (version 4)."""
-
-    __slots__ = ("_pool",)
-    deterministic = False
-
-    # One system call serves this many identities of 48 random bytes each.
-    _BATCH = 64
-
-    def __init__(self) -> None:
-        self._pool: list[str] = []
-        # A forked child must not issue its parent's ids again.
-        os.register_at_fork(after_in_child=self._pool.clear)
-
-    def name(self, content: bytes) -> Identity:
-        """Return new ids; the content is ignored."""
-        del content
-        pool = self._pool
-        if not pool:
-            drawn = os.urandom(48 * self._BATCH).hex()
-            pool.extend(drawn[start : start + 96] for start in range(0, len(drawn), 96))
-        digits = pool.pop()
-        return Identity(
-            f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}",
-            f"{digits[32:44]}4{digits[45:48]}a{digits[49:64]}",
-            f"{digits[64:76]}4{digits[77:80]}a{digits[81:96]}",
-        )
-
-
-# The namespace of every deterministic id. Never change it: every id ever issued would change.
-_NAMESPACE = uuid.UUID("6f0c0a9e-5d0b-5f7e-9a53-3f6f1a5f2b10")
-
-
-class ContentIds:
-    """Ids derived from the content alone (UUID version 5): the same message has the same ids.
-
-    They repeat by design, so they must not be used as keys.
-    """
-
-    __slots__ = ()
-    deterministic = True
-
-    def name(self, content: bytes) -> Identity:
-        """Return the ids derived from this content."""
-        digest = hashlib.sha256(content).hexdigest()
-        return Identity(
-            str(uuid.uuid5(_NAMESPACE, f"request:{digest}")),
-            uuid.uuid5(_NAMESPACE, f"trace:{digest}").hex,
-            uuid.uuid5(_NAMESPACE, f"span:{digest}").hex,
-        )
-
-
-def run_id(content: bytes) -> str:
-    """Return the id of a run in provenance, derived from its content."""
-    return str(uuid.uuid5(_NAMESPACE, f"run:{hashlib.sha256(content).hexdigest()}"))

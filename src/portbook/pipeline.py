@@ -21,11 +21,12 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from portbook.canonical import canonical_bytes, json_bytes
-from portbook.clock import Clock, Ids
+from portbook.clock import Clock
 from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.faults import Fault, place_of
 from portbook.globs import matches
+from portbook.ids import Ids
 from portbook.model import (
     JSON,
     Call,
@@ -40,7 +41,7 @@ from portbook.model import (
     Run,
 )
 from portbook.policy import Action, Decision, PolicyInput, decide
-from portbook.provenance.record import Occasion
+from portbook.provenance.subject import Occasion
 from portbook.redaction import Redactor
 from portbook.stages.approval import ApprovalStage, unusable
 from portbook.stages.checked_result import bytes_of, checked

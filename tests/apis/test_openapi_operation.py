@@ -37,37 +37,7 @@ def composed(operation: ImportedOperation, arguments: dict[str, Any]) -> tuple[s
     return request.target, dict(request.headers), request.body
 
 
-# --- names and words
-
-
-@pytest.mark.parametrize(
-    ("operation_id", "name"),
-    [
-        ("getOrder", "get_order"),
-        ("GetOrderByID", "get_order_by_id"),
-        ("listHTTPRoutes", "list_http_routes"),
-        ("orders/get-one", "orders_get_one"),
-        ("orders.get", "orders.get"),
-        ("__x__", "x"),
-        ("Über", "ber"),
-        ("é", "operation"),
-        (None, "get_it"),
-    ],
-)
-def test_an_operation_id_becomes_a_name(write: Any, operation_id: str | None, name: str) -> None:
-    given = document()
-    if operation_id is None:
-        del given["paths"]["/it"]["get"]["operationId"]
-    else:
-        given["paths"]["/it"]["get"]["operationId"] = operation_id
-    assert only(write(given)).name == name
-
-
-def test_a_path_is_a_name_where_there_is_no_operation_id(write: Any) -> None:
-    parameters = [{"name": "id", "in": "path", "required": True, "schema": STRING}]
-    given = document(path="/orders/{id}/lines", method="post", parameters=parameters)
-    del given["paths"]["/orders/{id}/lines"]["post"]["operationId"]
-    assert only(write(given)).name == "post_orders_id_lines"
+# --- words
 
 
 @pytest.mark.parametrize(
@@ -81,16 +51,6 @@ def test_a_path_is_a_name_where_there_is_no_operation_id(write: Any) -> None:
 )
 def test_summary_and_description_describe_a_tool(write: Any, words: dict[str, str], description: str) -> None:
     assert only(write(document(**words))).description == description
-
-
-def test_operations_come_in_the_documents_order(write: Any) -> None:
-    given = document()
-    for path in ("/b", "/a"):
-        given["paths"][path] = {verb: {"responses": {}} for verb in ("delete", "get", "x-note", "trace")}
-    assert [operation.name for operation in write(given)] == ["it", "get_b", "delete_b", "get_a", "delete_a"]
-
-
-# --- parameters
 
 
 @pytest.mark.covers("002.tools.openapi-parameters")
@@ -382,22 +342,6 @@ def test_the_responses_of_2xx_are_the_contract_of_the_result(
 def test_head_has_no_result(write: Any) -> None:
     given = document(method="head", responses={"200": {"content": {"application/json": {"schema": STRING}}}})
     assert only(write(given)).output_schema == {"type": "null"}
-
-
-# --- documents that are none
-
-
-def test_a_document_without_paths_has_no_operations(write: Any) -> None:
-    assert write('{"openapi":"3.1.0"}') == []
-
-
-def test_what_is_not_wanted_is_not_even_read(tmp_path: Path) -> None:
-    given = document()
-    given["paths"]["/broken"] = {"get": {"operationId": "broken", "parameters": [{"$ref": "#/nowhere"}]}}
-    (tmp_path / "api.json").write_text(json.dumps(given))
-    assert (
-        only(read_openapi(Documents(tmp_path / "api.json"), lambda head: head.name != "broken")).name == "it"
-    )
 
 
 def test_a_header_that_is_ours_is_no_argument(tmp_path: Path) -> None:

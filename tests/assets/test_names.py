@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from portbook.assets.names import component_of, named_schema, schema_name, version_of
+from portbook.assets.names import component_of, named_schema, schema_name
+from portbook.assets.schema_version import version_of
 
 KNOWN = ["tone", "control-bundle", "synesthetic-asset", "nested/deep"]
 

@@ -22,7 +22,7 @@ from portbook.doors.stdio import Reader, Writer
 from portbook.mcp.connection import Key, Order, Work
 from portbook.model import Answer, Arrival
 from portbook.settings import load_settings
-from portbook.wire.framing import OVERSIZE, Frame
+from portbook.wire.lines import OVERSIZE, Frame
 from support.portbook_process import invoke
 
 pytestmark = pytest.mark.timeout(

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from portbook.apis.http_table import read_http
-from portbook.clock import RandomIds
 from portbook.errors import Failed, Reason, Refused
 from portbook.executors.http import HttpExecutor
+from portbook.ids import RandomIds
 from portbook.model import JSON, Identity, JSONObject, Run
 from portbook.net.destinations import Destinations
 from portbook.tools.catalog import Catalog

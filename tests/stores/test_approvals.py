@@ -19,7 +19,7 @@ from portbook.access.approval_ticket import TRANSITIONS, State, Undecidable
 from portbook.clock import later
 from portbook.errors import Reason, Refused
 from portbook.stores.approvals import ApprovalStore
-from portbook.stores.connections import Connection
+from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
 from support.approval_world import (
     ASK,

@@ -22,8 +22,8 @@ import portbook
 import portbook.testing
 from portbook.audit.records import envelope_view
 from portbook.cli.main import cli
-from portbook.clock import RandomIds
 from portbook.errors import REASONS, CanonicalError, Failed, Finding, Reason
+from portbook.ids import RandomIds
 from portbook.model import Arrival, Call, CallerContext
 from portbook.settings import CONFIG_NAME, SETTINGS, load_settings
 from portbook.tools.asset_contracts import INPUTS, OUTPUTS

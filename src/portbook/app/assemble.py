@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
-from portbook.app.rules_from_settings import doubts_of, load_signing_key, rules_of
+from portbook.app.rules_from_settings import doubts_of, rules_of
+from portbook.app.signing_key_file import load_signing_key
 from portbook.app.tools_from_settings import Collected, collect_tools
 from portbook.audit.journal import Journal
 from portbook.boundary import Boundary
-from portbook.clock import Clock, ContentIds, Ids, RandomIds, SystemClock
+from portbook.clock import Clock, SystemClock
 from portbook.dialects.bare import Bare
 from portbook.dialects.envelope import Envelope
 from portbook.dialects.rest_bodies import Rest
@@ -24,6 +25,7 @@ from portbook.executors.dispatch import Dispatch
 from portbook.executors.large_values import LargeValues
 from portbook.executors.python import PythonExecutor
 from portbook.faults import Fault
+from portbook.ids import ContentIds, Ids, RandomIds
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.request_state import SignedStates

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 from portbook.access.callers import AllowedKey, Callers
 from portbook.access.rates import Rates
+from portbook.app.operator_key import OPERATOR_KEY, operator_key_doubts
 from portbook.app.policy_doubts import policy_doubts, refuse_vain_conditions
 from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.policy import BadPolicy, Policy, read_policy
-from portbook.provenance.signing import BadKey, Signer, SigningKey
+from portbook.provenance.signing import Signer
 from portbook.redaction import BadRedaction, Redactor
 from portbook.settings import Settings
 from portbook.stages.rules import Rules
 from portbook.tools.spec import ToolSpec
 
 __all__ = [
-    "OPERATOR_KEY",
     "doubts_of",
-    "load_signing_key",
     "policy_of",
     "redactor_of",
     "rules_of",
 ]
-
-# The variable with the operator key, which decides approvals over HTTP.
-OPERATOR_KEY = "PORTBOOK_OPERATOR_KEY"
-_MIN_OPERATOR_KEY = 16
 
 
 def rules_of(
@@ -96,9 +90,7 @@ def doubts_of(
         if not environ.get(name):
             place = settings.place_of("redaction", "secrets")
             doubts.append(f"{place}: the environment variable {name} is not set; its value is not redacted")
-    if 0 < len(environ.get(OPERATOR_KEY, "")) < _MIN_OPERATOR_KEY:
-        doubts.append(f"{OPERATOR_KEY} can be guessed; use {_MIN_OPERATOR_KEY} characters or more")
-    return doubts
+    return [*doubts, *operator_key_doubts(environ)]
 
 
 def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> Redactor | None:
@@ -121,16 +113,3 @@ def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> 
         )
     except BadRedaction as error:
         raise settings.complain(("redaction",), str(error)) from None
-
-
-def load_signing_key(path: Path) -> SigningKey:
-    """Return the key in a file.
-
-    Raises `OSError` where it cannot be read, `BadKey` where it holds none.
-    """
-    try:
-        return SigningKey.from_pem(path.read_text("ascii"))
-    except UnicodeDecodeError:
-        raise BadKey(f"{path}: not a PEM file") from None
-    except BadKey as error:
-        raise BadKey(f"{path}: {error}") from None

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 from urllib.parse import unquote
 
-from portbook.model import JSON, JSONObject
+from portbook.model import JSON
 
 __all__ = [
     "ALIASES",
@@ -17,7 +17,6 @@ __all__ = [
     "component_of",
     "named_schema",
     "schema_name",
-    "version_of",
 ]
 
 # The schema that validates assets before they are sent to a backend.
@@ -30,7 +29,6 @@ ALIASES: Final = {"nested-synesthetic-asset": ASSET}
 SCHEMA_REFERENCE: Final = "$schemaRef"
 
 _SUFFIXES: Final = (".schema.json", ".json")
-_VERSION: Final = re.compile(r"v?(\d+\.\d+(?:\.\d+)?(?:[-+][0-9A-Za-z.-]+)?)", re.ASCII)
 
 
 def schema_name(path: str) -> str:
@@ -42,16 +40,6 @@ def schema_name(path: str) -> str:
 def component_of(path: str) -> str:
     """Return the component of the example at `path`: its file name up to the first dot."""
     return PurePosixPath(path).name.split(".", 1)[0]
-
-
-def version_of(document: JSONObject) -> str:
-    """Return the `version` of a schema, or the one in the path of its `$id`; empty for none."""
-    version = document.get("version")
-    if isinstance(version, str | int | float) and not isinstance(version, bool):
-        return str(version)
-    identifier = document.get("$id")
-    parts = identifier.split("/")[:-1] if isinstance(identifier, str) else []
-    return next((found[1] for part in reversed(parts) if (found := _VERSION.fullmatch(part))), "")
 
 
 def named_schema(asset: JSON, path: str, known: Collection[str]) -> str:

@@ -14,7 +14,8 @@ from typing import Any, TextIO
 import click
 
 from portbook.access.approval_ticket import State, Ticket, Undecidable, as_json
-from portbook.app.rules_from_settings import OPERATOR_KEY, redactor_of
+from portbook.app.operator_key import OPERATOR_KEY
+from portbook.app.rules_from_settings import redactor_of
 from portbook.cli.decision_record import note_decision
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from

@@ -5,7 +5,8 @@ from __future__ import annotations
 from portbook.access.callers import OPERATOR
 from portbook.audit.journal import Journal
 from portbook.audit.records import Trail, envelope_view, execution_view
-from portbook.clock import RandomIds, SystemClock
+from portbook.clock import SystemClock
+from portbook.ids import RandomIds
 from portbook.model import Arrival, Call, CallerContext, Done
 from portbook.settings import Settings
 

@@ -43,7 +43,7 @@ class _CannotFetch(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _WantedDocument:
     """A document to fetch."""
 
     url: str
@@ -93,13 +93,13 @@ def command(source: str, *, into: Path | None, force: bool, is_json: bool, confi
     )
 
 
-def _wanted(source: str, settings: Settings, lock: DocumentLock) -> list[_Wanted]:
+def _wanted(source: str, settings: Settings, lock: DocumentLock) -> list[_WantedDocument]:
     """Return the documents that `source` stands for.
 
     Raises `BadSettings` where the settings cannot be used, `Exit` where they name no such API.
     """
     if is_address(source):
-        return [_Wanted(source, _file_name(source))]
+        return [_WantedDocument(source, _file_name(source))]
     if source not in settings.http_tables:
         known = sorted(settings.http_tables)
         hint = did_you_mean(source, known, f"the settings have {', '.join(known) or 'none'}")
@@ -112,7 +112,7 @@ def _wanted(source: str, settings: Settings, lock: DocumentLock) -> list[_Wanted
     if not found:
         raise table.wrong("openapi", "names no address to fetch; set it to the URL of a document")
     names = [source, *(f"{source}_{number}" for number in range(2, len(found) + 1))]
-    return [_Wanted(url, name, gateway) for url, name in zip(found, names, strict=True)]
+    return [_WantedDocument(url, name, gateway) for url, name in zip(found, names, strict=True)]
 
 
 def _url_of(name: str, settings: Settings, lock: DocumentLock) -> str | None:
@@ -123,7 +123,7 @@ def _url_of(name: str, settings: Settings, lock: DocumentLock) -> str | None:
 
 
 def _fetch(
-    wanted: _Wanted, lock: DocumentLock, into: Path | None, settings: Settings, *, is_forced: bool
+    wanted: _WantedDocument, lock: DocumentLock, into: Path | None, settings: Settings, *, is_forced: bool
 ) -> tuple[DocumentLock, dict[str, Any]]:
     """Fetch, check, write and pin a document; return the lock and a report."""
     gateway = wanted.gateway

@@ -18,8 +18,9 @@ import click
 from portbook.assets.check_file import MAX_BYTES, Checker, File, Report
 from portbook.assets.files import STDIN, CannotRead, walk
 from portbook.assets.library import Library, LibrarySchema, find_folders, load_library
-from portbook.assets.names import schema_name, version_of
+from portbook.assets.names import schema_name
 from portbook.assets.schema_files import SchemaFiles
+from portbook.assets.schema_version import version_of
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, settings_from
 from portbook.cli.reports import FORMATS, shown, summary

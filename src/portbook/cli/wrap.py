@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, TextIO, cast
 
 import click
 
-from portbook.app.rules_from_settings import load_signing_key
+from portbook.app.signing_key_file import load_signing_key
 from portbook.canonical import NotJSON, json_bytes
 from portbook.cli.exit_codes import ExitCode, exit_code_of_program
 from portbook.cli.terminal import claim_stdout, stop_with
@@ -30,8 +30,8 @@ from portbook.envelope.wrap import is_envelope
 from portbook.errors import Refused
 from portbook.escaping import escaped_json
 from portbook.provenance.artifacts import JSON_TYPE, TEXT_TYPE, Artifact, artifact_of
-from portbook.provenance.record import Occasion, Subject
 from portbook.provenance.signing import BadKey
+from portbook.provenance.subject import Occasion, Subject
 from portbook.wire.parsing import parse
 
 __all__ = ["command"]

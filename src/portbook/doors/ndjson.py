@@ -18,7 +18,7 @@ from portbook.doors.stdio import Reader, Writer
 from portbook.mcp.connection import Key, Order, Work
 from portbook.mcp.from_any_thread import run_on
 from portbook.model import Answer, Arrival
-from portbook.wire.framing import Frame, LineSplitter
+from portbook.wire.lines import Frame, LineSplitter
 
 __all__ = ["NdjsonDoor"]
 

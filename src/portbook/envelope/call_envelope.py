@@ -15,8 +15,8 @@ from portbook.envelope.problems import REDACTED, Problem
 from portbook.errors import Ending
 from portbook.model import JSON, EnvelopeRequest, JSONObject
 from portbook.provenance.artifacts import referred_artifact
-from portbook.provenance.record import Occasion, Subject
 from portbook.provenance.signing import Signer
+from portbook.provenance.subject import Occasion, Subject
 from portbook.tools.catalog import Tool
 
 __all__ = ["CallEnvelopes", "KnownRun"]

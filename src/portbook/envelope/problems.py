@@ -21,7 +21,7 @@ from portbook.provenance.anchors import (
     parse_anchor,
     resolves,
 )
-from portbook.provenance.record import ARGUMENTS
+from portbook.provenance.inputs_and_outputs import ARGUMENTS
 from portbook.tools.stated_error import StatedError, stated_error
 
 __all__ = [
@@ -35,9 +35,7 @@ __all__ = [
     "Scalar",
     "ending_problem",
     "exception_problem",
-    "exit_problem",
     "own_problems",
-    "stderr_problem",
 ]
 
 EXECUTION_FAILED: Final = "ADAPTER.EXECUTION.FAILED"
@@ -54,9 +52,6 @@ Scalar: TypeAlias = str | int | float | bool | None
 # The lengths that the envelope's schema allows.
 _MAX_CODE: Final = 200
 _MAX_MESSAGE: Final = 2000
-
-# The end of standard error is kept, because programs report their error last.
-_MAX_STDERR: Final = 2000
 
 # The most errors of a tool, and the most anchors of one error; longer lists would not be read.
 _MAX_ENTRIES: Final = 20
@@ -86,22 +81,6 @@ class Problem:
         if self.evidence:
             entry["evidence"] = [item.to_json() for item in self.evidence]
         return entry
-
-
-def exit_problem(status: int, stderr: str = "") -> Problem:
-    """Return the problem of a program that exited with `status`; as in Python, negative for a signal."""
-    said: dict[str, Scalar] = {"stderr": stderr[-_MAX_STDERR:]} if stderr else {}
-    if status < 0:
-        message = f"Tool execution was ended by signal {-status}."
-        return Problem(EXECUTION_FAILED, message, {"signal": -status, **said})
-    message = f"Tool execution failed with exit code {status}."
-    return Problem(EXECUTION_FAILED, message, {"exit_code": status, **said})
-
-
-def stderr_problem(stderr: str) -> Problem:
-    """Return the problem of a tool that failed, where only its standard error is known."""
-    message = "Tool execution failed; standard error says why."
-    return Problem(EXECUTION_FAILED, message, {"stderr": stderr[-_MAX_STDERR:]})
 
 
 def exception_problem(error: BaseException) -> Problem:

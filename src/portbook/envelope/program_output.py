@@ -10,7 +10,8 @@ import base64
 from typing import Final, Literal, NamedTuple
 
 from portbook.envelope.enclose import Failure
-from portbook.envelope.problems import Problem, exit_problem, own_problems
+from portbook.envelope.problems import Problem, own_problems
+from portbook.envelope.program_problems import exit_problem
 from portbook.envelope.wrap import is_envelope
 from portbook.errors import Refused
 from portbook.model import JSON

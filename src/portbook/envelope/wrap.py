@@ -10,7 +10,8 @@ import functools
 from typing import Any, Final, cast
 
 from portbook.canonical import jcs_bytes
-from portbook.envelope.problems import exception_problem, exit_problem, stderr_problem
+from portbook.envelope.problems import exception_problem
+from portbook.envelope.program_problems import exit_problem, stderr_problem
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import Validator
 from portbook.tools.registry import SchemaRegistry

@@ -27,7 +27,7 @@ from portbook.net.dial import Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
 from portbook.net.http_connection import Broken, Response, TooLarge
 from portbook.net.redirects import MAX_REDIRECTS, REDIRECTS, target_of_redirect
-from portbook.net.resolve import NotPermitted
+from portbook.net.resolved_addresses import NotPermitted
 from portbook.tools.catalog import Tool
 from portbook.tools.operation import HttpOperation
 from portbook.version import __version__

@@ -21,7 +21,7 @@ from portbook.net.destinations import BadDestination, Destinations, ParsedURL, p
 from portbook.net.dial import Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest
 from portbook.net.http_connection import Broken, TooLarge
-from portbook.net.resolve import NotPermitted
+from portbook.net.resolved_addresses import NotPermitted
 from portbook.wire.parsing import parse
 
 __all__ = ["IdentityTokens"]

@@ -41,7 +41,6 @@ from portbook.model import (
 from portbook.pipeline import Completed, Pipeline
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
-from portbook.wire.framing import OVERSIZE, Frame
 from portbook.wire.jsonrpc import (
     NO_ID,
     Id,
@@ -51,6 +50,7 @@ from portbook.wire.jsonrpc import (
     refusal_frame,
     result_frame,
 )
+from portbook.wire.lines import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 from portbook.wire.trace_context import trace_of
 

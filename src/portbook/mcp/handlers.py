@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, cast
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.globs import matches
+from portbook.mcp.cache_lifetime import as_page, cached_by_all
 from portbook.mcp.listing import Listing
 from portbook.mcp.pagination import page_of
 from portbook.mcp.resource_subscriptions import subscribe, unsubscribe
@@ -24,15 +25,12 @@ from portbook.protocol.revisions import STATELESS_REVISIONS, Revision
 from portbook.protocol.session import Session
 from portbook.tools.catalog import Catalog, Tool
 
-__all__ = ["LISTEN", "Asked", "Handler", "Handlers", "as_page", "kept_for"]
+__all__ = ["LISTEN", "Asked", "Handler", "Handlers"]
 
 # The one method that is answered with a stream.
 LISTEN: Final = "subscriptions/listen"
 
 _META_SERVER: Final = "io.modelcontextprotocol/serverInfo"
-
-# What is served changes seldom, and subscribed clients are notified.
-_CACHE_MS: Final = 60_000
 
 IsAllowed = Callable[[str, JSONObject, Revision], bool]
 
@@ -107,7 +105,7 @@ class Handlers:
             **self._about.as_instructions(),
             "_meta": {_META_SERVER: self._about.as_server(asked.revision)},
         }
-        return _cacheable(result, "public", _CACHE_MS)
+        return cached_by_all(result)
 
     def _list(self, method: str) -> Handler:
         member, listing = self._listings[method]
@@ -171,17 +169,3 @@ def _page(member: str, items: list[tuple[str, JSONObject]], asked: Asked) -> JSO
     if following is not None:
         result["nextCursor"] = following
     return as_page(result, asked.revision)
-
-
-def as_page(result: JSONObject, revision: Revision) -> JSONObject:
-    """Return a listing's result, with its cache lifetime where the revision has one."""
-    return kept_for(_CACHE_MS, result, revision)
-
-
-def kept_for(cache_ms: int, result: JSONObject, revision: Revision) -> JSONObject:
-    """Return a result with the time for which its caller may cache it, where the revision has one."""
-    return _cacheable(result, "private", cache_ms) if revision.has_result_type else result
-
-
-def _cacheable(result: JSONObject, scope: str, cache_ms: int) -> JSONObject:
-    return {**result, "resultType": "complete", "ttlMs": cache_ms, "cacheScope": scope}

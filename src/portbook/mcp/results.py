@@ -7,8 +7,9 @@ from typing import Any, cast
 
 from portbook.canonical import json_bytes
 from portbook.errors import Failed, Reason
+from portbook.mcp.cache_lifetime import as_page, kept_for
 from portbook.mcp.errors import META_ENVELOPE, META_REDACTED
-from portbook.mcp.handlers import LISTEN, as_page, kept_for
+from portbook.mcp.handlers import LISTEN
 from portbook.mcp.notifications import Mode, first_of
 from portbook.mcp.resources_and_prompts import completion_result, prompt_result, resource_result
 from portbook.mcp.tool_results import tool_result

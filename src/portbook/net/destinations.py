@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
+
+from portbook.net.public_addresses import is_public
 
 __all__ = ["BadDestination", "Destination", "Destinations", "ParsedURL", "parse_destination", "parse_url"]
-
-_Address: TypeAlias = "IPv4Address | IPv6Address"
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _TLS_PORT: Final = 443
@@ -35,18 +35,6 @@ _MAX_NAME: Final = 253  # RFC 1035 2.3.4, without the final dot
 _NEARBY: Final = frozenset(
     {"localhost", "localdomain", "local", "internal", "intranet", "lan", "home", "corp"}
 )
-
-# Not the public internet: IANA's special-purpose registries, without the ranges kept for documentation, which
-# lead nowhere; plus the address of the host of every machine in Azure.
-_REFUSED_V4: Final = (
-    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16",
-    "172.16.0.0/12", "192.0.0.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/3",
-)  # fmt: skip
-# Within 2000::/3, the only global range: protocol assignments with Teredo, and 6to4. Both kinds of tunnel
-# hold an IPv4 address that a relay would dial for us.
-_GLOBAL_V6: Final = "2000::/3"
-_REFUSED_V6: Final = ("2001::/23", "2002::/16")
-_NAT64: Final = "64:ff9b::/96"
 
 
 class BadDestination(ValueError):
@@ -207,7 +195,7 @@ class Destinations:
             return True
         if destination.host == "localhost":
             return address.is_loopback
-        return _is_public(address)
+        return is_public(address)
 
     def _add(self, entry: str) -> None:
         wild = entry.startswith("*")
@@ -282,26 +270,3 @@ def _parse_network(text: str) -> tuple[int, int, int]:
             "a network is written as 10.0.0.0/8 or fd00::/8, with no bits set after the prefix"
         ) from None
     return network.version, int(network.network_address), int(network.broadcast_address)
-
-
-def _bounds(*networks: str) -> tuple[tuple[int, int], ...]:
-    return tuple((low, high) for _, low, high in map(_parse_network, networks))
-
-
-_REFUSED_V4_BOUNDS: Final = _bounds(*_REFUSED_V4)
-_REFUSED_V6_BOUNDS: Final = _bounds(*_REFUSED_V6)
-_GLOBAL_V6_BOUNDS: Final = _bounds(_GLOBAL_V6)
-_NAT64_BOUNDS: Final = _bounds(_NAT64)
-
-
-def _is_public(address: _Address) -> bool:
-    value = int(address)
-    if address.version == 4:
-        return not _lies_in(value, _REFUSED_V4_BOUNDS)
-    if _lies_in(value, _NAT64_BOUNDS):  # a translator dials the IPv4 address in its last 32 bits
-        return not _lies_in(value & 0xFFFF_FFFF, _REFUSED_V4_BOUNDS)
-    return _lies_in(value, _GLOBAL_V6_BOUNDS) and not _lies_in(value, _REFUSED_V6_BOUNDS)
-
-
-def _lies_in(value: int, bounds: tuple[tuple[int, int], ...]) -> bool:
-    return any(low <= value <= high for low, high in bounds)

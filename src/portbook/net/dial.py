@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.net.destinations import Destination, Destinations
 from portbook.net.http_connection import Broken, HttpConnection
-from portbook.net.resolve import NotPermitted, Resolver, SystemResolver, addresses_of
+from portbook.net.resolved_addresses import NotPermitted, Resolver, SystemResolver, addresses_of
 
 if TYPE_CHECKING:
     from ssl import SSLContext

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from portbook.net.destinations import Destination, Destinations
 from portbook.net.dial import Dialler, Unreachable, Untrusted
 from portbook.net.http_connection import Broken, HttpConnection, Response
-from portbook.net.resolve import NotPermitted
+from portbook.net.resolved_addresses import NotPermitted
 
 __all__ = ["HttpClient", "HttpRequest", "Sendings"]
 

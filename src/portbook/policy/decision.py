@@ -9,6 +9,7 @@ from portbook.canonical import fingerprint, json_bytes
 from portbook.errors import Reason
 from portbook.model import JSONObject
 from portbook.net.destinations import Destinations
+from portbook.policy.approval_by_default import needs_approval_by_default
 from portbook.policy.limits import Limits
 from portbook.policy.rule import Action, Rule
 from portbook.tools.operation import HttpOperation
@@ -183,8 +184,7 @@ def _by_default(policy: Policy, subject: PolicyInput) -> Decision:
     limits = policy.limits
     if limits.default == "deny":
         return _deny(policy, "default", "add a rule that allows the call, or set default to allow")
-    asks = limits.approval == "always" or (limits.approval == "writes" and subject.effect is not Effect.READ)
-    if asks:
+    if needs_approval_by_default(limits.approval, subject.effect):
         return Decision(
             Action.ASK,
             "approval",

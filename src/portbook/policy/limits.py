@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Final, Literal
 
+from portbook.policy.approval_by_default import ApprovalByDefault
+
 __all__ = ["LIMIT_NAMES", "Limits"]
 
 
@@ -24,7 +26,7 @@ class Limits:
     max_attempts: int | None = None
     max_calls_per_minute: int | None = None
     default: Literal["allow", "deny"] = "allow"
-    approval: Literal["never", "writes", "always"] = "never"
+    approval: ApprovalByDefault = "never"
     approver: Literal["operator", "client"] = "operator"
     require_redaction: bool = False
 

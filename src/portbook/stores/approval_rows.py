@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from portbook.access.approval_ticket import State, Ticket
 from portbook.canonical import json_bytes
-from portbook.stores.connections import Connection
+from portbook.stores.connection_types import Connection
 
 __all__ = ["decide", "find", "finish", "give_back", "insert", "newest", "pending", "prune", "start", "twin"]
 

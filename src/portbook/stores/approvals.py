@@ -29,7 +29,7 @@ from portbook.access.approval_ticket import (
 from portbook.clock import Clock, later, until
 from portbook.errors import Reason, Refused
 from portbook.stores import approval_rows as rows
-from portbook.stores.connections import Connection
+from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
 from portbook.stores.owners import Owner, folder_of
 from portbook.stores.sqlite import Store

@@ -14,7 +14,7 @@ from typing import Final
 from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey, digest_of_key
 from portbook.clock import Clock
 from portbook.globs import problem_of
-from portbook.stores.connections import Connection
+from portbook.stores.connection_types import Connection
 from portbook.stores.sqlite import Store, Version
 
 __all__ = ["BadKeyRequest", "KeptKey", "Keys", "NewKey"]

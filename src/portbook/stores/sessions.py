@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from portbook.canonical import json_bytes
 from portbook.clock import Clock, later
 from portbook.model import JSONObject
-from portbook.stores.connections import Connection
+from portbook.stores.connection_types import Connection
 from portbook.stores.sqlite import Store, Version
 
 __all__ = ["KeptSession", "SessionStore"]

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Final, TypeVar
 
-from portbook.stores.connections import MEMORY, Connection
+from portbook.stores.connection_types import MEMORY, Connection
 from portbook.stores.errors import StoreError, as_store_error
 from portbook.stores.writer import StoreWriter
 
@@ -164,7 +164,7 @@ class Store:
         return StoreWriter(self._connections[-1], contextlib.nullcontext(), self.path)
 
     def _connect(self) -> Connection:
-        from portbook.stores.ddl import connect  # late: it loads the database library
+        from portbook.stores.connect import connect
 
         try:
             return connect(self.path, self._draw)

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from portbook.stores.connections import Connection
+from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError, as_store_error, problem_of
 
 __all__ = ["StoreWriter"]

@@ -14,7 +14,7 @@ from portbook.net.destinations import Destination, Destinations
 from portbook.net.dial import Unreachable
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
 from portbook.net.http_connection import Broken, Response, TooLarge
-from portbook.net.resolve import NotPermitted
+from portbook.net.resolved_addresses import NotPermitted
 from portbook.testing.memory_log import noting
 
 __all__ = ["ApiRequest", "ApiResponse", "FunctionHttpClient", "Upstream", "require_upstream"]

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 from portbook.access.approval_ticket import Ticket, Undecidable, as_json
 from portbook.access.callers import AllowedKey, digest_of_key
 from portbook.app.assemble import App, assemble
-from portbook.app.rules_from_settings import OPERATOR_KEY
+from portbook.app.operator_key import OPERATOR_KEY
 from portbook.errors import Reason, Refused
 from portbook.faults import Fault
 from portbook.mcp.connection import McpConnection

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, overload
 
 from portbook.model import JSONObject, Kind
-from portbook.tools.presentation import hints_of, shown_of
+from portbook.tools.annotations import hints_of
 from portbook.tools.spec import BadTool, Complete, Effect, Switch, TaskUse, ToolSpec, require_name
+from portbook.tools.titles_and_icons import shown_of
 from portbook.tools.uri_templates import UriTemplate
 
 __all__ = ["Changed", "Toolset"]

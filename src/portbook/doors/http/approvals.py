@@ -21,7 +21,7 @@ from portbook.doors.http.router import Route, segment_of
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, Arrival, JSONObject
 from portbook.version import __version__
-from portbook.wire.framing import OVERSIZE, Frame
+from portbook.wire.lines import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 
 __all__ = ["APPROVALS", "decide_approval", "list_approvals", "show_approval"]

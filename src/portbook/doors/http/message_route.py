@@ -13,7 +13,7 @@ from portbook.doors.http.response import send_answer
 from portbook.doors.http.router import Refuse, Route, segment_of
 from portbook.errors import Refused
 from portbook.model import Answer, Arrival
-from portbook.wire.framing import Frame
+from portbook.wire.lines import Frame
 
 __all__ = ["Answering", "message_route", "refuse_on_record"]
 

@@ -14,7 +14,7 @@ from portbook.doors.http.router import Route
 from portbook.model import Arrival, JSONObject
 from portbook.policy import Policy
 from portbook.tools.catalog import Tool
-from portbook.wire.framing import Frame
+from portbook.wire.lines import Frame
 
 __all__ = ["EXECUTE", "TOOLS", "execute", "tools"]
 

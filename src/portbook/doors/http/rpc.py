@@ -8,7 +8,7 @@ from portbook.boundary import Boundary
 from portbook.doors.http.message_route import Answering, message_route
 from portbook.doors.http.router import Route
 from portbook.model import Arrival
-from portbook.wire.framing import Frame
+from portbook.wire.lines import Frame
 
 __all__ = ["ROUTE", "rpc"]
 

@@ -22,7 +22,7 @@ from portbook.errors import Reason, Refused
 from portbook.model import Answer, Arrival
 from portbook.protocol.headers import VERSION
 from portbook.protocol.revisions import STATELESS_REVISIONS
-from portbook.wire.framing import Frame
+from portbook.wire.lines import Frame
 
 __all__ = ["ROUTE", "mcp"]
 

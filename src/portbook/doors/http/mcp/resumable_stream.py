@@ -13,29 +13,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from portbook.doors.http.mcp.keep_alive import KEEP_ALIVE, RETRY_MS, SILENCE_S
+from portbook.doors.http.mcp.stream_limits import FEW_UNREAD, MAX_BYTES, MAX_EVENTS, MAX_REPORT_BYTES
 from portbook.mcp.from_any_thread import run_on
-from portbook.wire.sse import COMMENT, event, priming
+from portbook.wire.sse import event, priming
 
-__all__ = ["STANDALONE", "EventStream", "Keeper", "StreamPosition", "resume_position"]
-
-# What one stream keeps, for clients that resume and for slow ones.
-_MAX_EVENTS: Final = 1000
-_MAX_BYTES: Final = 4 * 1024 * 1024
-
-# What of it may be reports, which may be dropped: more than a client shows to a person.
-_MAX_REPORT_BYTES: Final = 256 * 1024
-
-# What may wait for a reader while all streams are over their limit: enough for a reader that keeps up.
-_FEW: Final = 16
-
-# When a client should reconnect, and how long a stream may be silent before a comment keeps it open.
-_RETRY_MS: Final = 500
-_SILENCE_S: Final = 15.0
-
-# The end of the name of a session's own stream, which GET opens.
-STANDALONE: Final = ".0"
+__all__ = ["EventStream", "Keeper", "StreamPosition"]
 
 Write = Callable[[bytes], Awaitable[None]]
 
@@ -205,7 +190,7 @@ class EventStream:
         at = self.delivered if position.after is None else position.after
         has_ids = bool(self.name) and not position.is_guest
         if position.is_primed and may_read():
-            await write(priming(f"{self.name}-{at}", _RETRY_MS))
+            await write(priming(f"{self.name}-{at}", RETRY_MS))
         while is_reader() and may_read():
             self._news.clear()
             while is_reader() and (following := self._after(at)) is not None:
@@ -216,8 +201,8 @@ class EventStream:
                 self.delivered = max(self.delivered, at)
             if self.is_ended or (self.is_let_go and position.may_be_sent_away):
                 return
-            if not await self.wait(_SILENCE_S) and is_reader() and may_read():
-                await write(COMMENT)
+            if not await self.wait(SILENCE_S) and is_reader() and may_read():
+                await write(KEEP_ALIVE)
 
     def _after(self, position: int) -> int | None:
         """Return the position of the next message."""
@@ -252,15 +237,15 @@ class EventStream:
 
         None while the stream is within its limits.
         """
-        if self._spare_bytes > _MAX_REPORT_BYTES:
+        if self._spare_bytes > MAX_REPORT_BYTES:
             return self._spare[0]
-        if len(self._messages) > _MAX_EVENTS or self.bytes > _MAX_BYTES:
+        if len(self._messages) > MAX_EVENTS or self.bytes > MAX_BYTES:
             if self._spare:
                 return self._spare[0]
             return next(iter(self._messages)) if len(self._messages) > 1 else None
         if self._keeper is not None and self._keeper.is_full and self._spare:
             is_history = self._spare[0] <= self.delivered
-            return self._spare[0] if is_history or len(self._spare) > _FEW else None
+            return self._spare[0] if is_history or len(self._spare) > FEW_UNREAD else None
         return None
 
     def _forget_unread(self, message: bytes, position: int) -> None:
@@ -271,32 +256,3 @@ class EventStream:
         self.bytes += more
         if self._keeper is not None:
             self._keeper.weigh(more)
-
-
-def resume_position(
-    last_event: str | None,
-    standalone: EventStream,
-    find: Callable[[str], EventStream | None],
-    *,
-    is_primed: bool,
-) -> StreamPosition:
-    """Return where a client resumes that has read up to `last_event` (Last-Event-ID).
-
-    `standalone` is the session's own stream, `find` finds a retained stream by its name.
-
-    1. No event: the session's own stream, after what was delivered of it.
-    2. An event of a retained stream: that stream, after the event.
-    3. An event of the session's own stream in an earlier process: as without an event.
-    4. An event of an expired stream: the session's own stream, as a guest, which does not replace a
-       current reader.
-    """
-    fresh = StreamPosition(standalone, None, is_primed=is_primed)
-    if last_event is None:
-        return fresh
-    name, _, number = last_event.rpartition("-")
-    stream = find(name)
-    if stream is not None and number.isascii() and number.isdigit() and len(number) <= 12:
-        return StreamPosition(stream, min(int(number), stream.end_position))
-    if name.endswith(STANDALONE):
-        return fresh
-    return StreamPosition(standalone, None, is_guest=True)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 from portbook.doors.http.mcp.resumable_stream import EventStream
+from portbook.doors.http.mcp.stream_limits import (
+    KEPT_READ_S,
+    KEPT_UNREAD_S,
+    MAX_BYTES_OF_ALL,
+    MAX_BYTES_OF_SESSION,
+    MAX_STREAMS,
+)
 
 __all__ = ["RetainedStreams", "StreamBudget"]
-
-# Bytes that the streams of one session hold, those of all sessions, and streams of one session.
-_MAX_BYTES: Final = 8 * 1024 * 1024
-_MAX_BYTES_OF_ALL: Final = 256 * 1024 * 1024
-_MAX_STREAMS: Final = 64
-
-# How long an ended stream is retained: after its end was read, and if no client has read its end.
-_READ_S: Final = 60.0
-_UNREAD_S: Final = 600.0
 
 
 class StreamBudget:
@@ -29,7 +26,7 @@ class StreamBudget:
     @property
     def is_full(self) -> bool:
         """Return whether they are over the limit."""
-        return self.bytes > _MAX_BYTES_OF_ALL
+        return self.bytes > MAX_BYTES_OF_ALL
 
     def clear(self) -> None:
         """Drop ended streams until the rest is within the limit, or none is left."""
@@ -50,7 +47,7 @@ class RetainedStreams:
     @property
     def is_full(self) -> bool:
         """Return whether the streams of this session, or of all, are over their limit."""
-        return self.bytes > _MAX_BYTES or self._budget.is_full
+        return self.bytes > MAX_BYTES_OF_SESSION or self._budget.is_full
 
     def find(self, name: str) -> EventStream | None:
         """Return the stream of this name, if it is still retained."""
@@ -60,7 +57,7 @@ class RetainedStreams:
         """Retain a stream. If there are too many, the oldest ended one is dropped, or else the oldest."""
         if stream.name in self._streams:
             return
-        if len(self._streams) >= _MAX_STREAMS:
+        if len(self._streams) >= MAX_STREAMS:
             self.drop(next((each for each in self._streams.values() if each.is_ended), self._oldest()))
         self._streams[stream.name] = stream
         stream.entrust(self)
@@ -74,7 +71,7 @@ class RetainedStreams:
         if more > 0 and self.is_full:
             self._budget.clear()
             for stream in [each for each in self._streams.values() if each.is_ended]:
-                if self.bytes > _MAX_BYTES:
+                if self.bytes > MAX_BYTES_OF_SESSION:
                     self.drop(stream)
 
     def finish(self, stream: EventStream) -> None:
@@ -84,7 +81,7 @@ class RetainedStreams:
         self._budget.ended[stream] = self
         if (timer := self._timers.pop(stream, None)) is not None:
             timer.cancel()
-        left_s = _READ_S if stream.is_delivered else _UNREAD_S
+        left_s = KEPT_READ_S if stream.is_delivered else KEPT_UNREAD_S
         self._timers[stream] = stream.loop.call_later(left_s, self.drop, stream)
 
     def drop(self, stream: EventStream) -> None:

@@ -1,4 +1,4 @@
-"""Titles, icons and annotations of listings, validated. Pure: no I/O.
+"""Titles, icons and audiences in listings, validated. Pure: no I/O.
 
 They are validated at declaration. Otherwise a listing would silently leave out an entry whose metadata is
 not valid MCP.
@@ -11,7 +11,7 @@ from typing import Any, Final
 from portbook.model import JSONObject
 from portbook.tools.spec import BadTool
 
-__all__ = ["hints_of", "shown_of"]
+__all__ = ["require_valid", "shown_of"]
 
 _TEXT: Final[JSONObject] = {"type": "string", "minLength": 1}
 
@@ -46,26 +46,6 @@ _SHOWN: Final[JSONObject] = {
     },
 }
 
-_HINTS: Final[JSONObject] = {
-    "type": "object",
-    "properties": {
-        "annotations": {
-            "type": "object",
-            "properties": {
-                "title": _TEXT,
-                "readOnlyHint": True,
-                "destructiveHint": True,
-                "idempotentHint": {"type": "boolean"},
-                "openWorldHint": {"type": "boolean"},
-            },
-            "additionalProperties": False,
-        }
-    },
-}
-
-# Derived from a tool's effect; declared twice, the two could differ.
-_BY_EFFECT: Final = ("readOnlyHint", "destructiveHint")
-
 
 def shown_of(what: str, **members: Any) -> JSONObject:
     """Return the listing metadata of `what`: the members that are given.
@@ -76,26 +56,12 @@ def shown_of(what: str, **members: Any) -> JSONObject:
     if isinstance(shown.get("icons"), tuple):
         shown["icons"] = list(members["icons"])
     if shown:
-        _require(what, shown, _SHOWN)
+        require_valid(what, shown, _SHOWN)
     return shown
 
 
-def hints_of(what: str, annotations: Any) -> JSONObject:
-    """Return a tool's MCP annotations, without those that its effect determines.
-
-    Raises `BadTool` where they are not valid MCP, or repeat what `effect` declares.
-    """
-    if annotations is None:
-        return {}
-    hints: JSONObject = annotations
-    _require(what, {"annotations": hints}, _HINTS)
-    if any(name in hints for name in _BY_EFFECT):
-        names = " and ".join(_BY_EFFECT)
-        raise BadTool(f"{what}: annotations: remove {names}; effect=... sets them")
-    return hints
-
-
-def _require(what: str, given: JSONObject, schema: JSONObject) -> None:
+def require_valid(what: str, given: JSONObject, schema: JSONObject) -> None:
+    """Raise `BadTool` where metadata of `what` breaks its schema."""
     from portbook.schema.cache import validator_for  # loads the engine only where needed
 
     findings = validator_for(schema).findings(given)

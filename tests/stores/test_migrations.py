@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from portbook.stores.connections import Connection
+from portbook.stores.connection_types import Connection
 from portbook.stores.errors import StoreError
 from portbook.stores.sqlite import Store
 from support.portbook_process import child

@@ -1,0 +1,84 @@
+"""Opens the store's file: private, write-ahead, waiting for other processes. Rejects what is not a store."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, cast
+
+import apsw
+
+from portbook.stores.connection_types import MEMORY, Connection
+from portbook.stores.migrations import TABLES_VERSION, migrate, version_of_tables
+from portbook.stores.privacy import make_private, refuse_exposed
+
+__all__ = ["connect"]
+
+# How long to wait for other processes, whose transactions take milliseconds.
+_BUSY_MS: Final = 5000
+
+# How often two processes that create the same file at once wait for each other, 2 s in total.
+_SWITCH_ATTEMPTS: Final = 100
+_SWITCH_PAUSE_S: Final = 0.02
+
+
+def connect(path: Path, draw: Callable[[int], bytes]) -> Connection:
+    """Return a connection to the store at `path`, created where there is none, or to one in memory.
+
+    `draw` returns random bytes for the key of a new store.
+
+    Raises `StoreError` where the file belongs to a different program or a newer version, or is exposed to
+    further users; `OSError` or `apsw.Error` where it cannot be opened.
+    """
+    is_memory = path.name == MEMORY
+    if not is_memory:
+        for each in _files_of(path):
+            refuse_exposed(each)
+        if not path.exists():
+            _make_file(path)
+    connection = cast("Connection", apsw.Connection(MEMORY if is_memory else str(path)))
+    try:
+        connection.set_busy_timeout(_BUSY_MS)
+        connection.transaction_mode = "IMMEDIATE"
+        connection.execute("PRAGMA trusted_schema = OFF")  # a manipulated file must not run code
+        version = version_of_tables(connection, path)  # before changing a file that may not be a store
+        if not is_memory:
+            for each in _files_of(path):  # only now: it is a store
+                make_private(each)
+            _write_ahead(connection)
+        if version < TABLES_VERSION:
+            migrate(connection, path, draw)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _files_of(path: Path) -> tuple[Path, ...]:
+    """Return the file of the store, and those that SQLite keeps beside it."""
+    return path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
+
+
+def _make_file(path: Path) -> None:
+    """Create an empty file that only its owner can read; SQLite gives its side files the same mode."""
+    if not path.parent.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+    # Only a new file: closing a file that a connection of this process has open would release its locks.
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def _write_ahead(connection: Connection) -> None:
+    connection.execute("PRAGMA synchronous = FULL")
+    for attempt in range(_SWITCH_ATTEMPTS):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except apsw.BusyError:  # two processes switch a new file at once; SQLite does not wait here
+            if attempt == _SWITCH_ATTEMPTS - 1:
+                raise
+            time.sleep(_SWITCH_PAUSE_S)
+        else:
+            return

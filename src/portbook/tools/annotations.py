@@ -1,0 +1,48 @@
+"""The annotations of a tool (`idempotentHint`, `openWorldHint`), validated. Pure: no I/O."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from portbook.model import JSONObject
+from portbook.tools.spec import BadTool
+from portbook.tools.titles_and_icons import require_valid
+
+__all__ = ["hints_of"]
+
+_TEXT: Final[JSONObject] = {"type": "string", "minLength": 1}
+
+_HINTS: Final[JSONObject] = {
+    "type": "object",
+    "properties": {
+        "annotations": {
+            "type": "object",
+            "properties": {
+                "title": _TEXT,
+                "readOnlyHint": True,
+                "destructiveHint": True,
+                "idempotentHint": {"type": "boolean"},
+                "openWorldHint": {"type": "boolean"},
+            },
+            "additionalProperties": False,
+        }
+    },
+}
+
+# Derived from a tool's effect; declared twice, the two could differ.
+_BY_EFFECT: Final = ("readOnlyHint", "destructiveHint")
+
+
+def hints_of(what: str, annotations: Any) -> JSONObject:
+    """Return a tool's MCP annotations, without those that its effect determines.
+
+    Raises `BadTool` where they are not valid MCP, or repeat what `effect` declares.
+    """
+    if annotations is None:
+        return {}
+    hints: JSONObject = annotations
+    require_valid(what, {"annotations": hints}, _HINTS)
+    if any(name in hints for name in _BY_EFFECT):
+        names = " and ".join(_BY_EFFECT)
+        raise BadTool(f"{what}: annotations: remove {names}; effect=... sets them")
+    return hints
