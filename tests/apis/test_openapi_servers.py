@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from portbook.apis.openapi_documents import DocumentNode
-from portbook.apis.openapi_servers import ServerChooser, ServerVariables
+from portbook.apis.openapi_servers import Server, ServerChooser, ServerVariables
 from portbook.apis.table_reader import Table
 
 
@@ -52,32 +52,35 @@ def test_the_nearest_servers_count_and_of_these_the_first_with_https(
     root: Any, item: Any, operation: Any, chosen: str | None
 ) -> None:
     chooser = ServerChooser(node(root))
-    assert chooser.choose(node(item, "/paths/~1a"), node(operation, "/paths/~1a/get")) == chosen
+    expected = None if chosen is None else Server(chosen, is_proposed=True)
+    assert chooser.choose(node(item, "/paths/~1a"), node(operation, "/paths/~1a/get")) == expected
     # Once more, for what is remembered; and the document's own is not confused with the path's.
-    assert chooser.choose(node(item, "/paths/~1a"), node(operation, "/paths/~1a/get")) == chosen
+    assert chooser.choose(node(item, "/paths/~1a"), node(operation, "/paths/~1a/get")) == expected
     assert chooser.choose() == ServerChooser(node(root)).choose()
 
 
 @pytest.mark.parametrize(
-    ("url", "chosen"),
+    ("url", "chosen", "is_proposed"),
     [
-        ("/v1", "https://docs.example:8443/v1"),
-        ("v1/", "https://docs.example:8443/api/v1"),
-        ("../v2", "https://docs.example:8443/v2"),
-        ("//other.example/x", "https://other.example/x"),
-        ("https://a.example", "https://a.example"),
+        ("/v1", "https://docs.example:8443/v1", False),
+        ("v1/", "https://docs.example:8443/api/v1", False),
+        ("../v2", "https://docs.example:8443/v2", False),
+        ("https://docs.example:8443/v3", "https://docs.example:8443/v3", False),
+        ("https://docs.example/v3", "https://docs.example/v3", True),
+        ("//other.example/x", "https://other.example/x", True),
+        ("https://a.example", "https://a.example", True),
     ],
 )
-def test_a_relative_server_starts_where_the_document_is_from(url: str, chosen: str) -> None:
+def test_a_relative_server_starts_where_the_document_is_from(
+    url: str, chosen: str, is_proposed: bool
+) -> None:
     chooser = ServerChooser(node([server(url)]), None, "https://docs.example:8443/api/openapi.json")
-    assert chooser.choose() == chosen
+    assert chooser.choose() == Server(chosen, is_proposed)
 
 
 def test_without_servers_the_documents_own_host_is_the_server() -> None:
-    assert (
-        ServerChooser(node(None), None, "https://docs.example/openapi.json").choose()
-        == "https://docs.example"
-    )
+    chooser = ServerChooser(node(None), None, "https://docs.example/openapi.json")
+    assert chooser.choose() == Server("https://docs.example")
 
 
 REGION = {"default": "eu", "enum": ["eu", "us"]}
@@ -101,7 +104,8 @@ def test_variables_have_the_operators_value_or_their_default(
     given: Any, variables: dict[str, str], chosen: str | None
 ) -> None:
     values = ServerVariables(variables)
-    assert ServerChooser(node([given]), values).choose() == chosen
+    found = ServerChooser(node([given]), values).choose()
+    assert (None if found is None else found.base_url) == chosen
     values.require_known(Table({}, ("http", "x", "server_variables"), complain))
 
 

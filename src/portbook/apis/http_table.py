@@ -98,7 +98,8 @@ def read_http(
         base_url = read_base_url(table, environ)
         gateway = read_gateway(name, table, base_url or "", folder)
         documents = read_documents(table, gateway, base_url, folder)
-        gateway = replace(gateway, base_url=documents.base_url, is_proposed=base_url is None)
+        server = documents.server
+        gateway = replace(gateway, base_url=server.base_url, is_proposed=server.is_proposed)
         problem = problem_of_base_url(gateway.base_url)
         if problem is not None:
             found.warnings.append(f"http.{name}.base_url: {problem}; calls of its tools are denied")
@@ -188,6 +189,7 @@ def _declared(table: Table, name: str, gateway: Gateway) -> ToolSpec:
         retries=table.whole("retries", 0, _MAX_RETRIES),
         max_response_bytes=table.whole("max_response_bytes", 1, _MAX_RESPONSE_BYTES),
         response=response,
+        is_proposed=gateway.is_proposed,
     )
     schema = table.schema("input")
     if isinstance(schema, bool):
@@ -255,12 +257,12 @@ def _spec_of(placed: PlacedOperation, prefix: str, gateway: Gateway, selection: 
         effect,
         operation=HttpOperation(
             gateway.name,
-            placed.base_url,
+            placed.server.base_url,
             operation.method,
             operation.path,
             parameters=operation.parameters,
             credentials=placed.credentials,
-            is_proposed=gateway.is_proposed,
+            is_proposed=placed.server.is_proposed,
             body=operation.body,
             has_body=operation.has_body,
             is_idempotent=operation.method in READING_METHODS and effect is Effect.READ,

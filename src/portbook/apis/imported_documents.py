@@ -19,7 +19,7 @@ from portbook.apis.openapi_documents import BadOpenAPI, Documents
 from portbook.apis.openapi_operation import ImportedOperation, OperationHead
 from portbook.apis.openapi_paths import ImportedNames, operation_names, read_openapi
 from portbook.apis.openapi_security import SecurityScheme, read_schemes
-from portbook.apis.openapi_servers import ServerChooser, ServerVariables
+from portbook.apis.openapi_servers import Server, ServerChooser, ServerVariables
 from portbook.apis.table_reader import Table
 from portbook.tools.credential_use import CredentialUse
 from portbook.tools.tool_names import MAX_NAME
@@ -37,7 +37,7 @@ class PlacedOperation:
     """An operation, where it is called, and with which credentials of its own."""
 
     operation: ImportedOperation
-    base_url: str
+    server: Server
     credentials: tuple[CredentialUse, ...] = ()
 
 
@@ -46,13 +46,13 @@ class ImportedDocuments:
     """What is wanted of a gateway's documents."""
 
     selection: ImportSelection
+    server: Server
+    """The gateway's: the operator's own, or else the first of the documents."""
     names: tuple[str, ...] = ()
     """The documents, as the settings name them."""
     operations: tuple[PlacedOperation, ...] = ()
     left_out: tuple[LeftOutOperation, ...] = ()
     warnings: tuple[str, ...] = ()
-    base_url: str = ""
-    """The gateway's: the operator's own, or else the documents' server."""
 
     @property
     def total(self) -> int:
@@ -67,11 +67,13 @@ def read_documents(table: Table, gateway: Gateway, base_url: str | None, folder:
 
     Raises the table's exception where a setting is not valid, or a document cannot be read.
     """
+    own = None if base_url is None else Server(base_url)
     sources = read_sources(table, gateway.name, folder)
     if not sources:
+        assert own is not None
         _refuse_document_keys(table)
-        return ImportedDocuments(ImportSelection(), base_url=base_url or "")
-    reader = _Reader(table, gateway, base_url, sources)
+        return ImportedDocuments(ImportSelection(), own)
+    reader = _Reader(table, gateway, own, sources)
     try:
         reader.read()
     except BadOpenAPI as error:
@@ -83,19 +85,19 @@ class _Reader:
     """Reads the documents of one gateway, one after the other."""
 
     def __init__(
-        self, table: Table, gateway: Gateway, base_url: str | None, sources: Sequence[DocumentSource]
+        self, table: Table, gateway: Gateway, own: Server | None, sources: Sequence[DocumentSource]
     ) -> None:
         self._table = table
         self._sources = sources
         self._names = tuple(source.name for source in sources)
         self._gateway = gateway
-        self._base_url = base_url
+        self._own = own
         self._selection = ImportSelection.read(table)
         self._variables = ServerVariables(_given_variables(table))
         self._heads: list[OperationHead] = []
         self._schemes: list[Mapping[str, SecurityScheme]] = []
         self._choosers: list[CredentialChooser] = []
-        self._servers: list[str] = []
+        self._servers: list[Server] = []
         self._operations: list[PlacedOperation] = []
         self._left_out: list[LeftOutOperation] = []
 
@@ -127,16 +129,16 @@ class _Reader:
                 f"http.{self._gateway.name}.openapi: none of its operations is served; "
                 "check include, exclude and tags"
             )
-        base_url = next(iter(self._servers), None) if self._base_url is None else self._base_url
-        if base_url is None:
+        server = self._own or next(iter(self._servers), None)
+        if server is None:
             raise table.wrong("base_url", "is not given, and the document names no server with an address")
         return ImportedDocuments(
             self._selection,
+            server,
             self._names,
             tuple(self._operations),
             tuple(self._left_out),
             tuple(warnings),
-            base_url,
         )
 
     def _read_one(self, documents: Documents, source: DocumentSource, names: ImportedNames) -> None:
@@ -163,14 +165,14 @@ class _Reader:
         if isinstance(operation, LeftOutOperation):
             self._left_out.append(operation)
             return
-        base_url = operation.server if self._base_url is None else self._base_url
-        if base_url is None:
+        server = self._own or operation.server
+        if server is None:
             sentence = "the document names no server with an address for it; set base_url"
             self._left_out.append(operation.left_out(Cause.SERVER, sentence))
             return
-        self._servers.append(base_url)
+        self._servers.append(server)
         chosen = chooser.choose(operation.requirement)
-        self._operations.append(PlacedOperation(operation, base_url, chosen.uses))
+        self._operations.append(PlacedOperation(operation, server, chosen.uses))
 
 
 def _shared_names(documents: Sequence[Documents]) -> frozenset[str]:

@@ -20,6 +20,7 @@ from portbook.apis.openapi_parameters import read_parameters
 from portbook.apis.openapi_responses import read_responses
 from portbook.apis.openapi_schemas import SchemaWriter
 from portbook.apis.openapi_security import Requirement
+from portbook.apis.openapi_servers import Server
 from portbook.model import JSONObject
 from portbook.tools.media_types import JSON_TYPE, is_media_type
 from portbook.tools.operation import Parameter, problem_of_path
@@ -58,8 +59,8 @@ class ImportedOperation(NamedTuple):
     is_deprecated: bool = False
     requirement: Requirement = ()
     """The security schemes that it requires."""
-    server: str | None = None
-    """Its base URL by the document, if that has one."""
+    server: Server | None = None
+    """Where the document says that it is called, if it does."""
 
     def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
         """Return why this operation is left out after all."""

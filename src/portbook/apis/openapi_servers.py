@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
 from portbook.apis.openapi_documents import DocumentNode
 from portbook.apis.table_reader import Table
 from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped
+from portbook.net.destinations import parse_destination
 from portbook.tools.operation import problem_of_base_url
 
-__all__ = ["ServerChooser", "ServerVariables"]
+__all__ = ["Server", "ServerChooser", "ServerVariables"]
 
 _VARIABLE: Final = re.compile(r"\{([^{}]{1,80})\}")
 _MAX_LISTED: Final = 200
+
+
+class Server(NamedTuple):
+    """Where operations are called."""
+
+    base_url: str
+    is_proposed: bool = False
+    """Whether a document proposes it. The operator's own are `base_url` and the host a document is from."""
 
 
 class ServerVariables:
@@ -66,10 +75,13 @@ class ServerChooser:
         self._root = root
         self._variables = variables or ServerVariables()
         self._document_url = document_url
-        self._chosen: dict[tuple[str, str], str | None] = {}
+        self._origin = None if document_url is None else parse_destination(document_url)
+        self._chosen: dict[tuple[str, str], Server | None] = {}
 
-    def choose(self, item: DocumentNode | None = None, operation: DocumentNode | None = None) -> str | None:
-        """Return the base URL of an operation, or None where the document has none that can be used.
+    def choose(
+        self, item: DocumentNode | None = None, operation: DocumentNode | None = None
+    ) -> Server | None:
+        """Return the server of an operation, or None where the document has none that can be used.
 
         1. The operation's servers, if it has any; otherwise those of its path; otherwise the document's.
         2. Of these the first with https; otherwise the first.
@@ -79,9 +91,16 @@ class ServerChooser:
             if servers is not None and servers.items:
                 key = (servers.file, servers.pointer)
                 if key not in self._chosen:
-                    self._chosen[key] = _best(self._urls(servers))
+                    self._chosen[key] = self._best(self._urls(servers))
                 return self._chosen[key]
-        return _best(self._absolute("/"))  # OpenAPI's default: where the document is from
+        return self._best(self._absolute("/"))  # OpenAPI's default: where the document is from
+
+    def _best(self, urls: Iterator[str]) -> Server | None:
+        found = list(urls)
+        if not found:
+            return None
+        url = next((url for url in found if url.lower().startswith("https:")), found[0])
+        return Server(url, parse_destination(url) != self._origin)
 
     def _urls(self, servers: DocumentNode) -> Iterator[str]:
         for server in servers.items:
@@ -106,11 +125,6 @@ class ServerChooser:
         url = url.rstrip("/")
         if problem_of_base_url(url) is None:
             yield url
-
-
-def _best(urls: Iterator[str]) -> str | None:
-    found = list(urls)
-    return next((url for url in found if url.lower().startswith("https:")), found[0] if found else None)
 
 
 def _text(node: DocumentNode) -> str | None:
