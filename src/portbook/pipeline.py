@@ -41,7 +41,7 @@ from portbook.model import (
     Run,
 )
 from portbook.policy import Action, Decision, PolicyInput, decide
-from portbook.provenance.subject import Occasion
+from portbook.provenance.occasion import Occasion
 from portbook.redaction import Redactor
 from portbook.stages.approval import ApprovalStage, unusable
 from portbook.stages.checked_result import bytes_of, checked

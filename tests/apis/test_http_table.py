@@ -191,7 +191,7 @@ DOCUMENT: dict[str, Any] = {
         "/upload": {
             "post": {
                 "operationId": "upload",
-                "requestBody": {"required": True, "content": {"multipart/form-data": {}}},
+                "requestBody": {"required": True, "content": {"multipart/related": {}}},
                 "responses": {},
             }
         },
@@ -228,7 +228,7 @@ def test_the_operations_of_a_document_become_tools(folder: Path) -> None:
             "/paths/~1upload/post",
             "POST",
             Cause.UNSUPPORTED,
-            "its body is not JSON",
+            "no content type of its body can be sent",
         )
     ]
     spec = found.specs[0]
@@ -251,7 +251,7 @@ def test_what_a_document_would_put_into_requests_is_not_served(tmp_path: Path) -
     assert [spec.name for spec in found.specs] == ["orders.good"]
     assert [(each.name, each.sentence) for each in found.left_out] == [
         ("orders.accept", "it names a content type that is not valid in a header"),
-        ("orders.type", "it names a content type that is not valid in a header"),
+        ("orders.type", "no content type of its body can be sent"),
         (
             "orders.line",
             "its path must start with / and be printable ASCII, with names in braces: /orders/{id}",

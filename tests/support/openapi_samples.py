@@ -55,8 +55,10 @@ def request_of(operation: ImportedOperation, arguments: dict[str, Any]) -> Compo
         operation.method,
         operation.path,
         parameters=operation.parameters,
+        headers=operation.headers,
         body=operation.body,
         has_body=operation.has_body,
+        parts=operation.parts,
         request=operation.request,
     )
     return Composer(made).compose(arguments)

@@ -11,6 +11,8 @@ __all__ = ["SUBSCRIPTION_HEADER", "Gateway", "Login", "ManagedIdentity", "Secret
 # The name that Azure API Management uses.
 SUBSCRIPTION_HEADER: Final = "Ocp-Apim-Subscription-Key"
 
+# Larger than most documents and pictures; a request is held in memory until it is answered.
+_MAX_FILE_BYTES: Final = 16_777_216
 # The size limit of a message at the doors: a larger response could not be passed on.
 _MAX_RESPONSE_BYTES: Final = 1_048_576
 
@@ -66,5 +68,11 @@ class Gateway:
     """Certificates to trust instead of the system's."""
     retries: int = 2
     max_response_bytes: int = _MAX_RESPONSE_BYTES
+    files: Path | None = None
+    """The folder whose files callers may send by their paths."""
+    max_file_bytes: int = _MAX_FILE_BYTES
+    """The most that the files of one call may have together."""
+    gives_error_bodies: bool = True
+    """Whether callers get the JSON with which the API explains why it rejected a request."""
     is_proposed: bool = False
     """Whether the base URL is that of an OpenAPI document, not the operator's own."""

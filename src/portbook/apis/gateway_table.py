@@ -30,8 +30,11 @@ GATEWAY_KEYS: Final = (
     "bearer",
     "ca_file",
     "credentials",
+    "error_bodies",
+    "files",
     "headers",
     "managed_identity",
+    "max_file_bytes",
     "max_response_bytes",
     "proxy",
     "retries",
@@ -52,6 +55,7 @@ _OURS: Final = frozenset(
 _CREDENTIALS: Final = frozenset({"authorization", "cookie", SUBSCRIPTION_HEADER.lower()})
 _RETRIES: Final = 10
 _RESPONSE_BYTES: Final = 67_108_864
+_FILE_BYTES: Final = 268_435_456
 
 
 def read_gateway(name: str, table: Table, base_url: str, folder: Path) -> Gateway:
@@ -62,8 +66,9 @@ def read_gateway(name: str, table: Table, base_url: str, folder: Path) -> Gatewa
     given: dict[str, Any] = {
         "retries": table.whole("retries", 0, _RETRIES),
         "max_response_bytes": table.whole("max_response_bytes", 1, _RESPONSE_BYTES),
+        "max_file_bytes": table.whole("max_file_bytes", 1, _FILE_BYTES),
     }
-    ca_file = table.text("ca_file")
+    ca_file, files = table.text("ca_file"), table.text("files")
     headers = _headers(table, folder)
     bearer, identity = read_secret(table, "bearer", folder), _identity(table)
     if [bearer, identity, _named(headers, "authorization")].count(None) < 2:
@@ -81,6 +86,8 @@ def read_gateway(name: str, table: Table, base_url: str, folder: Path) -> Gatewa
         logins=_logins(table, folder),
         proxy=_proxy(table),
         ca_file=None if ca_file is None else folder / ca_file,
+        files=None if files is None else folder / files,
+        gives_error_bodies=table.choice("error_bodies", ("on", "off")) != "off",
         **{key: value for key, value in given.items() if value is not None},
     )
 

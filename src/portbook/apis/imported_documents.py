@@ -152,6 +152,7 @@ class _Reader:
         rules = ArgumentRules(
             lambda header: is_argument_header(header, self._gateway),
             takes_cookies=not sends_cookies(self._gateway),
+            takes_paths=self._gateway.files is not None,
             credentials=chooser.taken(),
         )
         for operation in read_openapi(documents, self._is_wanted, rules, names, servers):

@@ -44,12 +44,15 @@ ANY_ARGUMENT: Final = ArgumentRules()
 class Arguments:
     """The properties of a tool's input schema, as far as they are known."""
 
-    __slots__ = ("properties", "required", "rules")
+    __slots__ = ("fixed_headers", "fixed_query", "properties", "required", "rules")
 
     def __init__(self, rules: ArgumentRules) -> None:
         self.rules = rules
         self.properties: dict[str, Any] = {}
         self.required: list[str] = []
+        # What each request has, whatever the arguments: nobody has to ask for the only value there is.
+        self.fixed_headers: dict[str, str] = {}
+        self.fixed_query: dict[str, str] = {}
 
     def add(self, wanted: str, place: str, schema: Any, *, is_required: bool) -> str:
         """Add an argument and return its name: the one wanted, with its place, or also with a number."""

@@ -1,8 +1,7 @@
 """Reads one operation of an OpenAPI document (3.0 or 3.1) for a tool.
 
-Parameters keep their places and serialization styles. The members of a JSON body become arguments where the
-body is a plain object; otherwise the body is one argument. The schema of the 2xx responses is the output
-schema.
+Parameters keep their places and serialization styles. The members of a body become arguments where the body
+is a plain object; otherwise the body is one argument. The schema of the 2xx responses is the output schema.
 
 A document often comes from a third party: its paths and content types must pass the same checks as the
 operator's, because both become part of requests.
@@ -21,9 +20,10 @@ from portbook.apis.openapi_responses import read_responses
 from portbook.apis.openapi_schemas import SchemaWriter
 from portbook.apis.openapi_security import Requirement
 from portbook.apis.openapi_servers import Server
+from portbook.apis.path_keys import read_path_key, with_query
 from portbook.model import JSONObject
 from portbook.tools.media_types import JSON_TYPE, is_media_type
-from portbook.tools.operation import Parameter, problem_of_path
+from portbook.tools.operation import BodyPart, Parameter, problem_of_path
 
 __all__ = ["ImportedOperation", "OperationHead", "OperationReader"]
 
@@ -52,6 +52,10 @@ class ImportedOperation(NamedTuple):
     response: str
     input_schema: JSONObject
     output_schema: JSONObject | bool
+    parts: tuple[BodyPart, ...] = ()
+    """The fields of a body that is a form."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers of every request, beside those of parameters."""
     file: str = ""
     pointer: str = ""
     """The operation's JSON Pointer in `file`."""
@@ -90,11 +94,12 @@ class OperationReader:
 
         Raises `NotSupported` or `BadOpenAPI` where it cannot be one.
         """
-        problem = problem_of_path(path)
+        key = read_path_key(path)
+        problem = problem_of_path(key.path)
         if problem is not None:
             raise NotSupported(f"its path {problem}")
         arguments = Arguments(self._rules)
-        parameters = read_parameters(self._documents, self._item, self._node, path, arguments, self._input)
+        parameters = read_parameters(self._documents, self._item, self._node, key, arguments, self._input)
         body = read_body(self._documents, self._node, arguments, self._input)
         nothing: tuple[dict[str, Any], str] = ({"type": "null"}, JSON_TYPE)
         is_head = method == "HEAD"
@@ -106,7 +111,7 @@ class OperationReader:
             name,
             self._describe(method, path),
             method,
-            path,
+            with_query(key.path, arguments.fixed_query),
             parameters,
             body.argument,
             body.content_type is not None,
@@ -114,6 +119,8 @@ class OperationReader:
             response,
             self._input.with_definitions(arguments.as_schema(is_open=body.is_open)),
             output,
+            body.parts,
+            tuple(arguments.fixed_headers.items()),
         )
 
     def _describe(self, method: str, path: str) -> str:

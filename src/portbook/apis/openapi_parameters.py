@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from portbook.apis.openapi_arguments import ArgumentRules, Arguments, NotSupported
 from portbook.apis.openapi_documents import DocumentNode, Documents
 from portbook.apis.openapi_schemas import SchemaWriter
+from portbook.apis.path_keys import PathKey
 from portbook.escaping import escaped
 from portbook.tools.media_types import MediaKind, is_json, kind_of
 from portbook.tools.operation import Parameter, ParameterPlace, Style, is_token, split_path
@@ -39,6 +41,8 @@ _STYLES: Final = {
     ("cookie", "cookie", False): Style.COMMA,
     ("cookie", "cookie", True): Style.SPREAD,
 }
+# What can be written into a header.
+_PRINTABLE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _DEFAULTS: Final = {"query": "form", "cookie": "form", "path": "simple", "header": "simple"}
 
 
@@ -46,23 +50,29 @@ def read_parameters(
     documents: Documents,
     item: DocumentNode,
     operation: DocumentNode,
-    path: str,
+    key: PathKey,
     arguments: Arguments,
     schemas: SchemaWriter,
 ) -> tuple[Parameter, ...]:
     """Return the parameters of an operation and of its path item, and add their `arguments`.
 
+    A required parameter with one allowed value is no argument: `arguments` has it as fixed.
+
     Raises `NotSupported` where one cannot be sent, `BadOpenAPI` where one is not described as it must be.
     """
-    in_template = split_path(path)[1]
-    return tuple(_parameters(documents, item, operation, in_template, arguments, schemas))
+    for header, value in key.headers.items():
+        if not arguments.rules.is_argument_header(header) or not _PRINTABLE.fullmatch(value):
+            raise NotSupported("its path stands for a header that cannot be sent")
+        arguments.fixed_headers[header] = value
+    arguments.fixed_query.update(key.query)
+    return tuple(_parameters(documents, item, operation, key, arguments, schemas))
 
 
 def _parameters(
     documents: Documents,
     item: DocumentNode,
     operation: DocumentNode,
-    in_template: list[str],
+    key: PathKey,
     arguments: Arguments,
     schemas: SchemaWriter,
 ) -> Iterator[Parameter]:
@@ -72,16 +82,36 @@ def _parameters(
         place, name = parameter.text("in"), parameter.text("name")
         if place is None or name is None:
             raise parameter.bad("a parameter needs name and in")
+        if place == "path" and name in key.in_query:
+            place, name = "query", key.in_query[name]
         found[place, name] = parameter  # the operation's own parameter replaces the path's
+    in_template = split_path(key.path)[1]
     for (place, name), parameter in found.items():
         is_required = parameter.at("required").value is True
         if place not in _DEFAULTS or (place == "path" and name not in in_template):
             raise parameter.bad("a parameter is in the path (and its template), query, header or cookie")
         if not _may_be_argument(place, name, arguments.rules):
             continue
+        only = _only_value(documents, parameter, place) if is_required else None
+        if only is not None:
+            (arguments.fixed_headers if place == "header" else arguments.fixed_query)[name] = only
+            continue
         yield _read(parameter, ParameterPlace(place), name, arguments, schemas, is_required=is_required)
     if any(("path", name) not in found for name in in_template):
         raise operation.bad("its path has a name in braces that no parameter describes")
+
+
+def _only_value(documents: Documents, parameter: DocumentNode, place: str) -> str | None:
+    """Return the text of the one value that a parameter of a query or a header allows, or None."""
+    schema = documents.resolved(parameter.at("schema"))
+    allowed = schema.at("enum").value
+    values = allowed if isinstance(allowed, list) else [schema.at("const").value]
+    if place not in ("query", "header") or len(values) != 1:
+        return None
+    (value,) = values
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str | int) and _PRINTABLE.fullmatch(str(value)) else None
 
 
 def _may_be_argument(place: str, name: str, rules: ArgumentRules) -> bool:

@@ -7,10 +7,12 @@ can use the name of a different one. A value that cannot be sent is refused, nev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
+from portbook.apis.bodies.body_writer import BodyWriter, NamedFile
 from portbook.apis.parameter_styles import (
     as_is,
     as_reserved_text,
@@ -25,6 +27,7 @@ from portbook.canonical import json_bytes
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import parse_url
+from portbook.tools.media_types import JSON_TYPE, MediaKind, kind_of
 from portbook.tools.operation import (
     BODY_METHODS,
     HttpOperation,
@@ -40,6 +43,7 @@ __all__ = ["Composed", "Composer"]
 # Characters of a template that are not encoded; the operator's percent sign starts an escape.
 _LITERAL: Final = "/%:@!$&'()*+,;=-._~"
 _LITERAL_QUERY: Final = _LITERAL + "?"
+_NO_FILES: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 
 class Composed(NamedTuple):
@@ -49,6 +53,8 @@ class Composed(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
     """None where the request has no body, not even an empty one."""
+    content_type: str = JSON_TYPE
+    """That of the body, where there is one that is not empty."""
     cookies: str = ""
     """The value of the Cookie header, without the operator's cookies."""
 
@@ -56,7 +62,16 @@ class Composed(NamedTuple):
 class Composer:
     """Composes the requests of one operation."""
 
-    __slots__ = ("_fixed_query", "_literals", "_members", "_names", "_placed", "_taken", "operation")
+    __slots__ = (
+        "_fixed_query",
+        "_literals",
+        "_members",
+        "_names",
+        "_placed",
+        "_taken",
+        "_writer",
+        "operation",
+    )
 
     def __init__(self, operation: HttpOperation) -> None:
         self.operation = operation
@@ -75,6 +90,9 @@ class Composer:
         self._taken = TakenNames(fixed_query, placed_names, credentials)
         self._members = {item.name for item in operation.parameters if item.place is ParameterPlace.BODY}
 
+        is_json = kind_of(operation.request) is MediaKind.JSON
+        self._writer = None if is_json or operation.write is not None else BodyWriter(operation)
+
     def refuse(self, arguments: JSONObject) -> Refused | None:
         """Return the refusal of `arguments`, or None where they can be sent."""
         try:
@@ -83,14 +101,18 @@ class Composer:
             return refused.with_traceback(None)
         return None
 
-    def compose(self, arguments: JSONObject) -> Composed:
-        """Return the request for `arguments`.
+    def files_in(self, arguments: JSONObject) -> list[NamedFile]:
+        """Return the files that `arguments` name by their paths; whoever may read them passes them on."""
+        return [] if self._writer is None else list(self._writer.files_in(arguments))
+
+    def compose(self, arguments: JSONObject, files: Mapping[str, bytes] = _NO_FILES) -> Composed:
+        """Return the request for `arguments`; `files` has the data of those that are named by their paths.
 
         Raises `Refused` where one of them cannot be sent in its place.
         """
         operation = self.operation
         query = [self._fixed_query] if self._fixed_query else []
-        headers: list[tuple[str, str]] = []
+        headers = [*operation.headers]
         cookies: list[str] = []
         fields: JSONObject = {}
         for argument, value in arguments.items():
@@ -114,7 +136,8 @@ class Composer:
                 cookies.extend(_cookies(placed, value))
         path = self._path(arguments)
         target = f"{path}?{'&'.join(query)}" if query else path
-        return Composed(target, tuple(headers), self._body(arguments, fields), "; ".join(cookies))
+        body, content_type = self._body(arguments, fields, files)
+        return Composed(target, tuple(headers), body, content_type, "; ".join(cookies))
 
     def _query(self, parameter: Parameter, value: JSON) -> Iterator[str]:
         """Yield the query pairs of an argument.
@@ -136,17 +159,25 @@ class Composer:
                 )
             yield f"{as_uri_text(name)}={text}"
 
-    def _body(self, arguments: JSONObject, fields: JSONObject) -> bytes | None:
-        if self.operation.write is not None:
-            return self.operation.write(arguments)
-        whole = self.operation.body
+    def _body(
+        self, arguments: JSONObject, fields: JSONObject, files: Mapping[str, bytes]
+    ) -> tuple[bytes | None, str]:
+        """Return the body and its content type."""
+        operation = self.operation
+        if operation.write is not None:
+            return operation.write(arguments), operation.request
+        whole = operation.body
         if whole is not None:
-            if whole in arguments:
-                return json_bytes(arguments[whole])
-            return b"" if self.operation.sends_body else None
-        if self.operation.sends_body:
-            return json_bytes(fields)
-        return b"" if self.operation.method in BODY_METHODS else None
+            if whole not in arguments:
+                return b"" if operation.sends_body else None, operation.request
+            value, place = arguments[whole], (whole,)
+        elif operation.sends_body:
+            value, place = fields, ()
+        else:
+            return b"" if operation.method in BODY_METHODS else None, operation.request
+        if self._writer is not None:
+            return self._writer.write(value, place, files)
+        return json_bytes(value), operation.request
 
     def _path(self, arguments: JSONObject) -> str:
         if not self._names:

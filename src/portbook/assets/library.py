@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 from portbook.assets.documents import listed_folder, objects_in
 from portbook.assets.names import ALIASES, component_of, named_schema, schema_name
@@ -18,7 +17,7 @@ from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator
 
-__all__ = ["EMPTY", "Example", "Library", "LibrarySchema", "find_folders", "load_library"]
+__all__ = ["EMPTY", "Example", "Library", "LibrarySchema", "load_library"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,21 +96,6 @@ class Library:
 
 
 EMPTY = Library()
-
-# The asset specification's schemas and examples, in a checkout that has them as a submodule.
-_SUBMODULE: Final = Path("libs/synesthetic-schemas")
-
-
-def find_folders(schemas: Path | None, examples: Path | None) -> tuple[Path | None, Path | None]:
-    """Return the folders of a library: the given ones, otherwise those of the submodule, if they exist."""
-    return (
-        schemas or _if_exists(_SUBMODULE / "jsonschema"),
-        examples or _if_exists(_SUBMODULE / "examples"),
-    )
-
-
-def _if_exists(folder: Path) -> Path | None:
-    return folder if folder.is_dir() else None
 
 
 def load_library(schemas: Path | None, examples: Path | None, home: Path = Path()) -> Library:

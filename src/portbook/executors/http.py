@@ -15,12 +15,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from portbook.apis.bodies.body_writer import NamedFile
 from portbook.apis.gateway import Gateway
 from portbook.apis.request_composer import Composed, Composer
+from portbook.apis.unsendable import unsendable
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.executors.credentials import Credentials, SentCredentials
 from portbook.executors.http_response import result_of, retry_after_s, upstream_failed
 from portbook.executors.secrets import NoCredential
+from portbook.executors.upload_folder import UploadFolder
 from portbook.model import JSON, JSONObject, Run
 from portbook.net.destinations import BadDestination, Destination, Destinations, parse_url
 from portbook.net.dial import Unreachable, Untrusted
@@ -92,7 +95,10 @@ class HttpExecutor:
         destination = operation.destination
         if destination is None or not self._destinations.permits(destination):
             raise Refused(Reason.POLICY_VIOLATION, note="its base URL is not on the allowlist")
-        composed = self._composer(tool.spec.name, operation).compose(arguments)
+        composer = self._composer(tool.spec.name, operation)
+        named = composer.files_in(arguments)
+        files = await self._read_files(operation.gateway, named) if named else {}
+        composed = composer.compose(arguments, files)
         sendings = Sendings(self._retries_of(operation))
         answer_ms = run.timeout_ms if operation.answer_ms is None else operation.answer_ms
         is_api_late = answer_ms < run.timeout_ms
@@ -132,6 +138,16 @@ class HttpExecutor:
         """Close every open connection."""
         await self._client.close()
 
+    async def _read_files(self, gateway: str, named: list[NamedFile]) -> dict[str, bytes]:
+        """Return the files that a call names by their paths.
+
+        Raises `Refused` where the operator set no folder, or a file cannot be sent.
+        """
+        folder, max_bytes = self._gateways[gateway].files, self._gateways[gateway].max_file_bytes
+        if folder is None:
+            raise unsendable(named[0].place, "is a path, and the operator has set no folder for files")
+        return await asyncio.to_thread(UploadFolder(folder, max_bytes).read_all, named)
+
     # -- one request, and its retries
 
     def _composer(self, name: str, operation: HttpOperation) -> Composer:
@@ -154,7 +170,7 @@ class HttpExecutor:
         """Return the header lines: Portbook's, the operator's, the arguments', the credentials'."""
         identity = run.identity
         session = "" if run.session is None else _cleaned("X-Session-ID", run.session)
-        content_type = f"Content-Type: {operation.request}\r\n" if composed.body else ""
+        content_type = f"Content-Type: {composed.content_type}\r\n" if composed.body else ""
         given = "".join([f"{name}: {value}\r\n" for name, value in composed.headers])
         if composed.cookies:
             given += f"Cookie: {composed.cookies}\r\n"

@@ -17,7 +17,7 @@ from portbook.protocol.extensions import META_CAPABILITIES, TASKS, declares
 from portbook.protocol.methods import method_of
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import LEVELS, Session
-from portbook.tools.questions import missing_for
+from portbook.tools.client_capabilities import missing_for
 
 __all__ = ["LiveClient", "RoundClient"]
 

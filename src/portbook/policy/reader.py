@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from portbook.canonical import NotJSON, fingerprint
 from portbook.did_you_mean import did_you_mean
 from portbook.globs import problem_of
 from portbook.model import JSONObject
-from portbook.net.destinations import BadDestination, Destinations
 from portbook.policy.condition import Condition
 from portbook.policy.decision import Policy
 from portbook.policy.limits import LIMIT_NAMES, Limits
@@ -18,6 +17,9 @@ from portbook.policy.types import KEYWORDS, UntoldTypes, spoken_types, unknown_k
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
 from portbook.tools.spec import Effect
+
+if TYPE_CHECKING:
+    from portbook.net.destinations import Destinations
 
 __all__ = ["BadPolicy", "read_policy"]
 
@@ -94,7 +96,12 @@ def _digest(
     )
 
 
-def _destinations(limits: Limits, base_urls: Sequence[str], own_urls: Sequence[str]) -> Destinations:
+def _destinations(limits: Limits, base_urls: Sequence[str], own_urls: Sequence[str]) -> Destinations | None:
+    """Return where tools may go; None where no tool goes anywhere and nothing is listed."""
+    if not base_urls and not limits.allowed_networks and limits.allowed_domains is None:
+        return None
+    from portbook.net.destinations import BadDestination, Destinations  # late: only for HTTP tools
+
     for number, network in enumerate(limits.allowed_networks):
         try:
             Destinations(networks=[network])

@@ -10,11 +10,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Coroutine, Iterator
 from contextvars import ContextVar
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from portbook.errors import Failed, Reason
 from portbook.model import JSON, JSONObject, Run
-from portbook.tools.questions import Answered, Form, OpenPage, Question, Roots, Sample, Sampled
+
+if TYPE_CHECKING:
+    from portbook.tools.questions import Answered, Question, Sampled
 
 __all__ = ["Context", "Said", "leaves_questions", "running"]
 
@@ -138,6 +140,8 @@ class Context:
         Raises `Failed` where the client cannot be asked or does not answer, and `TypeError` where the type
         cannot be shown as a form.
         """
+        from portbook.tools.questions import Form  # late, here and below: few tools ask
+
         asked = schema if response_type is None else response_type
         return self._noted(self._answer(Form(message) if asked is None else Form(message, asked)))
 
@@ -146,6 +150,8 @@ class Context:
 
         Raises `Failed` where the client cannot be asked or does not answer.
         """
+        from portbook.tools.questions import OpenPage
+
         return self._noted(self._answer(OpenPage(message, url)))
 
     def sample(
@@ -155,6 +161,8 @@ class Context:
 
         Raises `Failed` where the client cannot be asked or does not answer.
         """
+        from portbook.tools.questions import Sample
+
         return self._noted(self._answer(Sample(prompt, max_tokens, system)))
 
     def roots(self) -> Coroutine[Any, Any, list[JSONObject]]:
@@ -162,6 +170,8 @@ class Context:
 
         Raises `Failed` where the client cannot be asked or does not answer.
         """
+        from portbook.tools.questions import Roots
+
         return self._noted(self._answer(Roots()))
 
     def detach(self) -> None:

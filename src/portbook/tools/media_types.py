@@ -10,6 +10,7 @@ __all__ = [
     "BINARY_TYPE",
     "FORM_TYPE",
     "JSON_TYPE",
+    "MULTIPART_TYPE",
     "TEXT_TYPE",
     "MediaKind",
     "essence",
@@ -21,6 +22,7 @@ __all__ = [
 
 JSON_TYPE: Final = "application/json"
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
+MULTIPART_TYPE: Final = "multipart/form-data"
 TEXT_TYPE: Final = "text/plain"
 BINARY_TYPE: Final = "application/octet-stream"
 

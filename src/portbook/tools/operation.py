@@ -15,6 +15,7 @@ from portbook.tools.credential_use import CredentialUse
 __all__ = [
     "BODY_METHODS",
     "METHODS",
+    "BodyPart",
     "HttpOperation",
     "Parameter",
     "ParameterPlace",
@@ -93,6 +94,23 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class BodyPart:
+    """How one field of a form is written."""
+
+    name: str
+    style: Style = Style.REPEAT
+    content_type: str | None = None
+    """In a multipart body; None lets the value decide."""
+    is_binary: bool = False
+    """Whether it is a file, or a list of files."""
+    allows_reserved: bool = False
+
+    def as_data(self) -> list[JSON]:
+        """Return the part as JSON, for the tool's digest."""
+        return [self.name, self.style.value, self.content_type, self.is_binary, self.allows_reserved]
+
+
+@dataclass(frozen=True, slots=True)
 class HttpOperation:
     """One operation of an API behind a gateway."""
 
@@ -106,10 +124,14 @@ class HttpOperation:
     parameters: tuple[Parameter, ...] = ()
     """Arguments with an explicit place. An argument that the path template names goes into the path; the
     remaining arguments go into the query or the body."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers of every request, whatever the arguments."""
     body: str | None = None
     """The argument that is the whole body, if there is one."""
     has_body: bool | None = None
-    """Whether the remaining arguments go into a JSON body; None lets the method decide."""
+    """Whether the remaining arguments go into the body; None lets the method decide."""
+    parts: tuple[BodyPart, ...] = ()
+    """The fields of a body that is a form, as far as they are known."""
     credentials: tuple[CredentialUse, ...] = ()
     """The credentials of the gateway that this operation alone requires, beside those of every request."""
     is_idempotent: bool = False
@@ -180,6 +202,8 @@ class HttpOperation:
             "has_body": self.has_body,
             "request": self.request,
             "response": self.response,
+            **({"headers": [list(header) for header in self.headers]} if self.headers else {}),
+            **({"parts": [part.as_data() for part in self.parts]} if self.parts else {}),
         }
 
     @property
