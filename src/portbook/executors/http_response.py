@@ -14,9 +14,8 @@ from portbook.net.http_connection import Response
 from portbook.tools.operation import HttpOperation
 from portbook.wire.parsing import parse
 
-__all__ = ["REDIRECTS", "result_of", "retry_after_s", "upstream_failed"]
+__all__ = ["result_of", "retry_after_s", "upstream_failed"]
 
-REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _OK: Final = range(200, 300)
 _TOO_MANY: Final = 429
 _JSON: Final = "application/json"
