@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from portbook.canonical import canonical_bytes, json_bytes
 from portbook.clock import Clock
@@ -399,10 +399,20 @@ def _as_outcome(ending: Ending, state: CallState) -> Outcome:
         )
     if isinstance(words := ending.details.get("detail"), str):  # a backend's words
         ending.details = {**ending.details, "detail": state.without_secrets(words)}
+    if "upstream_body" in ending.details:
+        body = state.redacted(cast("JSON", ending.details["upstream_body"]))
+        ending.details = {**ending.details, "upstream_body": body}
+    ending.only_read = _only_reads(state)
     if state.is_redacted:
         ending.details = {**ending.details, "redacted": True}
     return ending
 
 
 def _cut_short(reason: Reason, state: CallState, note: str | None = None) -> Outcome:
-    return Failed(reason, note=note) if state.has_begun else Refused(reason, note=note)
+    outcome = Failed(reason, note=note) if state.has_begun else Refused(reason, note=note)
+    outcome.only_read = _only_reads(state)
+    return outcome
+
+
+def _only_reads(state: CallState) -> bool:
+    return state.tool is not None and state.tool.spec.effect is Effect.READ

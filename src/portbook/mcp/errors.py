@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
+from portbook.canonical import json_bytes
 from portbook.errors import Ending, Reason
 from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
@@ -17,22 +18,24 @@ META_ENVELOPE: Final = "portbook/envelope"
 # The member of `_meta` that is true where a secret was redacted in what the call gave its caller.
 META_REDACTED: Final = "portbook/redacted"
 
-# The member of `_meta` that holds an error that the tool states itself, and its members.
+# The member of `_meta` that holds an error that the tool or the API behind it states, and its members.
 META_ERROR: Final = "portbook/error"
 _STATED: Final = ("code", "data", "retryable")
+_UPSTREAM_STATED: Final = (Reason.UPSTREAM_NOT_FOUND, Reason.UPSTREAM_DENIED, Reason.UPSTREAM_REJECTED)
 
 
 def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
     """Return a refusal or failure as a result: text for the model, data for programs.
 
     Where the tool itself says why it failed, the text is the tool's alone, and `_meta` has its code and data.
+    Where the API behind it does, `_meta` has the API's status and JSON, and the JSON is a content of its own:
+    data for the model, not a part of our text.
     """
     findings = ending.findings if ending.row.stage.is_senders_fault else ()
     is_stated = ending.reason is Reason.TOOL_ERROR
     own = ending.details.get("error") if is_stated or ending.reason is Reason.TOOL_FAILED else None
-    details = {
-        name: value for name, value in ending.details.items() if not is_stated or name not in _STATED[1:]
-    }
+    kept_apart = _STATED[1:] if is_stated else ("upstream_body",)
+    details = {name: value for name, value in ending.details.items() if name not in kept_apart}
     lines = (
         [str(own)]
         if own
@@ -53,12 +56,19 @@ def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
     if is_stated:
         stated = {name: ending.details.get(name) for name in _STATED}
         meta[META_ERROR] = cast("JSON", {**stated, "retryable": ending.is_retryable})
+    elif ending.reason in _UPSTREAM_STATED:
+        told = {name: value for name, value in ending.details.items() if name.startswith("upstream_")}
+        stated = {"code": ending.reason.value, "data": told, "retryable": ending.is_retryable}
+        meta[META_ERROR] = cast("JSON", stated)
     if ending.details.get("redacted"):
         meta[META_REDACTED] = True
     if ending.envelope is not None:
         meta[META_ENVELOPE] = cast("JSON", ending.envelope)
+    texts = ["\n".join(lines)]
+    if "upstream_body" in ending.details:
+        texts.append(json_bytes(ending.details["upstream_body"]).decode())
     result: JSONObject = {
-        "content": [{"type": "text", "text": "\n".join(lines)}],
+        "content": [{"type": "text", "text": text} for text in texts],
         "isError": True,
         "_meta": meta,
     }
