@@ -9,11 +9,12 @@ import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey, digest_of_key
 from portbook.clock import Clock
 from portbook.globs import problem_of
+from portbook.late_pattern import late_pattern
 from portbook.stores.connection_types import Connection
 from portbook.stores.sqlite import Store, Version
 
@@ -24,7 +25,7 @@ _PREFIX: Final = "pbk_"
 _SECRET_BYTES: Final = 32
 _ID_BYTES: Final = 4
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}", re.ASCII)
+_NAME: Final = late_pattern(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}", re.ASCII)
 
 
 class BadKeyRequest(ValueError):
@@ -44,8 +45,7 @@ class KeptKey:
     revoked_at: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewKey:
+class NewKey(NamedTuple):
     """A new key, with its text, which is not stored."""
 
     kept: KeptKey
