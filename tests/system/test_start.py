@@ -1,7 +1,7 @@
 """What a start imports: a count that must not grow, and modules that must not be there.
 
-Importing is nearly all that a start does. Python itself tells of each module (`-X importtime`), so that nothing
-in the server is instrumented.
+Importing is nearly all that a start does. Python itself tells of each module (`-X importtime`), so
+nothing in the server is instrumented.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from math import log2
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from portbook.late_pattern import late_pattern
+from portbook.redaction.late_pattern import late_pattern
 from portbook.redaction.marks import NOT_MARKED
 from portbook.redaction.prefilter import LONG_RUN, fold
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from portbook.late_pattern import late_pattern
 from portbook.redaction.detectors import Span
+from portbook.redaction.late_pattern import late_pattern
 from portbook.redaction.marks import NOT_MARKED, is_mark
 from portbook.redaction.prefilter import fold, literal
 from portbook.redaction.secret_names import SecretNames

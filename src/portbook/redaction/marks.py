@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from typing import Final
 
-from portbook.late_pattern import late_pattern
+from portbook.redaction.late_pattern import late_pattern
 
 __all__ = ["MARK", "NOT_MARKED", "hash_mark", "is_mark"]
 

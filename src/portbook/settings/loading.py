@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey
 from portbook.did_you_mean import did_you_mean
 from portbook.globs import problem_of
-from portbook.late_pattern import late_pattern
 from portbook.policy.limits import LIMIT_NAMES, Limits
 from portbook.settings.table import SETTINGS, Setting
 from portbook.tools.tool_names import ToolNames
@@ -28,8 +27,8 @@ Mode = Literal["enforce", "warn", "off"]
 
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
 _SECTIONS: Final = frozenset(key.split(".")[0] for key in _BY_KEY if "." in key)
-_SCHEME: Final = late_pattern(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_SHA256: Final = late_pattern(r"[0-9a-fA-F]{64}", re.ASCII)
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_SHA256: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 _KEY_MEMBERS: Final = frozenset({"name", "sha256", "tools"})
 
 

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey, digest_of_key
 from portbook.clock import Clock
 from portbook.globs import problem_of
-from portbook.late_pattern import late_pattern
 from portbook.stores.connection_types import Connection
 from portbook.stores.sqlite import Store, Version
 
@@ -25,7 +24,7 @@ _PREFIX: Final = "pbk_"
 _SECRET_BYTES: Final = 32
 _ID_BYTES: Final = 4
 
-_NAME: Final = late_pattern(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}", re.ASCII)
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}", re.ASCII)
 
 
 class BadKeyRequest(ValueError):
