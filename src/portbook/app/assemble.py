@@ -44,7 +44,7 @@ from portbook.stores.errors import StoreError
 from portbook.stores.keys import Keys
 from portbook.stores.sessions import SessionStore
 from portbook.stores.sqlite import Store
-from portbook.tools.asset_contracts import ASSET_TOOLS
+from portbook.tools.asset_tool_names import ASSET_TOOLS
 from portbook.tools.catalog import Catalog
 from portbook.tools.registry import SchemaRegistry
 from portbook.tools.toolset import Toolset

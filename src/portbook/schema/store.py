@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import unquote
@@ -78,8 +77,7 @@ OVERLAYS: Final[dict[str, tuple[Overlay, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(NamedTuple):
     """A schema that replaces the embedded one of a revision. Used unchanged: no overlay is applied."""
 
     revision: str

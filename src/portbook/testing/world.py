@@ -202,7 +202,7 @@ def _settings(
     loaded = load_settings(file, environ, flags, None, lambda key: "policy=" if key in rules else "settings=")
     if loaded.asset_schemas is None and loaded.asset_examples is None and loaded.assets_enabled is None:
         loaded = replace(loaded, assets_enabled=False)  # they would be looked for around the test
-    known = [replace(key, sha256=digest_of_key(key_of(key.name))) for key in loaded.allowed_keys]
+    known = [key._replace(sha256=digest_of_key(key_of(key.name))) for key in loaded.allowed_keys]
     return replace(loaded, allowed_keys=(*known, *_keys(callers)))
 
 
