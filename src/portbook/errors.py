@@ -80,8 +80,7 @@ class JSONRPCError(TypedDict):
     data: _CanonicalErrorData
 
 
-@dataclass(frozen=True, slots=True)
-class _CanonicalRow:
+class _CanonicalRow(NamedTuple):
     http: int
     jsonrpc: int
     message: str
@@ -205,28 +204,27 @@ class BareReason(NamedTuple):
     """The `status` beside a backend_error; None for the HTTP status of the row."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """How each wire contract reports one reason. Tests list the reasons that rely on a default."""
 
     stage: Stage
     sentence: str
     """For people: what happened, then what to do."""
-    if_not_executed: str = ""
-    """What to do where nothing ran, if that differs: `sentence` then speaks of effects."""
     canonical: Canonical
     mcp: McpError
+    rest: str
+    """`error.code` at `/execute`."""
+    http: int
+    exit: int
+    """Exit status of `portbook call`."""
+    if_not_executed: str = ""
+    """What to do where nothing ran, if that differs: `sentence` then speaks of effects."""
     to_model_since: str = ""
     """The MCP revision since which such a tool call returns a result for the model; empty for never."""
     bare: BareReason | None = None
     """None where the asset contract also answers with a plain JSON-RPC error."""
     bare_if_unanswered: BareReason | None = None
     """The error in the asset contract where no response arrived, if that differs."""
-    rest: str
-    """`error.code` at `/execute`."""
-    http: int
-    exit: int
-    """Exit status of `portbook call`."""
     is_retryable: bool = False
     """Whether the same call may succeed later; an `Ending` can override it."""
 

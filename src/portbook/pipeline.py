@@ -24,7 +24,7 @@ from portbook.canonical import canonical_bytes, json_bytes
 from portbook.clock import Clock
 from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Ending, Failed, Reason, Refused
-from portbook.faults import Fault, place_of
+from portbook.exception_place import Fault, place_of
 from portbook.globs import matches
 from portbook.ids import Ids
 from portbook.model import (

@@ -15,9 +15,8 @@ from portbook.net.http_connection import Response
 from portbook.tools.media_types import BINARY_TYPE, essence
 from portbook.tools.operation import HttpOperation
 
-__all__ = ["REDIRECTS", "result_of", "retry_after_s"]
+__all__ = ["result_of", "retry_after_s"]
 
-REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _OK: Final = range(200, 300)
 
 

@@ -1,16 +1,16 @@
-"""Refusals and failures in MCP: text for a model, data for programs, an HTTP status. Pure: no I/O."""
+"""Refusals and failures in MCP: text for a model, data for programs. Pure: no I/O."""
 
 from __future__ import annotations
 
 from typing import Final, cast
 
 from portbook.canonical import json_bytes
-from portbook.errors import Ending, Reason, Stage
+from portbook.errors import Ending, Reason
 from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
 from portbook.wire.violations import violations
 
-__all__ = ["META_ENVELOPE", "META_ERROR", "META_REDACTED", "status_of", "told_to_model"]
+__all__ = ["META_ENVELOPE", "META_ERROR", "META_REDACTED", "told_to_model"]
 
 # The member of `_meta` that holds a call's result envelope.
 META_ENVELOPE: Final = "portbook/envelope"
@@ -22,11 +22,6 @@ META_REDACTED: Final = "portbook/redacted"
 META_ERROR: Final = "portbook/error"
 _STATED: Final = ("code", "data", "retryable")
 _UPSTREAM_STATED: Final = (Reason.UPSTREAM_NOT_FOUND, Reason.UPSTREAM_DENIED, Reason.UPSTREAM_REJECTED)
-
-# The stages before the tool is looked up.
-_EARLY: Final = (Stage.FRAME, Stage.PARSE, Stage.CLASSIFY, Stage.READ)
-
-_ALWAYS: Final = (Reason.UNAUTHORIZED, Reason.UNSUPPORTED_REVISION, Reason.HEADER_MISMATCH)
 
 
 def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
@@ -78,23 +73,3 @@ def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
         "_meta": meta,
     }
     return {**result, "resultType": "complete"} if revision.has_result_type else result
-
-
-def status_of(ending: Ending, revision: Revision | None) -> int:
-    """Return the HTTP status of an error.
-
-    1. Without a valid key it is 401, in every revision, and 400 for wrong headers.
-    2. An unreadable message, or one in no revision, has its reason's own status.
-    3. Clients of the handshake era read errors only with status 200.
-    4. Later clients expect 404 for an unknown method, and 400 for a mistake in the request.
-    """
-    row = ending.row
-    if ending.reason in _ALWAYS:
-        return row.http
-    if revision is None or row.stage in (Stage.FRAME, Stage.PARSE):
-        return row.http
-    if revision.has_handshake:
-        return 200
-    if row.stage in _EARLY or ending.reason is Reason.MISSING_CAPABILITY:
-        return row.http
-    return 200
