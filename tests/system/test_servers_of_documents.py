@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,6 @@ from support.threaded_api import Upstream, upstream
 def api() -> Iterator[Upstream]:
     with upstream() as started:
         yield started
-
-
-def listed(folder: Path, port: int) -> str:
-    return f'[policy]\nallowed_domains = ["127.0.0.1:{port}"]\n'
 
 
 def test_without_base_url_operations_are_called_at_the_documents_servers(
@@ -102,7 +99,7 @@ def test_an_operation_without_a_server_is_left_out_and_the_rest_is_served(tmp_pa
 def test_settings_that_name_no_server_stop_the_start_with_their_line(
     tmp_path: Path, settings: str, words: str
 ) -> None:
-    servers = [{"url": "https://{region}.example", "variables": {}}] if settings else []
+    servers: list[Any] = [{"url": "https://{region}.example", "variables": {}}] if settings else []
     write_shop(tmp_path, settings, operation("one"), servers=servers)
     done = run("serve", "--stdio", cwd=tmp_path)
     assert done.code == 2
