@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["SUBSCRIPTION_HEADER", "Gateway", "ManagedIdentity", "Secret"]
+__all__ = ["SUBSCRIPTION_HEADER", "Gateway", "Login", "ManagedIdentity", "Secret"]
 
 # The name that Azure API Management uses.
 SUBSCRIPTION_HEADER: Final = "Ocp-Apim-Subscription-Key"
@@ -23,6 +23,16 @@ class Secret:
 
     env: str | None = None
     file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """The credential for one security scheme of an OpenAPI document."""
+
+    secret: Secret | None
+    """The key, the token or the password; None where a user's name is all there is."""
+    username: str | Secret | None = None
+    """Only for HTTP Basic; without it, the secret is `username:password`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,8 @@ class Gateway:
     subscription_key_header: str = SUBSCRIPTION_HEADER
     bearer: Secret | None = None
     managed_identity: ManagedIdentity | None = None
+    logins: tuple[tuple[str, Login], ...] = ()
+    """By the name of their scheme, and sent only with operations that require it."""
     proxy: str | None = None
     """The URL of an HTTP proxy; proxies of the environment are not used."""
     ca_file: Path | None = None
@@ -62,3 +74,5 @@ class Gateway:
     """The most that the files of one call may have together."""
     gives_error_bodies: bool = True
     """Whether callers get the JSON with which the API explains why it rejected a request."""
+    is_proposed: bool = False
+    """Whether the base URL is that of an OpenAPI document, not the operator's own."""

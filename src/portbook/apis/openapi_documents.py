@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import unquote
@@ -14,10 +15,10 @@ from portbook.errors import Refused
 from portbook.model import JSON
 from portbook.wire.parsing import parse
 
-__all__ = ["BadOpenAPI", "DocumentNode", "Documents"]
+__all__ = ["MAX_DOCUMENT_BYTES", "BadOpenAPI", "DocumentNode", "Documents"]
 
 # Larger than any real API description; Azure's largest has 12 MiB.
-_MAX_BYTES: Final = 33_554_432
+MAX_DOCUMENT_BYTES: Final = 33_554_432
 # YAML's aliases can expand a few lines beyond all memory, so the number of values is limited.
 _MAX_VALUES: Final = 2_000_000
 # A reference may lead to a reference; more steps than this are a cycle.
@@ -85,8 +86,10 @@ class DocumentNode(NamedTuple):
 class Documents:
     """The files of one API description."""
 
-    def __init__(self, entry: Path) -> None:
+    def __init__(self, entry: Path, problem_of: Callable[[bytes], str | None] = lambda _: None) -> None:
+        """Read the document at `entry`; `problem_of` returns why its bytes are not the document, if so."""
         real = entry.resolve()
+        self._problem_of = problem_of
         self._folder = real.parent
         self._entry = real.name
         self._roots: dict[str, JSON] = {}
@@ -156,8 +159,11 @@ class Documents:
             if node is not None:
                 raise node.bad_reference("refers to a file that cannot be read") from None
             raise BadOpenAPI(f"{name}: cannot be read") from None
-        if len(data) > _MAX_BYTES:
-            raise BadOpenAPI(f"{name}: larger than {_MAX_BYTES} bytes")
+        if len(data) > MAX_DOCUMENT_BYTES:
+            raise BadOpenAPI(f"{name}: larger than {MAX_DOCUMENT_BYTES} bytes")
+        problem = self._problem_of(data) if name == self._entry else None
+        if problem is not None:
+            raise BadOpenAPI(problem)
         if path.suffix.lower() in (".yaml", ".yml"):
             return _parse_yaml(name, data)
         try:
@@ -176,7 +182,7 @@ def _bytes_of(path: Path) -> bytes:
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError
-        return file.read(_MAX_BYTES + 1)
+        return file.read(MAX_DOCUMENT_BYTES + 1)
 
 
 def _parse_yaml(name: str, data: bytes) -> JSON:

@@ -18,12 +18,23 @@ from portbook.apis.openapi_documents import DocumentNode, Documents
 from portbook.apis.openapi_parameters import read_parameters
 from portbook.apis.openapi_responses import read_responses
 from portbook.apis.openapi_schemas import SchemaWriter
+from portbook.apis.openapi_security import Requirement
+from portbook.apis.openapi_servers import Server
 from portbook.apis.path_keys import read_path_key, with_query
 from portbook.model import JSONObject
 from portbook.tools.media_types import JSON_TYPE, is_media_type
 from portbook.tools.operation import BodyPart, Parameter, problem_of_path
 
-__all__ = ["ImportedOperation", "OperationReader"]
+__all__ = ["ImportedOperation", "OperationHead", "OperationReader"]
+
+
+class OperationHead(NamedTuple):
+    """What is known of an operation before it is read: enough to tell whether it is wanted."""
+
+    name: str
+    tags: tuple[str, ...] | None = None
+    """None where they are not known, because the operation cannot be read."""
+    is_deprecated: bool = False
 
 
 class ImportedOperation(NamedTuple):
@@ -48,6 +59,12 @@ class ImportedOperation(NamedTuple):
     file: str = ""
     pointer: str = ""
     """The operation's JSON Pointer in `file`."""
+    tags: tuple[str, ...] = ()
+    is_deprecated: bool = False
+    requirement: Requirement = ()
+    """The security schemes that it requires."""
+    server: Server | None = None
+    """Where the document says that it is called, if it does."""
 
     def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
         """Return why this operation is left out after all."""

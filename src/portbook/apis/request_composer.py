@@ -27,16 +27,9 @@ from portbook.canonical import json_bytes
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import parse_url
+from portbook.tools.http_methods import BODY_METHODS
 from portbook.tools.media_types import JSON_TYPE, MediaKind, kind_of
-from portbook.tools.operation import (
-    BODY_METHODS,
-    HttpOperation,
-    Parameter,
-    ParameterPlace,
-    Style,
-    is_token,
-    split_path,
-)
+from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, Style, is_token, split_path
 
 __all__ = ["Composed", "Composer"]
 
@@ -85,7 +78,9 @@ class Composer:
         self._names = [in_path.get(name) or Parameter(name, ParameterPlace.PATH, name) for name in names]
         self._placed = placed | {parameter.argument: parameter for parameter in self._names}
         in_query = [item for item in operation.parameters if item.place is ParameterPlace.QUERY]
-        self._taken = TakenNames(fixed_query, [(item.name, item.argument) for item in in_query])
+        credentials = [use.name for use in operation.credentials if use.place == "query"]
+        placed_names = [(item.name, item.argument) for item in in_query]
+        self._taken = TakenNames(fixed_query, placed_names, credentials)
         self._members = {item.name for item in operation.parameters if item.place is ParameterPlace.BODY}
 
         is_json = kind_of(operation.request) is MediaKind.JSON

@@ -73,7 +73,7 @@ def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
         policy = read_policy(
             settings.limits,
             settings.policy_rules,
-            sorted({operation.base_url for operation in operations}),
+            sorted({operation.base_url for operation in operations if operation.is_listed_by_default}),
             lambda path: settings.place_of(*path),
             own_urls=sorted({operation.base_url for operation in operations if operation.is_listed}),
             is_redacting=settings.redaction_enabled,

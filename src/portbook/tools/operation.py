@@ -10,10 +10,10 @@ from typing import Final
 
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import BadDestination, Destination, parse_url
+from portbook.tools.credential_use import CredentialUse
+from portbook.tools.http_methods import BODY_METHODS
 
 __all__ = [
-    "BODY_METHODS",
-    "METHODS",
     "BodyPart",
     "HttpOperation",
     "Parameter",
@@ -24,11 +24,6 @@ __all__ = [
     "problem_of_path",
     "split_path",
 ]
-
-# The methods that a tool may use. CONNECT and TRACE are for proxies and debugging, not for tools.
-METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
-# Methods that carry their arguments in a JSON body; the rest carry them in the query.
-BODY_METHODS: Final = frozenset({"POST", "PUT", "PATCH"})
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _BRACED: Final = re.compile(r"\{([^{}]+)\}")
@@ -131,6 +126,8 @@ class HttpOperation:
     """Whether the remaining arguments go into the body; None lets the method decide."""
     parts: tuple[BodyPart, ...] = ()
     """The fields of a body that is a form, as far as they are known."""
+    credentials: tuple[CredentialUse, ...] = ()
+    """The credentials of the gateway that this operation alone requires, beside those of every request."""
     is_idempotent: bool = False
     """Whether sending it twice has the same effect as sending it once."""
     retries: int | None = None
@@ -141,6 +138,8 @@ class HttpOperation:
     """The content type of the body."""
     response: str = "application/json"
     """The content type that a response must have; a body that is not JSON is returned as text."""
+    is_proposed: bool = False
+    """Whether the base URL is that of an OpenAPI document, not the operator's own."""
     is_listed: bool = False
     """Whether the base URL counts as listed in every policy, wherever its host lies: the operator set it for
     this one purpose."""
@@ -168,6 +167,17 @@ class HttpOperation:
         An unusable base URL is left out, because it may contain a password.
         """
         return self.path if self.destination is None else self.base_url.rstrip("/") + self.path
+
+    @property
+    def is_listed_by_default(self) -> bool:
+        """Return whether the base URL may be called where the operator has no allowlist.
+
+        The operator's own may, wherever it lies. A document's may not lead into the operator's network, nor
+        carry credentials in the clear.
+        """
+        if not self.is_proposed or self.destination is None:
+            return True
+        return self.destination.scheme == "https" and self.destination.is_public_name
 
     @property
     def domain(self) -> str | None:
