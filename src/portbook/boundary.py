@@ -15,7 +15,7 @@ from portbook.dialects.envelope import METHOD, Envelope
 from portbook.dialects.exchange import Dialect, Exchange, MessageExchange, answer_of
 from portbook.dialects.rest_bodies import Rest
 from portbook.errors import Ending, Reason, Refused
-from portbook.faults import place_of
+from portbook.exception_place import place_of
 from portbook.mcp.connection import Cancel, Emit, McpConnection, Parts, unread
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed

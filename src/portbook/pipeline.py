@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from portbook.canonical import canonical_bytes, json_bytes
 from portbook.clock import Clock
 from portbook.dialects.exchange import Exchange
 from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Ending, Failed, Reason, Refused
-from portbook.faults import Fault, place_of
+from portbook.exception_place import Fault, place_of
 from portbook.globs import matches
 from portbook.ids import Ids
 from portbook.model import (
@@ -34,6 +34,8 @@ from portbook.model import (
     Caller,
     Completed,
     Done,
+    Draft,
+    DraftReport,
     Identity,
     InputNeeded,
     JSONObject,
@@ -43,7 +45,7 @@ from portbook.model import (
     Run,
 )
 from portbook.policy import Action, Decision, PolicyInput, decide
-from portbook.provenance.record import Occasion
+from portbook.provenance.occasion import Occasion
 from portbook.redaction import Redactor
 from portbook.stages.approval import ApprovalStage, unusable
 from portbook.stages.checked_result import bytes_of, checked
@@ -55,7 +57,7 @@ from portbook.stages.rules import Rules
 from portbook.stages.state import CallState
 from portbook.stages.tool_errors import failure_by
 from portbook.tools.catalog import Catalog, Tool
-from portbook.tools.spec import ToolError
+from portbook.tools.spec import Effect, ToolError
 from portbook.wire.trace_context import is_trace_id
 
 __all__ = ["Pipeline"]
@@ -233,7 +235,12 @@ class Pipeline:
         if row.has_intent:
             self._recorder.intend(state)
         state.has_begun = True
-        result = await self._execute(state, row)
+        try:
+            result = await self._execute(state, row)
+        except (Exception, InputNeeded):
+            state.exchange.send_reports()
+            raise
+        state.exchange.send_reports()
         body = bytes_of(result)
         return await self._sized(len(body), partial(self._finished, state, tool, result, body))
 
@@ -275,7 +282,7 @@ class Pipeline:
             state.session,
             call.context.correlation,
             None if report is None else _without_secrets(report, state),
-            partial(redacted_client, state),
+            partial(redacted_client, state, self._off_loop),
         )
         try:
             return await self._executor.execute(tool, call.arguments, run)
@@ -354,12 +361,12 @@ def _require_runnable(tool: Tool, call: Call) -> None:
         raise refusal
 
 
-def _without_secrets(report: Report, state: CallState) -> Report:
-    """Return `report` with its messages redacted and cut."""
+def _without_secrets(report: DraftReport, state: CallState) -> Report:
+    """Return `report` with its messages cut, and redacted when they are sent."""
 
     def tell(progress: float, total: float | None, message: str | None) -> None:
-        told = None if message is None else state.without_secrets(message[:_MAX_MESSAGE])
-        report(progress, total, told)
+        cut = None if message is None else message[:_MAX_MESSAGE]
+        report(progress, total, None if cut is None else Draft(len(cut), partial(state.without_secrets, cut)))
 
     return tell
 
@@ -399,10 +406,20 @@ def _as_outcome(ending: Ending, state: CallState) -> Outcome:
         )
     if isinstance(words := ending.details.get("detail"), str):  # a backend's words
         ending.details = {**ending.details, "detail": state.without_secrets(words)}
+    if "upstream_body" in ending.details:
+        body = state.redacted(cast("JSON", ending.details["upstream_body"]))
+        ending.details = {**ending.details, "upstream_body": body}
+    ending.only_read = _only_reads(state)
     if state.is_redacted:
         ending.details = {**ending.details, "redacted": True}
     return ending
 
 
 def _cut_short(reason: Reason, state: CallState, note: str | None = None) -> Outcome:
-    return Failed(reason, note=note) if state.has_begun else Refused(reason, note=note)
+    outcome = Failed(reason, note=note) if state.has_begun else Refused(reason, note=note)
+    outcome.only_read = _only_reads(state)
+    return outcome
+
+
+def _only_reads(state: CallState) -> bool:
+    return state.tool is not None and state.tool.spec.effect is Effect.READ

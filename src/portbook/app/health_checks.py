@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.clock import Clock
-from portbook.executors.http import HttpExecutor
 from portbook.stores.sqlite import Store
 
-__all__ = ["HealthChecks"]
+if TYPE_CHECKING:
+    from portbook.executors.http import HttpExecutor
+
+__all__ = ["HealthChecks", "is_healthy"]
 
 _PROBE_S: Final = 2.0
 _PROBE_KEPT_S: Final = 5.0
+
+# A failed check that leaves the rest healthy: one unreachable API does not take the server down.
+_HARMLESS: Final = "gateway:"
 
 
 class _Recording(Protocol):
@@ -63,6 +68,11 @@ class HealthChecks:
         if self._probed is None or now - self._probed[0] > _PROBE_KEPT_S:
             self._probed = (now, await http.unreachable(_PROBE_S))
         return self._probed[1]
+
+
+def is_healthy(found: Mapping[str, str | None]) -> bool:
+    """Return whether nothing failed that takes the server down."""
+    return all(problem is None or name.startswith(_HARMLESS) for name, problem in found.items())
 
 
 async def _problem_of_store(store: Store) -> str | None:

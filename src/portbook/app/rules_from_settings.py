@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from portbook.access.callers import AllowedKey, Callers
 from portbook.access.rates import Rates
@@ -10,11 +11,13 @@ from portbook.app.operator_key import OPERATOR_KEY, operator_key_doubts
 from portbook.app.policy_doubts import policy_doubts, refuse_vain_conditions
 from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.policy import BadPolicy, Policy, read_policy
-from portbook.provenance.signing import Signer
 from portbook.redaction import BadRedaction, Redactor
 from portbook.settings import Settings
 from portbook.stages.rules import Rules
 from portbook.tools.spec import ToolSpec
+
+if TYPE_CHECKING:
+    from portbook.provenance.signing import Signer
 
 __all__ = [
     "doubts_of",
@@ -70,7 +73,7 @@ def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
         policy = read_policy(
             settings.limits,
             settings.policy_rules,
-            sorted({operation.base_url for operation in operations}),
+            sorted({operation.base_url for operation in operations if operation.is_listed_by_default}),
             lambda path: settings.place_of(*path),
             own_urls=sorted({operation.base_url for operation in operations if operation.is_listed}),
             is_redacting=settings.redaction_enabled,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from portbook.apis.gateway import Gateway
-from portbook.assets.library import Library, find_folders, load_library
+from portbook.assets.library_folders import find_folders
 from portbook.settings import BadSettings, Settings
 from portbook.tools.catalog import Catalog
 from portbook.tools.registry import Bundle, SchemaRegistry
@@ -18,19 +17,23 @@ from portbook.tools.toolset import Toolset
 from portbook.tools.toolset_loader import load_all
 
 if TYPE_CHECKING:
+    from portbook.apis.gateway import Gateway
+    from portbook.apis.left_out import LeftOutOperation
+    from portbook.assets.library import Library
     from portbook.assets.populate_backend import Backend
 
 __all__ = ["Collected", "asset_library", "collect_tools"]
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
+class Collected(NamedTuple):
     """What is served, and warnings."""
 
     catalog: Catalog
     gateways: tuple[Gateway, ...]
     warnings: tuple[str, ...]
     toolsets: tuple[Toolset, ...] = ()
+    left_out: tuple[LeftOutOperation, ...] = ()
+    """The operations of HTTP APIs that are not served."""
 
 
 def collect_tools(
@@ -51,6 +54,7 @@ def collect_tools(
     specs: list[ToolSpec] = []
     warnings: list[str] = []
     gateways: list[Gateway] = []
+    left_out: tuple[LeftOutOperation, ...] = ()
     library = asset_library(settings)
     if library is not None:
         from portbook.assets.resources import asset_resources
@@ -74,6 +78,7 @@ def collect_tools(
         declared = read_http(settings.http_tables, environ, settings.folder, settings.complain)
         gateways.extend(declared.gateways)
         warnings.extend(declared.warnings)
+        left_out = tuple(declared.left_out)
         specs.extend(_under_contract(declared.specs, bundles))
     if _is_docs_search_served(settings, is_alone=not (toolsets or settings.http_tables or library)):
         specs.append(_docs_search(settings, bundles, warnings))
@@ -83,7 +88,8 @@ def collect_tools(
         f"{bundles[name].path}: no tool {name!r} is served; the contract is not used" for name in unused
     )
     registry.add(specs)
-    return Collected(Catalog(specs, settings.tool_names), tuple(gateways), tuple(warnings), tuple(toolsets))
+    catalog = Catalog(specs, settings.tool_names)
+    return Collected(catalog, tuple(gateways), tuple(warnings), tuple(toolsets), left_out)
 
 
 def asset_library(settings: Settings) -> Library | None:
@@ -92,7 +98,11 @@ def asset_library(settings: Settings) -> Library | None:
     is_wanted = settings.assets_enabled
     if is_wanted is None:
         is_wanted = schemas is not None or examples is not None
-    return load_library(schemas, examples, settings.folder) if is_wanted else None
+    if not is_wanted:
+        return None
+    from portbook.assets.library import load_library  # late: only where assets are served
+
+    return load_library(schemas, examples, settings.folder)
 
 
 def _backend(settings: Settings) -> Backend | None:
@@ -109,6 +119,7 @@ def _backend(settings: Settings) -> Backend | None:
 
 
 def _gateway_of(backend: Backend) -> Gateway:
+    from portbook.apis.gateway import Gateway
     from portbook.assets.populate_backend import GATEWAY
 
     headers = () if backend.authorization is None else (("Authorization", backend.authorization),)

@@ -19,10 +19,10 @@ from portbook.model import (
     Caller,
     Client,
     Completed,
+    DraftReport,
     InputNeeded,
     JSONObject,
     Outcome,
-    Report,
 )
 from portbook.tools.catalog import Tool
 from portbook.wire.jsonrpc import Id
@@ -39,7 +39,7 @@ class Exchange:
     """Set where the request is about the boundary itself: it answers, and no tool is resolved."""
     act: Callable[[], Awaitable[JSON]] | None = None
     """Set where an operator decides an approval: it applies the decision, and needs the operator key."""
-    report: Report | None = None
+    report: DraftReport | None = None
     """Reports progress to the caller, where it asked for it."""
 
     def __init__(self, call: Call) -> None:
@@ -54,6 +54,9 @@ class Exchange:
 
         Raises `Refused` where the call may not run after all.
         """
+
+    def send_reports(self) -> None:
+        """Send the reports that wait: how the call ended says, too, whether one of them was redacted."""
 
     def seal(
         self, tool: Tool | None, result: Any, body: bytes, envelope: JSONObject | None, is_redacted: bool

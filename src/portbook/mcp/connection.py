@@ -14,7 +14,7 @@ from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.exchange import Exchange
 from portbook.errors import Ending, Finding, Reason, Refused
-from portbook.faults import place_of
+from portbook.exception_place import place_of
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.exchange import ClientLink, McpExchange, write_error

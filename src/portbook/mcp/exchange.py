@@ -14,12 +14,24 @@ from portbook.dialects.exchange import Exchange
 from portbook.errors import Ending, Reason, Refused
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.clients import LiveClient, RoundClient
-from portbook.mcp.errors import META_REDACTED, status_of, told_to_model
+from portbook.mcp.errors import META_REDACTED, told_to_model
+from portbook.mcp.http_status import status_of
 from portbook.mcp.notifications import Notifications
 from portbook.mcp.outlet import Emit, Outlet
 from portbook.mcp.results import Results
 from portbook.mcp.rounds import Carried, StateCodec
-from portbook.model import JSON, Answer, Call, Caller, Completed, Done, InputNeeded, JSONObject, Outcome
+from portbook.model import (
+    JSON,
+    Answer,
+    Call,
+    Caller,
+    Completed,
+    Done,
+    Draft,
+    InputNeeded,
+    JSONObject,
+    Outcome,
+)
 from portbook.protocol.extensions import TASKS, declares, missing_extension
 from portbook.protocol.headers import Mark, refuse_params
 from portbook.protocol.revisions import Revision
@@ -131,21 +143,27 @@ class McpExchange(Exchange):
         if self.outlet is None:
             link = self._link
             self.outlet = Outlet(link.emit, link.let_go, reaches_client=link.reaches_client, loop=self._loop)
-            self.outlet.is_over = self.is_over
+            if self.is_over:
+                self.outlet.end()
         return self.outlet
+
+    def send_reports(self) -> None:
+        """Send the reports that wait."""
+        if self.outlet is not None:
+            self.outlet.flush()
 
     def close(self) -> None:
         """Drop what the tool still sends: its call has ended."""
         self.is_over = True
         if self.outlet is not None:
-            self.outlet.is_over = True
+            self.outlet.end()
 
     def report_under(self, token: JSON) -> None:
         """Report progress to the client, under the token that it gave."""
         outlet, notifications, revision = self.way_out(), self._parts.notifications, self.revision
 
-        def report(progress: float, total: float | None, message: str | None) -> None:
-            outlet.tell(notifications.progress(token, progress, total, message, revision))
+        def report(progress: float, total: float | None, message: Draft[str] | None) -> None:
+            outlet.report(notifications.progress(token, progress, total, message, revision))
 
         self.report = report
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.errors import Reason
 from portbook.model import JSONObject
-from portbook.net.destinations import Destinations
+from portbook.policy.approval_by_default import needs_approval_by_default
 from portbook.policy.limits import Limits
 from portbook.policy.rule import Action, Rule
-from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
+
+if TYPE_CHECKING:
+    from portbook.net.destinations import Destinations
+    from portbook.tools.operation import HttpOperation
 
 __all__ = ["Decision", "Policy", "PolicyInput", "ToolPolicy", "decide"]
 
@@ -231,8 +234,7 @@ def _by_default(policy: Policy, effect: Effect) -> Decision:
     limits = policy.limits
     if limits.default == "deny":
         return _deny(policy, "default", "add a rule that allows the call, or set default to allow")
-    asks = limits.approval == "always" or (limits.approval == "writes" and effect is not Effect.READ)
-    if asks:
+    if needs_approval_by_default(limits.approval, effect):
         return Decision(
             Action.ASK,
             "approval",

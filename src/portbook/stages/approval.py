@@ -6,18 +6,20 @@ An approval is a ticket in the store, valid for one run of its call. Pure: no I/
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from portbook.access.approval_ticket import Ask, Undecidable
 from portbook.canonical import json_bytes
 from portbook.errors import Reason, Refused
-from portbook.faults import place_of
+from portbook.exception_place import place_of
 from portbook.model import Caller, Client, InputNeeded, JSONObject
 from portbook.policy import Decision
 from portbook.stages.ports import Approvals
 from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
-from portbook.tools.questions import Form
+
+if TYPE_CHECKING:
+    from portbook.tools.questions import Form
 
 __all__ = ["ApprovalStage", "unusable"]
 
@@ -105,6 +107,8 @@ def unusable(error: OSError, warn: Callable[[str], None]) -> Refused:
 
 
 def _consent_form(tool: Tool, state: CallState) -> Form:
+    from portbook.tools.questions import Form  # late: only where the user of the client decides
+
     return Form(f"Allow {tool.spec.name} to run with {json_bytes(state.shown()).decode()}?", _CONSENT)
 
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-__all__ = ["COMMENT", "event", "priming"]
-
-# Keeps proxies from closing an idle stream.
-COMMENT: Final = b":\n\n"
+__all__ = ["event", "priming"]
 
 
 def event(message: bytes, identifier: str | None = None) -> bytes:

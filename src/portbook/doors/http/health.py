@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 from urllib.parse import parse_qs
 
+from portbook.app.health_checks import is_healthy
 from portbook.canonical import json_bytes
 from portbook.dialects.rest_bodies import error_of
 from portbook.doors.http.asgi import Application, Receive, Scope, Send
@@ -22,9 +23,6 @@ Checks = Callable[[bool], Awaitable[Mapping[str, str | None]]]
 
 _NEEDS_KEY: Final = json_bytes({"error": error_of(Refused(Reason.UNAUTHORIZED))})
 
-# A failed check that leaves the rest healthy: one unreachable API does not take the server down.
-_HARMLESS: Final = "gateway:"
-
 
 def health(checks: Checks, is_known: Callable[[str | None], bool]) -> Application:
     """Return the application that reports every check; only a caller with a key learns why one failed.
@@ -39,7 +37,7 @@ def health(checks: Checks, is_known: Callable[[str | None], bool]) -> Applicatio
             await respond(send, 401, [*JSON_HEADERS, (b"www-authenticate", b"Bearer")], _NEEDS_KEY)
             return
         found = await checks(deep)
-        is_well = all(problem is None or name.startswith(_HARMLESS) for name, problem in found.items())
+        is_well = is_healthy(found)
         body: JSONObject = {
             "status": "ok" if is_well else "failed",
             "version": __version__,
