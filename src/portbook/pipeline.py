@@ -242,7 +242,9 @@ class Pipeline:
             raise
         state.exchange.send_reports()
         body = bytes_of(result)
-        return await self._sized(len(body), partial(self._finished, state, tool, result, body))
+        if len(body) <= LARGE_BYTES:
+            return self._finished(state, tool, result, body)
+        return await self._off_loop.run(partial(self._finished, state, tool, result, body))
 
     async def _sized(self, size: int, work: Callable[[], _T]) -> _T:
         """Return what `work` returns; work on a value of this `size` is done off the loop if it is large."""
