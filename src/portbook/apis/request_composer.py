@@ -126,7 +126,7 @@ class Composer:
             elif placed.place is ParameterPlace.BODY:
                 fields[placed.name] = value
             elif placed.place is ParameterPlace.COOKIE:
-                cookies.extend(_cookies(placed, value))
+                cookies.extend(self._cookies(placed, value))
         path = self._path(arguments)
         target = f"{path}?{'&'.join(query)}" if query else path
         body, content_type = self._body(arguments, fields, files)
@@ -172,6 +172,16 @@ class Composer:
             return self._writer.write(value, place, files)
         return json_bytes(value), operation.request
 
+    def _cookies(self, parameter: Parameter, value: JSON) -> Iterator[str]:
+        for name, members, text in pairs_of(parameter.name, value, parameter.style, as_uri_text):
+            if members and not is_token(name):
+                raise unsendable((parameter.argument, *members), "is not the name of a cookie")
+            if any(use.place == "cookie" and use.name == name for use in self.operation.credentials):
+                raise unsendable(
+                    (parameter.argument, *members), "is a credential of the operator; leave it out"
+                )
+            yield f"{name}={text}"
+
     def _path(self, arguments: JSONObject) -> str:
         if not self._names:
             return self._literals[0]
@@ -195,10 +205,3 @@ def _header(parameter: Parameter, value: JSON) -> Iterable[tuple[str, str]]:
             (parameter.argument,), "goes into a header: give printable ASCII, without line breaks"
         )
     return ((parameter.name, text.strip(" ")),)
-
-
-def _cookies(parameter: Parameter, value: JSON) -> Iterator[str]:
-    for name, members, text in pairs_of(parameter.name, value, parameter.style, as_uri_text):
-        if members and not is_token(name):
-            raise unsendable((parameter.argument, *members), "is not the name of a cookie")
-        yield f"{name}={text}"
