@@ -56,6 +56,7 @@ class Composer:
     """Composes the requests of one operation."""
 
     __slots__ = (
+        "_credential_cookies",
         "_fixed_query",
         "_literals",
         "_members",
@@ -79,6 +80,7 @@ class Composer:
         self._placed = placed | {parameter.argument: parameter for parameter in self._names}
         in_query = [item for item in operation.parameters if item.place is ParameterPlace.QUERY]
         credentials = [use.name for use in operation.credentials if use.place == "query"]
+        self._credential_cookies = {use.name for use in operation.credentials if use.place == "cookie"}
         placed_names = [(item.name, item.argument) for item in in_query]
         self._taken = TakenNames(fixed_query, placed_names, credentials)
         self._members = {item.name for item in operation.parameters if item.place is ParameterPlace.BODY}
@@ -176,10 +178,8 @@ class Composer:
         for name, members, text in pairs_of(parameter.name, value, parameter.style, as_uri_text):
             if members and not is_token(name):
                 raise unsendable((parameter.argument, *members), "is not the name of a cookie")
-            if any(use.place == "cookie" and use.name == name for use in self.operation.credentials):
-                raise unsendable(
-                    (parameter.argument, *members), "is a credential of the operator; leave it out"
-                )
+            if name in self._credential_cookies:
+                raise unsendable((parameter.argument, *members), "names the operator's cookie; leave it out")
             yield f"{name}={text}"
 
     def _path(self, arguments: JSONObject) -> str:

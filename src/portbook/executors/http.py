@@ -173,6 +173,8 @@ class HttpExecutor:
         session = "" if run.session is None else _cleaned("X-Session-ID", run.session)
         content_type = f"Content-Type: {composed.content_type}\r\n" if composed.body else ""
         given = "".join([f"{name}: {value}\r\n" for name, value in composed.headers])
+        if cookies := "; ".join(filter(None, (composed.cookies, credentials.cookies))):
+            given += f"Cookie: {cookies}\r\n"
         return (
             f"{self._heads[operation.gateway]}Accept: {operation.accept}\r\n"
             f"{content_type}"
@@ -182,7 +184,6 @@ class HttpExecutor:
             f"{_cleaned('X-Correlation-ID', run.correlation or identity.trace)}"
             f"{session}"
             f"{given}"
-            f"{_cookie_line(credentials.cookies, composed.cookies)}"
             f"{credentials.lines}"
         ).encode("ascii")
 
@@ -285,12 +286,6 @@ def _unanswered(
 
 def _with_query(target: str, pairs: str) -> str:
     return f"{target}{'&' if '?' in target else '?'}{pairs}" if pairs else target
-
-
-def _cookie_line(*cookies: str) -> str:
-    """Return the one Cookie header that a request may have (RFC 6265, 5.4)."""
-    given = "; ".join(filter(None, cookies))
-    return f"Cookie: {given}\r\n" if given else ""
 
 
 def _fixed_lines(gateway: Gateway) -> str:
