@@ -18,13 +18,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from portbook.canonical import canonical_bytes, json_bytes
 from portbook.clock import Clock
 from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Ending, Failed, Reason, Refused
-from portbook.faults import Fault, place_of
+from portbook.exception_place import Fault, place_of
 from portbook.globs import matches
 from portbook.ids import Ids
 from portbook.model import (
@@ -399,10 +399,20 @@ def _as_outcome(ending: Ending, state: CallState) -> Outcome:
         )
     if isinstance(words := ending.details.get("detail"), str):  # a backend's words
         ending.details = {**ending.details, "detail": state.without_secrets(words)}
+    if "upstream_body" in ending.details:
+        body = state.redacted(cast("JSON", ending.details["upstream_body"]))
+        ending.details = {**ending.details, "upstream_body": body}
+    ending.only_read = _only_reads(state)
     if state.is_redacted:
         ending.details = {**ending.details, "redacted": True}
     return ending
 
 
 def _cut_short(reason: Reason, state: CallState, note: str | None = None) -> Outcome:
-    return Failed(reason, note=note) if state.has_begun else Refused(reason, note=note)
+    outcome = Failed(reason, note=note) if state.has_begun else Refused(reason, note=note)
+    outcome.only_read = _only_reads(state)
+    return outcome
+
+
+def _only_reads(state: CallState) -> bool:
+    return state.tool is not None and state.tool.spec.effect is Effect.READ

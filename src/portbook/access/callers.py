@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from portbook.errors import Reason, Refused
 from portbook.model import Caller
@@ -21,8 +21,7 @@ _OPERATORS_KEY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedKey:
+class AllowedKey(NamedTuple):
     """A key that may call tools: the name of its caller, and its sha256 in hexadecimal."""
 
     name: str

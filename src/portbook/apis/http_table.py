@@ -30,9 +30,9 @@ from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
+from portbook.tools.http_methods import METHODS
 from portbook.tools.media_types import is_media_type
 from portbook.tools.operation import (
-    METHODS,
     HttpOperation,
     Parameter,
     ParameterPlace,

@@ -18,7 +18,7 @@ from portbook.apis.openapi_documents import BadOpenAPI, DocumentNode, Documents
 from portbook.apis.openapi_operation import ImportedOperation, OperationHead, OperationReader
 from portbook.apis.openapi_security import read_requirement
 from portbook.apis.openapi_servers import ServerChooser
-from portbook.tools.operation import METHODS
+from portbook.tools.http_methods import METHODS
 from portbook.tools.tool_names import MAX_NAME, name_digest, shortened
 
 __all__ = ["ImportedNames", "operation_names", "read_openapi"]

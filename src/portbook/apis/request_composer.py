@@ -27,16 +27,9 @@ from portbook.canonical import json_bytes
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import parse_url
+from portbook.tools.http_methods import BODY_METHODS
 from portbook.tools.media_types import JSON_TYPE, MediaKind, kind_of
-from portbook.tools.operation import (
-    BODY_METHODS,
-    HttpOperation,
-    Parameter,
-    ParameterPlace,
-    Style,
-    is_token,
-    split_path,
-)
+from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, Style, is_token, split_path
 
 __all__ = ["Composed", "Composer"]
 

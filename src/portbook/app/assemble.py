@@ -20,10 +20,10 @@ from portbook.dialects.envelope import Envelope
 from portbook.dialects.rest_bodies import Rest
 from portbook.envelope.request import REQUEST
 from portbook.errors import Refused
+from portbook.exception_place import Fault
 from portbook.executors.dispatch import Dispatch
 from portbook.executors.large_values import LargeValues
 from portbook.executors.python import PythonExecutor
-from portbook.faults import Fault
 from portbook.ids import ContentIds, Ids, RandomIds
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
@@ -44,7 +44,7 @@ from portbook.stores.errors import StoreError
 from portbook.stores.keys import Keys
 from portbook.stores.sessions import SessionStore
 from portbook.stores.sqlite import Store
-from portbook.tools.asset_contracts import ASSET_TOOLS
+from portbook.tools.asset_tool_names import ASSET_TOOLS
 from portbook.tools.catalog import Catalog
 from portbook.tools.registry import SchemaRegistry
 from portbook.tools.toolset import Toolset

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from portbook.assets.library_folders import find_folders
 from portbook.settings import BadSettings, Settings
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Collected", "asset_library", "collect_tools"]
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
+class Collected(NamedTuple):
     """What is served, and warnings."""
 
     catalog: Catalog

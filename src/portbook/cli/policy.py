@@ -69,7 +69,7 @@ def test(file: Path, *, toolsets: tuple[str, ...], is_json: bool, config: Path |
 def _cases(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     import tomllib
 
-    from portbook.settings.places import Places
+    from portbook.settings.line_numbers import Places
 
     try:
         text = path.read_text("utf-8")

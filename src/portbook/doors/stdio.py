@@ -17,8 +17,7 @@ import select
 import selectors
 import stat
 import sys
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 __all__ = ["Reader", "StandardStreams", "Writer", "claim_standard_streams"]
 
@@ -28,8 +27,7 @@ _CHUNK: Final = 1 << 16
 _PIECE: Final = 512 if sys.platform == "darwin" else 4096
 
 
-@dataclass(frozen=True, slots=True)
-class StandardStreams:
+class StandardStreams(NamedTuple):
     """The descriptors that frames are read from and written to."""
 
     incoming: int

@@ -21,9 +21,10 @@ from portbook.apis.request_composer import Composed, Composer
 from portbook.apis.unsendable import unsendable
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.executors.credentials import Credentials, SentCredentials
-from portbook.executors.http_response import result_of, retry_after_s, upstream_failed
+from portbook.executors.http_response import result_of, retry_after_s
 from portbook.executors.secrets import NoCredential
 from portbook.executors.upload_folder import UploadFolder
+from portbook.executors.upstream_errors import upstream_failed
 from portbook.model import JSON, JSONObject, Run
 from portbook.net.destinations import BadDestination, Destination, Destinations, parse_url
 from portbook.net.dial import Unreachable, Untrusted
@@ -219,6 +220,7 @@ class HttpExecutor:
         self, operation: HttpOperation, request: HttpRequest, sendings: Sendings, deadline: float
     ) -> JSON:
         """Send `request` until there is a result or no `sendings` are left."""
+        gives_error_body = self._gateways[operation.gateway].gives_error_bodies
         pause_s = _BACKOFF_S
         failure: Ending | None = None
         while True:
@@ -236,7 +238,7 @@ class HttpExecutor:
                 raise upstream_failed(str(error), error.status) from None
             else:
                 try:
-                    return result_of(response, operation)
+                    return result_of(response, operation, gives_error_body=gives_error_body)
                 except Failed as found:
                     failure, wait_s = found, retry_after_s(response)
             if not failure.is_retryable or wait_s is None or wait_s > _MAX_WAIT_S:

@@ -1,33 +1,27 @@
 """Converts an API's response to a tool's result, or to a failure. Pure: no I/O.
 
-An error holds the status of the response, and nothing else that the API sent. A result is a body with a 2xx
-status and the content type of the operation; JSON is parsed as strictly as a caller's.
+A result is a body with a 2xx status and a content type of the operation; JSON is parsed as strictly as a
+caller's.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from portbook.errors import Failed, Reason, Refused
+from portbook.errors import Refused
+from portbook.executors.upstream_errors import failure_of_status, upstream_failed
 from portbook.model import JSON
 from portbook.net.http_connection import Response
 from portbook.tools.operation import HttpOperation
 from portbook.wire.parsing import parse
 
-__all__ = ["result_of", "retry_after_s", "upstream_failed"]
+__all__ = ["result_of", "retry_after_s"]
 
 _OK: Final = range(200, 300)
-_TOO_MANY: Final = 429
 _JSON: Final = "application/json"
 
 
-def upstream_failed(happened: str, status: int | None = None, *, is_retryable: bool = False) -> Failed:
-    """Return the failure of a call that the API caused; `happened` quotes nothing that it sent."""
-    details = None if status is None else {"upstream_status": status}
-    return Failed(Reason.UPSTREAM_ERROR, happened=happened, details=details, is_retryable=is_retryable)
-
-
-def result_of(response: Response, operation: HttpOperation) -> JSON:
+def result_of(response: Response, operation: HttpOperation, *, gives_error_body: bool = True) -> JSON:
     """Return the result in a 2xx response: JSON, or text where the operation has a different type.
 
     An operation that reads its responses itself decides alone.
@@ -39,9 +33,7 @@ def result_of(response: Response, operation: HttpOperation) -> JSON:
     if operation.read is not None:
         return operation.read(status, response.body)
     if status not in _OK:
-        # A server error may be temporary; a refused request would be refused again.
-        may_pass = status >= 500 or status == _TOO_MANY
-        raise upstream_failed(f"the answer has the status {status}", status, is_retryable=may_pass)
+        raise failure_of_status(response, gives_body=gives_error_body)
     if not response.body:
         return None
     if response.headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":

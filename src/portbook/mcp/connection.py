@@ -15,7 +15,7 @@ from portbook.dialects.bare import Bare
 from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import Envelope
 from portbook.errors import Ending, Finding, Reason, Refused
-from portbook.faults import place_of
+from portbook.exception_place import place_of
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.clients import LiveClient, RoundClient
 from portbook.mcp.dialect import Exchange, McpDialect

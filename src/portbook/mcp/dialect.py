@@ -19,8 +19,9 @@ from typing import Final, NamedTuple, Protocol, cast
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.request_meta import controls_of
 from portbook.errors import Ending, Finding, Reason, Refused
-from portbook.mcp.errors import META_REDACTED, status_of, told_to_model
+from portbook.mcp.errors import META_REDACTED, told_to_model
 from portbook.mcp.handlers import Asked, Handlers
+from portbook.mcp.http_status import status_of
 from portbook.mcp.notifications import Mode, Notifications, first_of
 from portbook.mcp.results import Results
 from portbook.mcp.rounds import Carried, StateCodec, carried_by

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 from typing import Final
+
+from portbook.redaction.late_pattern import late_pattern
 
 __all__ = ["MARK", "NOT_MARKED", "hash_mark", "is_mark"]
 
 MARK: Final = "[redacted]"
 
 _ANY: Final = r"\[(?:redacted|sha256:[0-9a-f]{16})\]"
-_WHOLE: Final = re.compile(_ANY)
+_WHOLE: Final = late_pattern(_ANY)
 
 # For detectors, before the secret in a pattern: a mark by itself is not a secret.
 NOT_MARKED: Final = rf"(?!{_ANY}(?:[^\w\[]|\Z))"

@@ -10,9 +10,8 @@ one character.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from portbook.schema.engine import Validator, compile_schema
 
@@ -43,8 +42,7 @@ def fold(data: bytes) -> str:
     return data.translate(_LOWER, _DROPPED).decode("latin-1")
 
 
-@dataclass(frozen=True, slots=True)
-class Prefilter:
+class Prefilter(NamedTuple):
     """Passes bytes that may contain a secret."""
 
     triggers: tuple[Validator, ...]

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from portbook.errors import Finding
+from portbook.schema.dialects import DIALECT
 from portbook.schema.messages import escape_pointer
-from portbook.schema.references import DIALECT, Document, Path
+from portbook.schema.references import Document, Path
 
 __all__ = ["MAX_EVALUATIONS", "MAX_NESTING", "examine"]
 

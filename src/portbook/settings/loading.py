@@ -17,7 +17,7 @@ from portbook.settings.table import SETTINGS, Setting
 from portbook.tools.tool_names import ToolNames
 
 if TYPE_CHECKING:
-    from portbook.settings.places import Places
+    from portbook.settings.line_numbers import Places
 
 __all__ = ["CONFIG_NAME", "BadSettings", "Settings", "by_key", "load_settings"]
 
@@ -201,7 +201,7 @@ def dotted(path: tuple[str | int, ...]) -> str:
 def _read_file(path: Path) -> tuple[dict[str, Any], Places]:
     import tomllib  # 20 ms, only where there is a file
 
-    from portbook.settings.places import Places
+    from portbook.settings.line_numbers import Places
 
     try:
         text = path.read_text("utf-8")

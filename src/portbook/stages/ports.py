@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from portbook.access.approval_ticket import Ask
 from portbook.model import JSONObject, Run
 from portbook.tools.catalog import Tool
+
+if TYPE_CHECKING:
+    from portbook.access.approval_ticket import Ask
 
 __all__ = ["LARGE_BYTES", "Approvals", "AtOnce", "Executor", "OffLoop", "Sink"]
 

@@ -9,7 +9,7 @@ import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey, digest_of_key
 from portbook.clock import Clock
@@ -44,8 +44,7 @@ class KeptKey:
     revoked_at: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewKey:
+class NewKey(NamedTuple):
     """A new key, with its text, which is not stored."""
 
     kept: KeptKey

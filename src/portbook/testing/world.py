@@ -20,7 +20,7 @@ from portbook.access.callers import AllowedKey, digest_of_key
 from portbook.app.assemble import App, assemble
 from portbook.app.operator_key import OPERATOR_KEY
 from portbook.errors import Reason, Refused
-from portbook.faults import Fault
+from portbook.exception_place import Fault
 from portbook.mcp.connection import McpConnection
 from portbook.model import JSON, Arrival
 from portbook.settings import Settings, by_key, load_settings
@@ -202,7 +202,7 @@ def _settings(
     loaded = load_settings(file, environ, flags, None, lambda key: "policy=" if key in rules else "settings=")
     if loaded.asset_schemas is None and loaded.asset_examples is None and loaded.assets_enabled is None:
         loaded = replace(loaded, assets_enabled=False)  # they would be looked for around the test
-    known = [replace(key, sha256=digest_of_key(key_of(key.name))) for key in loaded.allowed_keys]
+    known = [key._replace(sha256=digest_of_key(key_of(key.name))) for key in loaded.allowed_keys]
     return replace(loaded, allowed_keys=(*known, *_keys(callers)))
 
 

@@ -11,10 +11,9 @@ from typing import Final
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import BadDestination, Destination, parse_url
 from portbook.tools.credential_use import CredentialUse
+from portbook.tools.http_methods import BODY_METHODS
 
 __all__ = [
-    "BODY_METHODS",
-    "METHODS",
     "BodyPart",
     "HttpOperation",
     "Parameter",
@@ -25,11 +24,6 @@ __all__ = [
     "problem_of_path",
     "split_path",
 ]
-
-# The methods that a tool may use. CONNECT and TRACE are for proxies and debugging, not for tools.
-METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
-# Methods that carry their arguments in a JSON body; the rest carry them in the query.
-BODY_METHODS: Final = frozenset({"POST", "PUT", "PATCH"})
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _BRACED: Final = re.compile(r"\{([^{}]+)\}")

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from portbook.errors import Refused
 from portbook.model import JSONObject
@@ -40,8 +39,7 @@ class BadBundle(ValueError):
         self.pointer = pointer
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(NamedTuple):
     """One tool's bundle as written: its name and its two schemas."""
 
     tool: str
@@ -51,8 +49,7 @@ class Bundle:
     description: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolIO:
+class ToolIO(NamedTuple):
     """One tool's compiled input and output schemas."""
 
     tool: str

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 from portbook.doors.http.mcp.keep_alive import KEEP_ALIVE, RETRY_MS, SILENCE_S
-from portbook.doors.http.mcp.stream_limits import FEW_UNREAD, MAX_BYTES, MAX_EVENTS, MAX_REPORT_BYTES
+from portbook.doors.http.mcp.stream_retention import FEW_UNREAD, MAX_BYTES, MAX_EVENTS, MAX_REPORT_BYTES
 from portbook.mcp.from_any_thread import run_on
 from portbook.wire.sse import event, priming
 
