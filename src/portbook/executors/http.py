@@ -176,7 +176,7 @@ class HttpExecutor:
         if cookies := "; ".join(filter(None, (composed.cookies, credentials.cookies))):
             given += f"Cookie: {cookies}\r\n"
         return (
-            f"{self._heads[operation.gateway]}Accept: {operation.response}\r\n"
+            f"{self._heads[operation.gateway]}Accept: {operation.accept}\r\n"
             f"{content_type}"
             f"X-Request-ID: {identity.request}\r\n"
             f"X-Trace-ID: {identity.trace}\r\n"
