@@ -32,6 +32,8 @@ from portbook.model import (
     Call,
     Caller,
     Done,
+    Draft,
+    DraftReport,
     Identity,
     InputNeeded,
     JSONObject,
@@ -236,7 +238,12 @@ class Pipeline:
         if tool.spec.effect is not Effect.READ:
             self._recorder.intend(state)
         state.has_begun = True
-        result = await self._execute(state, tool)
+        try:
+            result = await self._execute(state, tool)
+        except (Exception, InputNeeded):
+            _send_reports(state.call)
+            raise
+        _send_reports(state.call)
         body = bytes_of(result)
         return await self._sized(len(body), partial(self._finished, state, tool, result, body))
 
@@ -273,7 +280,7 @@ class Pipeline:
             state.session,
             call.context.correlation,
             _without_secrets(call.report, state),
-            None if call.client is None else RedactedClient(call.client, state),
+            None if call.client is None else RedactedClient(call.client, state, self._off_loop),
         )
         try:
             return await self._executor.execute(tool, call.arguments, run)
@@ -352,14 +359,20 @@ def _require_runnable(tool: Tool, call: Call) -> None:
         raise refusal
 
 
-def _without_secrets(report: Report | None, state: CallState) -> Report | None:
-    """Return `report` with its messages redacted and cut."""
+def _send_reports(call: Call) -> None:
+    """Send the reports that wait: how the call ended says, too, whether one of them was redacted."""
+    if call.client is not None:
+        call.client.flush()
+
+
+def _without_secrets(report: DraftReport | None, state: CallState) -> Report | None:
+    """Return `report` with its messages cut, and redacted when they are sent."""
     if report is None:
         return None
 
     def tell(progress: float, total: float | None, message: str | None) -> None:
-        told = None if message is None else state.without_secrets(message[:_MAX_MESSAGE])
-        report(progress, total, told)
+        cut = None if message is None else message[:_MAX_MESSAGE]
+        report(progress, total, None if cut is None else Draft(len(cut), partial(state.without_secrets, cut)))
 
     return tell
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from portbook.access.callers import ANONYMOUS
+from portbook.apis.left_out import LeftOutOperation
 from portbook.app.policy_doubts import policy_doubts
 from portbook.app.rules_from_settings import policy_of
 from portbook.app.tools_from_settings import collect_tools
@@ -23,6 +24,8 @@ class DryRun(NamedTuple):
     policy: Policy
     warnings: tuple[str, ...] = ()
     """Likely mistakes in the policy, and what is not served."""
+    left_out: tuple[LeftOutOperation, ...] = ()
+    """The operations of HTTP APIs that are not served."""
 
     def decide(
         self,
@@ -49,4 +52,5 @@ def dry_run(settings: Settings) -> DryRun:
     collected = collect_tools(settings)
     specs = list(collected.catalog.specs())
     policy = policy_of(settings, specs)
-    return DryRun(collected.catalog, policy, (*collected.warnings, *policy_doubts(settings, policy, specs)))
+    warnings = (*collected.warnings, *policy_doubts(settings, policy, specs))
+    return DryRun(collected.catalog, policy, warnings, collected.left_out)

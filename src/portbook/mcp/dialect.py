@@ -34,12 +34,13 @@ from portbook.model import (
     CallerContext,
     Client,
     Done,
+    Draft,
+    DraftReport,
     EnvelopeRequest,
     InputNeeded,
     JSONObject,
     Kind,
     Outcome,
-    Report,
 )
 from portbook.protocol.conformance import SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS, TASKS, declares, findings_of, missing_extension
@@ -71,8 +72,8 @@ _GOVERNED: Final[dict[str, Kind]] = {
 class Line(Protocol):
     """The way to the client that sent a message."""
 
-    def tell(self, message: bytes) -> None:
-        """Send a message that may be dropped."""
+    def report(self, draft: Draft[bytes | None]) -> None:
+        """Send a report, which may be dropped."""
         ...
 
     def client(self, revision: Revision, meta: JSONObject, carried: Carried) -> Client:
@@ -357,12 +358,12 @@ class McpDialect:
         name = "" if revision is None else revision.name
         return mcp_refusal_frame(ending, None if may_omit and not is_known else identifier.token, name)
 
-    def _reporter(self, token: JSON, revision: Revision, line: Line) -> Report | None:
+    def _reporter(self, token: JSON, revision: Revision, line: Line) -> DraftReport | None:
         if token is None:
             return None
 
-        def report(progress: float, total: float | None, message: str | None) -> None:
-            line.tell(self.notifications.progress(token, progress, total, message, revision))
+        def report(progress: float, total: float | None, message: Draft[str] | None) -> None:
+            line.report(self.notifications.progress(token, progress, total, message, revision))
 
         return report
 

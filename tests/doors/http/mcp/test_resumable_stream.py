@@ -125,7 +125,7 @@ def test_who_comes_last_is_the_one_who_reads() -> None:
         first = Reader(StreamPosition(stream))
         stream.emit(b"1", wanted)
         await first.until(1)
-        second = Reader(StreamPosition(stream, stream.delivered))
+        second = Reader(StreamPosition(stream, 1))
         assert await first.ended() == [event(b"1", "1-1")]
         stream.emit(b"2", wanted)
         await second.until(1)

@@ -14,6 +14,7 @@ __all__ = [
     "MAX_EVENTS",
     "MAX_REPORT_BYTES",
     "MAX_STREAMS",
+    "MAX_UNREAD_BYTES",
 ]
 
 # What one stream keeps.
@@ -22,6 +23,9 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 
 # What of it may be reports, which may be dropped: more than a client shows to a person.
 MAX_REPORT_BYTES: Final = 256 * 1024
+
+# What a reader has not read yet before tools that report wait for it.
+MAX_UNREAD_BYTES: Final = 64 * 1024
 
 # What may wait for a reader while all streams are over their limit: enough for a reader that keeps up.
 FEW_UNREAD: Final = 16
