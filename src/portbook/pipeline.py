@@ -25,6 +25,7 @@ from portbook.clock import Clock
 from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.exception_place import Fault, place_of
+from portbook.executors.unsent import NothingSent
 from portbook.globs import matches
 from portbook.ids import Ids
 from portbook.model import (
@@ -195,7 +196,7 @@ class Pipeline:
             needed.approval = ticket
             await self._approvals.restore(ticket)
             raise
-        except Refused:  # it never ran: the approval stays valid
+        except (Refused, NothingSent):  # it never ran: the approval stays valid
             self._approvals.give_back(ticket)
             raise
         except BaseException:
@@ -240,6 +241,9 @@ class Pipeline:
         state.has_begun = True
         try:
             result = await self._execute(state, tool)
+        except NothingSent:
+            state.has_begun = False
+            raise
         except (Exception, InputNeeded):
             _send_reports(state.call)
             raise
