@@ -57,6 +57,7 @@ from portbook.stages.state import CallState
 from portbook.stages.tool_errors import failure_by
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import Effect, ToolError
+from portbook.tools.stated_error import stated_bytes
 from portbook.wire.trace_context import is_trace_id
 
 __all__ = ["Completed", "Pipeline"]
@@ -298,7 +299,8 @@ class Pipeline:
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
             named, request = f"{tool.spec.kind} {tool.spec.name}", state.identity.request
             self._on_fault(Fault(error, named, request, isinstance(error, ToolError)))
-            raise failure_by(error, state) from None
+            failure = await self._sized(stated_bytes(error), partial(failure_by, error, state))
+            raise failure from None
 
     def _enclosed(self, state: CallState, outcome: JSON | Failed) -> JSONObject | None:
         """Return the envelope of an outcome, if the caller or the operator wants one."""

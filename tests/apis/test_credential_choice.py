@@ -21,6 +21,7 @@ SCHEMES = {
     "query": SecurityScheme("query", "apiKey in the query api_key", QUERY),
     "basic": SecurityScheme("basic", "http basic", BASIC),
     "bearer": SecurityScheme("bearer", "http bearer", BEARER),
+    "sid": SecurityScheme("sid", "apiKey in the cookie sid", CredentialUse("sid", "cookie", "sid")),
     "tls": SecurityScheme("tls", "mutualTLS", None),
     "host": SecurityScheme("host", "apiKey in the header Host", CredentialUse("host", "header", "Host")),
 }
@@ -128,6 +129,7 @@ def test_warnings_about_credentials_are_few() -> None:
         ("key", Login(SECRET, "ada"), {}, "which has no username"),
         ("basic", Login(SECRET), {"bearer": SECRET}, "sets the header Authorization, and so does a setting"),
         ("key", Login(SECRET), {"headers": (("x-key", "a"),)}, "sets the header X-Key, and so does"),
+        ("sid", Login(SECRET), {"headers": (("cookie", "a=b"),)}, "sets the header Cookie, and so does"),
     ],
     ids=str,
 )

@@ -133,8 +133,9 @@ def _problem_of(scheme: SecurityScheme, login: Login, always: set[str]) -> str |
         return f"is for {scheme.words}, which is not supported; use headers where a fixed header is enough"
     if login.username is not None and use.form != "basic":
         return f'is for {scheme.words}, which has no username; give {{ env = "NAME" }}'
-    if use.place == "header" and use.name.lower() in always:
-        return f"sets the header {use.name}, and so does a setting for all requests; keep one of the two"
+    header = "Cookie" if use.place == "cookie" else use.name
+    if use.place != "query" and header.lower() in always:
+        return f"sets the header {header}, and so does a setting for all requests; keep one of the two"
     return None
 
 

@@ -158,12 +158,17 @@ def _problem_of_schemas(spec: ToolSpec) -> tuple[Cause, str] | None:
 
 
 def _completed(spec: ToolSpec, timeout_ms: int | None) -> ToolSpec:
-    """Return `spec` with the gateway's deadline where it has none, and with its check of arguments."""
+    """Return `spec` with the gateway's deadline where it has none, and with what its operation determines."""
     operation = spec.operation
     assert operation is not None
     # Without a usable base URL, every call is denied before its arguments are checked.
     refuse = None if operation.destination is None else Composer(operation).refuse
-    return replace(spec, timeout_ms=spec.timeout_ms or timeout_ms, refuse=refuse)
+    return replace(
+        spec,
+        timeout_ms=spec.timeout_ms or timeout_ms,
+        refuse=refuse,
+        gives_content=operation.gives_content,
+    )
 
 
 # -- tools of a table
@@ -270,6 +275,7 @@ def _spec_of(placed: PlacedOperation, prefix: str, gateway: Gateway, selection: 
             is_idempotent=operation.method in READING_METHODS and effect is Effect.READ,
             request=operation.request,
             response=operation.response,
+            other_responses=operation.other_responses,
         ),
         declared_name=name,
         tags=operation.tags,

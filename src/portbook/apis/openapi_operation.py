@@ -9,20 +9,20 @@ operator's, because both become part of requests.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from portbook.apis.left_out import Cause, LeftOutOperation
 from portbook.apis.openapi_arguments import ArgumentRules, Arguments, NotSupported
 from portbook.apis.openapi_bodies import read_body
 from portbook.apis.openapi_documents import DocumentNode, Documents
 from portbook.apis.openapi_parameters import read_parameters
-from portbook.apis.openapi_responses import read_responses
+from portbook.apis.openapi_responses import ImportedResult, read_responses
 from portbook.apis.openapi_schemas import SchemaWriter
 from portbook.apis.openapi_security import Requirement
 from portbook.apis.openapi_servers import Server
 from portbook.apis.path_keys import read_path_key, with_query
 from portbook.model import JSONObject
-from portbook.tools.media_types import JSON_TYPE, is_media_type
+from portbook.tools.media_types import JSON_TYPE
 from portbook.tools.operation import BodyPart, Parameter, problem_of_path
 
 __all__ = ["ImportedOperation", "OperationHead", "OperationReader"]
@@ -56,6 +56,8 @@ class ImportedOperation(NamedTuple):
     """The fields of a body that is a form."""
     headers: tuple[tuple[str, str], ...] = ()
     """Headers of every request, beside those of parameters."""
+    other_responses: tuple[str, ...] = ()
+    """Further content types that a response may have."""
     file: str = ""
     pointer: str = ""
     """The operation's JSON Pointer in `file`."""
@@ -101,12 +103,10 @@ class OperationReader:
         arguments = Arguments(self._rules)
         parameters = read_parameters(self._documents, self._item, self._node, key, arguments, self._input)
         body = read_body(self._documents, self._node, arguments, self._input)
-        nothing: tuple[dict[str, Any], str] = ({"type": "null"}, JSON_TYPE)
-        is_head = method == "HEAD"
-        output, response = nothing if is_head else read_responses(self._documents, self._node, self._output)
-        request = body.content_type or JSON_TYPE
-        if not (is_media_type(request) and is_media_type(response)):
-            raise NotSupported("it names a content type that is not valid in a header")
+        if method == "HEAD":
+            result = ImportedResult({"type": "null"})
+        else:
+            result = read_responses(self._documents, self._node, self._output)
         return ImportedOperation(
             name,
             self._describe(method, path),
@@ -115,12 +115,13 @@ class OperationReader:
             parameters,
             body.argument,
             body.content_type is not None,
-            request,
-            response,
+            body.content_type or JSON_TYPE,
+            result.content_type,
             self._input.with_definitions(arguments.as_schema(is_open=body.is_open)),
-            output,
+            result.schema,
             body.parts,
             tuple(arguments.fixed_headers.items()),
+            result.other_types,
         )
 
     def _describe(self, method: str, path: str) -> str:

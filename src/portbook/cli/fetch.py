@@ -157,7 +157,7 @@ def _fetch(
     lock.write()
     report = {
         "url": without_secrets(wanted.url),
-        "file": str(path),
+        "file": locked.file,
         "sha256": digest,
         "bytes": len(data),
         "operations": operations,

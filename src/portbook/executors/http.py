@@ -181,10 +181,10 @@ class HttpExecutor:
         session = "" if run.session is None else _cleaned("X-Session-ID", run.session)
         content_type = f"Content-Type: {composed.content_type}\r\n" if composed.body else ""
         given = "".join([f"{name}: {value}\r\n" for name, value in composed.headers])
-        if composed.cookies:
-            given += f"Cookie: {composed.cookies}\r\n"
+        if cookies := "; ".join(filter(None, (composed.cookies, credentials.cookies))):
+            given += f"Cookie: {cookies}\r\n"
         return (
-            f"{self._heads[operation.gateway]}Accept: {operation.response}\r\n"
+            f"{self._heads[operation.gateway]}Accept: {operation.accept}\r\n"
             f"{content_type}"
             f"X-Request-ID: {identity.request}\r\n"
             f"X-Trace-ID: {identity.trace}\r\n"
@@ -192,7 +192,6 @@ class HttpExecutor:
             f"{_cleaned('X-Correlation-ID', run.correlation or identity.trace)}"
             f"{session}"
             f"{given}"
-            f"{_cookie_line(credentials)}"
             f"{credentials.lines}"
         ).encode("ascii")
 
@@ -295,10 +294,6 @@ def _unanswered(
 
 def _with_query(target: str, pairs: str) -> str:
     return f"{target}{'&' if '?' in target else '?'}{pairs}" if pairs else target
-
-
-def _cookie_line(credentials: SentCredentials) -> str:
-    return f"Cookie: {credentials.cookies}\r\n" if credentials.cookies else ""
 
 
 def _fixed_lines(gateway: Gateway) -> str:

@@ -12,6 +12,7 @@ from portbook.model import JSON, JSONObject
 from portbook.net.destinations import BadDestination, Destination, parse_url
 from portbook.tools.credential_use import CredentialUse
 from portbook.tools.http_methods import BODY_METHODS
+from portbook.tools.media_types import MediaKind, is_in_range, is_json, kind_of
 
 __all__ = [
     "BodyPart",
@@ -137,7 +138,10 @@ class HttpOperation:
     request: str = "application/json"
     """The content type of the body."""
     response: str = "application/json"
-    """The content type that a response must have; a body that is not JSON is returned as text."""
+    """The content type that is wanted of a response, or a range such as `image/*`. Its kind decides whether a
+    result is content, or a value."""
+    other_responses: tuple[str, ...] = ()
+    """Further content types and ranges that a response may have."""
     is_proposed: bool = False
     """Whether the base URL is that of an OpenAPI document, not the operator's own."""
     is_listed: bool = False
@@ -154,11 +158,15 @@ class HttpOperation:
     of a 2xx is the result."""
     destination: Destination | None = field(init=False)
     """The destination of the base URL; None where it cannot be parsed, and then no call is allowed."""
+    accept: str = field(init=False)
+    """The value of the Accept header."""
 
     def __post_init__(self) -> None:
         # Parsed once, because every decision on every call needs it.
         usable = problem_of_base_url(self.base_url) is None
         object.__setattr__(self, "destination", parse_url(self.base_url).destination if usable else None)
+        others = [f"{media};q=0.5" for media in self.other_responses]
+        object.__setattr__(self, "accept", ", ".join([self.response, *others]))
 
     @property
     def endpoint(self) -> str:
@@ -197,8 +205,21 @@ class HttpOperation:
             "request": self.request,
             "response": self.response,
             **({"headers": [list(header) for header in self.headers]} if self.headers else {}),
+            **({"other_responses": list(self.other_responses)} if self.other_responses else {}),
             **({"parts": [part.as_data() for part in self.parts]} if self.parts else {}),
         }
+
+    @property
+    def gives_content(self) -> bool:
+        """Return whether results are content: binary data, which no JSON value holds."""
+        return kind_of(self.response) in (MediaKind.BINARY, MediaKind.MULTIPART)
+
+    def accepts(self, media: str) -> bool:
+        """Return whether a response may have this media type; one JSON type is as good as another."""
+        if media == self.response:
+            return True
+        types = (self.response, *self.other_responses)
+        return any(is_in_range(media, each) for each in types) or (is_json(self.response) and is_json(media))
 
     @property
     def sends_body(self) -> bool:
