@@ -63,7 +63,7 @@ class Client:
             "mcp_method": "tools/call",
             "mcp_name": f"api.{tool}",
         }
-        return json.loads(self._post("/mcp", message, mcp_name=given["name"], **headers))["result"]
+        return json.loads(self._post("/mcp", message, **headers))["result"]
 
     def _post(self, path: str, message: Any, **headers: str) -> bytes:
         accept = "application/json, text/event-stream"
