@@ -282,23 +282,3 @@ def test_a_file_that_failed_leaves_no_module_behind_and_can_be_mended(tmp_path: 
 def test_an_interrupt_is_nobodys_mistake(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         load_toolsets(write(tmp_path, "tools.py", "raise KeyboardInterrupt"))
-
-
-def test_a_named_file_hides_no_built_in_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names(write(tmp_path, "marshal.py", TOOLSET))
-    monkeypatch.delitem(sys.modules, "marshal")
-    assert hasattr(importlib.import_module("marshal"), "dumps")
-
-
-def test_a_file_that_could_not_be_run_is_run_again_when_it_is_imported(tmp_path: Path) -> None:
-    assert "ZeroDivisionError" in complaint(write(tmp_path, "broken_once.py", "1 / 0"))
-    write(tmp_path, "broken_once.py", TOOLSET)
-    assert hasattr(importlib.import_module("broken_once"), "toolset")
-
-
-def test_a_module_keeps_its_own_name_when_it_is_imported_under_a_second_one(tmp_path: Path) -> None:
-    (toolset,) = load_toolsets(write(tmp_path, "named_twice.py", TOOLSET))
-    module = importlib.import_module("named_twice")
-    assert module.toolset is toolset
-    assert module.__spec__ is not None
-    assert module.__spec__.name == module.__name__ == "portbook_tools_named_twice"

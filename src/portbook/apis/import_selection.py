@@ -6,7 +6,7 @@ nothing is a likely mistake, and is told with its line.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
@@ -72,8 +72,11 @@ class ImportSelection:
         """
         names = [head.name for head in heads]
         patterns = (("include", self.include), ("exclude", self.exclude), ("effects", tuple(self.effects)))
+        wanted = {head.name for head in heads if self.wants(head)}
         for key, given in patterns:
             yield from _vain_patterns(table, key, given, names, "operation")
+            if key != "exclude":
+                yield from _unwanted(table, key, given, names, wanted)
         tags = sorted({tag for head in heads for tag in head.tags or ()})
         yield from _vain_patterns(table, "tags", self.tags or (), tags, "tag")
 
@@ -91,6 +94,17 @@ def _vain_patterns(
             yield str(table.wrong(key, f"has {shown!r}, which matches no {noun} of the document"))
         elif key == "effects" and all(matches(patterns[:at], name) for name in matched):
             yield str(table.wrong(key, f"has {shown!r} after patterns that match the same; put it first"))
+
+
+def _unwanted(
+    table: Table, key: str, patterns: tuple[str, ...], names: Sequence[str], wanted: Collection[str]
+) -> Iterator[str]:
+    """Yield the patterns for operations that the operator leaves out himself."""
+    for pattern in patterns:
+        matched = [name for name in names if matches((pattern,), name)]
+        if matched and not any(name in wanted for name in matched):
+            left_out = "is left out by include, exclude, tags or deprecated"
+            yield str(table.wrong(key, f"has {pattern[:80]!r}, and what it matches {left_out}"))
 
 
 def _effects(table: Table) -> dict[str, Effect]:

@@ -12,6 +12,7 @@ import click
 
 from portbook.cli.exit_codes import ExitCode
 from portbook.did_you_mean import did_you_mean
+from portbook.escaping import escaped
 from portbook.version import __version__
 
 __all__ = ["cli", "main", "run"]
@@ -80,6 +81,8 @@ def run(command: click.Command, name: str) -> None:
         # Not standalone: click would say "Aborted!" after Ctrl-C, and exit with 1 as after a failure.
         sys.exit(command.main(prog_name=name, standalone_mode=False))
     except click.ClickException as error:
+        # click's own messages quote the arguments as they are. It calls the message final: for callers.
+        vars(error)["message"] = escaped(error.message, limit=10 * len(error.message) + 1)
         error.show()
         sys.exit(error.exit_code)
     except OSError as error:

@@ -55,9 +55,9 @@ _NAMED: Final = _NamedFiles()
 
 def imported_from(path: Path) -> ModuleType | None:
     """Return the module that an import statement made of the file at `path`; None if there is none."""
-    own = {id(module) for module in _NAMED.modules}
-    others = (module for name, module in sys.modules.items() if name != "__main__" and id(module) not in own)
-    return next((module for module in list(others) if _is_from(module, str(path))), None)
+    own = {module.__name__ for module in _NAMED.modules}
+    others = [module for name, module in sys.modules.items() if name not in own and name != "__main__"]
+    return next((module for module in others if _is_from(module, str(path))), None)
 
 
 def remember(module: ModuleType) -> None:
