@@ -221,7 +221,7 @@ class HttpExecutor:
                 try:
                     return result_of(response, operation, gives_error_body=gives_error_body)
                 except Failed as found:
-                    failure, wait_s = found, retry_after_s(response)
+                    failure, wait_s = _with_what_lacks(found, operation), retry_after_s(response)
             if not failure.is_retryable or wait_s is None or wait_s > _MAX_WAIT_S:
                 raise failure
             # With jitter, so that many callers of a failing server do not all retry at once.
@@ -263,6 +263,14 @@ def _unanswered(
     """Return the ending of a call without a response: `Refused` only if nothing of it was sent."""
     kind = Failed if sendings.has_begun else Refused
     return kind(reason, happened=happened, is_retryable=is_retryable)
+
+
+def _with_what_lacks(failure: Failed, operation: HttpOperation) -> Failed:
+    """Return the failure; where the API denied the call, the record has the credentials that it lacked."""
+    if failure.reason is Reason.UPSTREAM_DENIED and operation.lacks:
+        place = f"http.{operation.gateway}.credentials"
+        failure.note = f"{failure.happened}; {place} has nothing for {operation.lacks}"
+    return failure
 
 
 def _with_query(target: str, pairs: str) -> str:
