@@ -40,7 +40,7 @@ REST = {
     },
     "APPROVAL_REQUIRED": {"APPROVAL_REQUIRED"},
     "RATE_LIMITED": {"RATE_LIMITED"},
-    "UPSTREAM_ERROR": {"UPSTREAM_ERROR"},
+    "UPSTREAM_ERROR": {"UPSTREAM_ERROR", "UPSTREAM_DENIED", "UPSTREAM_REJECTED"},
     "TIMEOUT": {"TIMEOUT"},
     "TOOL_ERROR": {"TOOL_ERROR"},
     "BUSY": {"BUSY", "TOO_MANY_IN_FLIGHT", "TOO_MANY_STREAMS"},
@@ -239,6 +239,14 @@ def test_the_sentence_says_what_happened_and_speaks_of_effects_only_where_there_
         assert (ending.note, ending.details) == (happened, {"happened": happened})
     assert Failed(Reason.TIMEOUT).sentence == REASONS[Reason.TIMEOUT].sentence
     assert Refused(Reason.BUSY).sentence == REASONS[Reason.BUSY].sentence
+
+
+@pytest.mark.parametrize("reason", sorted(SPEAKS_OF_EFFECTS))
+def test_a_tool_that_only_reads_is_not_suspected_of_effects(reason: str) -> None:
+    failed, refused = Failed(Reason(reason)), Refused(Reason(reason))
+    failed.only_read = refused.only_read = True
+    assert failed.sentence.endswith(". The tool only reads, so there were no effects.")
+    assert refused.sentence.endswith(REASONS[Reason(reason)].if_not_executed)
 
 
 def test_a_note_of_its_own_stays_in_the_record() -> None:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from portbook.envelope.problems import Problem
     from portbook.envelope.wrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
     from portbook.errors import CanonicalError, Failed
-    from portbook.provenance.record import Subject
     from portbook.provenance.signing import BadKey, PublicKey, SigningKey
+    from portbook.provenance.subject import Subject
     from portbook.tools.content import Audio, Blob, Content, Embedded, Image, Message, ResourceLink, Text
     from portbook.tools.context import Context
     from portbook.tools.questions import Form, OpenPage, Roots, Sample
@@ -85,7 +85,7 @@ _HOMES = {
     "SchemaRegistry": "portbook.tools.registry",
     "ToolError": "portbook.tools.spec",
     "SigningKey": "portbook.provenance.signing",
-    "Subject": "portbook.provenance.record",
+    "Subject": "portbook.provenance.subject",
     "ToolFailed": "portbook.envelope.wrap",
     "Toolset": "portbook.tools.toolset",
     "enclose": "portbook.envelope.enclose",

@@ -14,7 +14,7 @@ from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import METHOD, Envelope
 from portbook.dialects.rest_bodies import Rest
 from portbook.errors import Ending, Reason, Refused
-from portbook.faults import place_of
+from portbook.exception_place import place_of
 from portbook.mcp.connection import Cancel, Emit, McpConnection, Parts, unread
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
@@ -103,6 +103,11 @@ class Boundary:
         """Return a text that a person wrote, redacted, as it may be stored and shown."""
         redactor = self._pipeline.rules.redactor
         return text if redactor is None else redactor.redact_text(text)
+
+    @property
+    def has_operator_key(self) -> bool:
+        """Return whether approvals can be decided through a door."""
+        return self._pipeline.rules.callers.has_operator_key
 
     def connect(
         self,

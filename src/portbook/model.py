@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from portbook.errors import Failed, Refused
 
@@ -16,6 +16,8 @@ __all__ = [
     "CallerContext",
     "Client",
     "Done",
+    "Draft",
+    "DraftReport",
     "EnvelopeRequest",
     "Identity",
     "InputNeeded",
@@ -29,8 +31,20 @@ __all__ = [
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 JSONObject: TypeAlias = "dict[str, JSON]"
 
-# Reports progress: the progress, the total, and a message.
+_T = TypeVar("_T")
+
+
+class Draft(NamedTuple, Generic[_T]):
+    """Something to report, not finished yet: only what is sent is redacted, checked and written."""
+
+    size: int
+    """How many bytes it has, about; what waits is limited by it."""
+    finish: Callable[[], _T]
+
+
+# Reports progress: the progress, the total, and a message; the client gets it as a draft. Thread-safe.
 Report: TypeAlias = Callable[[float, float | None, str | None], None]
+DraftReport: TypeAlias = Callable[[float, float | None, Draft[str] | None], None]
 
 
 # What a client can call; every kind passes the same stages.
@@ -73,8 +87,20 @@ class Client(Protocol):
         """
         ...
 
-    def log(self, level: str, data: JSON, logger: str | None) -> None:
-        """Send the client a log message, if it asked for that level. Thread-safe."""
+    def hears(self, level: str) -> bool:
+        """Return whether the client asked for log messages of that level."""
+        ...
+
+    def log(self, level: str, data: Draft[JSON], logger: str | None) -> None:
+        """Send the client a log message of a level that it hears. Thread-safe; a thread may wait for room."""
+        ...
+
+    async def room(self) -> None:
+        """Let other calls run, and wait for room for the next report, but not for long."""
+        ...
+
+    def flush(self) -> None:
+        """Send every report that waits."""
         ...
 
     async def ask(
@@ -181,7 +207,7 @@ class Call(NamedTuple):
     seal: Callable[[Any, bytes, JSONObject | None, bool], bytes] | None = None
     """Converts a validated result (with its bytes, its envelope, and whether it was redacted) to the wire
     contract's form; raises where it does not fit."""
-    report: Report | None = None
+    report: DraftReport | None = None
     """Reports progress to the caller, where it asked for it."""
     approval: str | None = None
     """The id of the approval that this call redeems."""

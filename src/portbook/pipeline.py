@@ -18,13 +18,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from portbook.canonical import canonical_bytes, json_bytes
 from portbook.clock import Clock
 from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Ending, Failed, Reason, Refused
-from portbook.faults import Fault, place_of
+from portbook.exception_place import Fault, place_of
 from portbook.globs import matches
 from portbook.ids import Ids
 from portbook.model import (
@@ -32,6 +32,8 @@ from portbook.model import (
     Call,
     Caller,
     Done,
+    Draft,
+    DraftReport,
     Identity,
     InputNeeded,
     JSONObject,
@@ -236,7 +238,12 @@ class Pipeline:
         if tool.spec.effect is not Effect.READ:
             self._recorder.intend(state)
         state.has_begun = True
-        result = await self._execute(state, tool)
+        try:
+            result = await self._execute(state, tool)
+        except (Exception, InputNeeded):
+            _send_reports(state.call)
+            raise
+        _send_reports(state.call)
         body = bytes_of(result)
         return await self._sized(len(body), partial(self._finished, state, tool, result, body))
 
@@ -273,7 +280,7 @@ class Pipeline:
             state.session,
             call.context.correlation,
             _without_secrets(call.report, state),
-            None if call.client is None else RedactedClient(call.client, state),
+            None if call.client is None else RedactedClient(call.client, state, self._off_loop),
         )
         try:
             return await self._executor.execute(tool, call.arguments, run)
@@ -352,14 +359,20 @@ def _require_runnable(tool: Tool, call: Call) -> None:
         raise refusal
 
 
-def _without_secrets(report: Report | None, state: CallState) -> Report | None:
-    """Return `report` with its messages redacted and cut."""
+def _send_reports(call: Call) -> None:
+    """Send the reports that wait: how the call ended says, too, whether one of them was redacted."""
+    if call.client is not None:
+        call.client.flush()
+
+
+def _without_secrets(report: DraftReport | None, state: CallState) -> Report | None:
+    """Return `report` with its messages cut, and redacted when they are sent."""
     if report is None:
         return None
 
     def tell(progress: float, total: float | None, message: str | None) -> None:
-        told = None if message is None else state.without_secrets(message[:_MAX_MESSAGE])
-        report(progress, total, told)
+        cut = None if message is None else message[:_MAX_MESSAGE]
+        report(progress, total, None if cut is None else Draft(len(cut), partial(state.without_secrets, cut)))
 
     return tell
 
@@ -399,10 +412,20 @@ def _as_outcome(ending: Ending, state: CallState) -> Outcome:
         )
     if isinstance(words := ending.details.get("detail"), str):  # a backend's words
         ending.details = {**ending.details, "detail": state.without_secrets(words)}
+    if "upstream_body" in ending.details:
+        body = state.redacted(cast("JSON", ending.details["upstream_body"]))
+        ending.details = {**ending.details, "upstream_body": body}
+    ending.only_read = _only_reads(state)
     if state.is_redacted:
         ending.details = {**ending.details, "redacted": True}
     return ending
 
 
 def _cut_short(reason: Reason, state: CallState, note: str | None = None) -> Outcome:
-    return Failed(reason, note=note) if state.has_begun else Refused(reason, note=note)
+    outcome = Failed(reason, note=note) if state.has_begun else Refused(reason, note=note)
+    outcome.only_read = _only_reads(state)
+    return outcome
+
+
+def _only_reads(state: CallState) -> bool:
+    return state.tool is not None and state.tool.spec.effect is Effect.READ

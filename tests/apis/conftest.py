@@ -6,19 +6,24 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.openapi import ImportedOperation, Skipped, read_openapi
+from portbook.apis.left_out import LeftOutOperation
+from portbook.apis.openapi_arguments import ANY_ARGUMENT, ArgumentRules
 from portbook.apis.openapi_documents import Documents
+from portbook.apis.openapi_operation import ImportedOperation
+from portbook.apis.openapi_paths import read_openapi
 
 
 @pytest.fixture
 def write(tmp_path: Path) -> Any:
     """Write files, and read the operations of the first one."""
 
-    def read(*documents: dict[str, Any] | str, **others: Any) -> list[ImportedOperation | Skipped]:
+    def read(
+        *documents: dict[str, Any] | str, rules: ArgumentRules = ANY_ARGUMENT, **others: Any
+    ) -> list[ImportedOperation | LeftOutOperation]:
         for name, document in {"api.json": documents[0], **others}.items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(document if isinstance(document, str) else json.dumps(document))
-        return read_openapi(Documents(tmp_path / "api.json"))
+        return read_openapi(Documents(tmp_path / "api.json"), rules=rules)
 
     return read

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from portbook.apis.gateway import Gateway
+from portbook.apis.left_out import Cause, LeftOutOperation
 from portbook.errors import Reason
 from portbook.tools.catalog import Catalog
 from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace
@@ -190,7 +191,7 @@ DOCUMENT: dict[str, Any] = {
         "/upload": {
             "post": {
                 "operationId": "upload",
-                "requestBody": {"required": True, "content": {"multipart/form-data": {}}},
+                "requestBody": {"required": True, "content": {"multipart/related": {}}},
                 "responses": {},
             }
         },
@@ -215,7 +216,21 @@ def test_the_operations_of_a_document_become_tools(folder: Path) -> None:
         ("orders.delete_order", Effect.DESTRUCTIVE, False),
         ("orders.search", Effect.READ, False),
     ]
-    assert found.warnings == ["orders.upload is not served: its body is not JSON"]
+    (warning,) = found.warnings
+    assert warning == (
+        "1 of 4 operations of api.json is left out: 1 with a feature that is not supported; "
+        "`portbook tools --left-out` lists them"
+    )
+    assert found.left_out == [
+        LeftOutOperation(
+            "orders.upload",
+            "api.json",
+            "/paths/~1upload/post",
+            "POST",
+            Cause.UNSUPPORTED,
+            "no content type of its body can be sent",
+        )
+    ]
     spec = found.specs[0]
     assert spec.description == "One order."
     assert (operation(spec).method, operation(spec).path) == ("GET", "/orders/{id}")
@@ -234,11 +249,11 @@ def test_what_a_document_would_put_into_requests_is_not_served(tmp_path: Path) -
     (tmp_path / "api.json").write_text(json.dumps({"openapi": "3.1.0", "paths": paths}))
     found = read(IMPORT, folder=tmp_path)
     assert [spec.name for spec in found.specs] == ["orders.good"]
-    assert [warning.partition(": ")[::2] for warning in found.warnings] == [
-        ("orders.accept is not served", "it names a content type that is not valid in a header"),
-        ("orders.type is not served", "it names a content type that is not valid in a header"),
+    assert [(each.name, each.sentence) for each in found.left_out] == [
+        ("orders.accept", "it names a content type that is not valid in a header"),
+        ("orders.type", "no content type of its body can be sent"),
         (
-            "orders.line is not served",
+            "orders.line",
             "its path must start with / and be printable ASCII, with names in braces: /orders/{id}",
         ),
     ]
@@ -262,7 +277,7 @@ def test_patterns_that_choose_nothing_are_a_warning(folder: Path) -> None:
     assert found.specs == []
     assert found.warnings == [
         "http.orders.include has 'nothing*', which matches no operation of the document",
-        "http.orders.openapi: none of its operations is served; check include and exclude",
+        "http.orders.openapi: none of its operations is served; check include, exclude and tags",
     ]
 
 
@@ -297,7 +312,6 @@ def test_a_table_cannot_change_the_schema_of_an_imported_tool(folder: Path) -> N
     [
         ('openapi = "none.json"', "http.orders.openapi cannot be imported: none.json: cannot be read"),
         ('openapi = "api.json"\neffects = { x = "y" }', "http.orders.effects.x must be one of read"),
-        ('openapi = "twice.json"', "http.orders.openapi has two operations"),
         (
             'openapi = "old.json"',
             "http.orders.openapi cannot be imported: old.json#: must be OpenAPI 3.0 or 3.1",
@@ -305,10 +319,56 @@ def test_a_table_cannot_change_the_schema_of_an_imported_tool(folder: Path) -> N
     ],
 )
 def test_a_document_that_cannot_be_imported_is_refused(folder: Path, text: str, expected: str) -> None:
-    twice = {
-        "openapi": "3.0.3",
-        "paths": {f"/{n}": {"get": {"operationId": "same", "responses": {}}} for n in range(2)},
-    }
-    (folder / "twice.json").write_text(json.dumps(twice))
     (folder / "old.json").write_text('{"swagger":"2.0"}')
     assert complaint(BASE + text, folder=folder).startswith(expected)
+
+
+def document_of(folder: Path, **paths: Any) -> None:
+    operations = {f"/{name}": {"get": {"responses": {}, **given}} for name, given in paths.items()}
+    (folder / "api.json").write_text(json.dumps({"openapi": "3.1.0", "paths": operations}))
+
+
+def test_operations_of_one_name_are_told_apart_by_a_digest(tmp_path: Path) -> None:
+    document_of(tmp_path, a={"operationId": "same"}, b={"operationId": "Same"}, c={"operationId": "other"})
+    names = [spec.name for spec in read(IMPORT, folder=tmp_path).specs]
+    assert names == ["orders.same_hn3g7tdbbm", "orders.same_pigk6kg9ew", "orders.other"]
+    document_of(tmp_path, b={"operationId": "Same"}, c={"operationId": "other"}, a={"operationId": "same"})
+    assert sorted(spec.name for spec in read(IMPORT, folder=tmp_path).specs) == sorted(names)
+
+
+def test_a_long_name_is_shortened_as_over_mcp(tmp_path: Path) -> None:
+    document_of(tmp_path, a={"operationId": "x" * 200 + "_end"}, b={"operationId": "x" * 201 + "_end"})
+    first, second = (spec.name for spec in read(IMPORT, folder=tmp_path).specs)
+    assert len(first) == len(second) == 128
+    assert first != second
+    assert first.endswith("xxx_end")
+    assert first.startswith("orders.")
+    Catalog(read(IMPORT, folder=tmp_path).specs)
+
+
+def test_a_gateways_name_leaves_room_for_those_of_a_document(tmp_path: Path) -> None:
+    document_of(tmp_path, a={})
+    text = f'[http.{"g" * 100}]\nbase_url = "https://a.example"\nopenapi = "api.json"'
+    assert "too long a name" in complaint(text, folder=tmp_path)
+
+
+def test_a_schema_that_cannot_be_used_takes_nothing_else_down(tmp_path: Path) -> None:
+    def parameter(schema: Any) -> dict[str, Any]:
+        return {"parameters": [{"name": "x", "in": "query", "schema": schema}]}
+
+    result = {"responses": {"200": {"content": {"application/json": {"schema": {"type": "thing"}}}}}}
+    document_of(tmp_path, good={}, a=parameter({"minLength": -1}), b=result)
+    found = read(IMPORT, folder=tmp_path)
+    assert [spec.name for spec in found.specs] == ["orders.get_good"]
+    assert [(each.name, each.cause) for each in found.left_out] == [
+        ("orders.get_a", Cause.INPUT_SCHEMA),
+        ("orders.get_b", Cause.OUTPUT_SCHEMA),
+    ]
+
+
+def test_a_table_may_replace_the_output_schema_that_cannot_be_used(tmp_path: Path) -> None:
+    result = {"responses": {"200": {"content": {"application/json": {"schema": {"type": "thing"}}}}}}
+    document_of(tmp_path, b=result)
+    found = read(IMPORT + '[http.orders.tools.get_b]\noutput = { type = "object" }', folder=tmp_path)
+    assert [(spec.name, spec.output_schema) for spec in found.specs] == [("orders.get_b", {"type": "object"})]
+    assert found.left_out == []

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from portbook.apis.openapi import read_openapi
+from portbook.apis.left_out import Cause
 from portbook.apis.openapi_documents import BadOpenAPI, Documents
-from support.openapi_samples import STRING, accepts, document, only, parameter
+from portbook.apis.openapi_paths import read_openapi
+from support.openapi_samples import STRING, accepts, document, left_out, only, parameter
 
 
 @pytest.mark.covers("002.tools.openapi-references")
@@ -66,16 +67,17 @@ def test_references_lead_to_other_files_of_the_folder(write: Any) -> None:
     [
         "https://evil.test/x.json", "//evil.test/x.json", "file:///etc/passwd", "../secret.json",
         "/etc/hostname", "none.json", "#/components/nothing", "#nothing", "other.json#/It/0",
-        "a/../../secret.json", "%2e%2e/secret.json", "\x00.json", "link.json",
+        "a/../../secret.json", "%2e%2e/secret.json", "\x00.json", "link.json", "pipe.json", "folder",
     ],
 )  # fmt: skip
 def test_a_reference_that_leads_out_or_nowhere_is_refused(write: Any, tmp_path: Path, reference: str) -> None:
     secret = tmp_path.parent / "secret.json"
     secret.write_text("{}")
     (tmp_path / "link.json").symlink_to(secret)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe.json")
     given = document(responses={"200": {"content": {"application/json": {"schema": {"$ref": reference}}}}})
-    with pytest.raises(BadOpenAPI):
-        write(given, **{"other.json": {"It": []}})
+    assert left_out(write(given, **{"other.json": {"It": []}})).cause is Cause.REFERENCE
 
 
 @pytest.mark.parametrize("place", ["parameters", "responses"])
@@ -87,8 +89,9 @@ def test_references_in_a_circle_are_refused(write: Any, place: str) -> None:
             place: {"A": {"$ref": f"#/components/{place}/B"}, "B": {"$ref": f"#/components/{place}/A"}}
         },
     )
-    with pytest.raises(BadOpenAPI, match="refers to itself"):
-        write(given)
+    found = left_out(write(given))
+    assert (found.cause, found.pointer) == (Cause.REFERENCE, "/paths/~1it/get")
+    assert found.sentence.endswith("refers to itself")
 
 
 @pytest.mark.parametrize(
@@ -96,16 +99,43 @@ def test_references_in_a_circle_are_refused(write: Any, place: str) -> None:
     [
         "", "nonsense", "[]", "{}", '{"openapi":"2.0"}', '{"openapi":"3.2.0"}', '{"openapi":3}',
         '{"swagger":"2.0"}', '{"openapi":"3.0.0","openapi":"3.0.0"}',
-        json.dumps(document(parameters=[{"in": "query"}])),
-        json.dumps(document(parameters=[parameter("x", "nowhere")])),
-        json.dumps(document(parameters=[parameter("x", "path")])),
-        json.dumps(document(path="/{id}")),
-        json.dumps(document(parameters=[parameter("x", "query", schema=5)])),
     ],
 )  # fmt: skip
 def test_a_document_that_is_not_openapi_is_refused(write: Any, given: str) -> None:
     with pytest.raises(BadOpenAPI, match=r"^api\.json"):
         write(given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        document(parameters=[{"in": "query"}]),
+        document(parameters=[parameter("x", "nowhere")]),
+        document(parameters=[parameter("x", "path")]),
+        document(path="/{id}"),
+        document(parameters=[parameter("x", "query", schema=5)]),
+    ],
+)
+def test_an_operation_that_is_not_openapi_is_left_out_alone(write: Any, given: dict[str, Any]) -> None:
+    given["paths"]["/good"] = {"get": {"operationId": "good", "responses": {}}}
+    bad, good = write(given)
+    assert left_out([bad]).cause is Cause.INVALID
+    assert only([good]).name == "good"
+
+
+def test_an_operation_and_a_path_may_be_references(write: Any) -> None:
+    given = document(path="/a", components={"x": {"get": {"operationId": "a", "responses": {}}}})
+    given["paths"] = {
+        "/a": {"$ref": "#/components/x"},
+        "/b": {"get": {"$ref": "operations.json#/b"}},
+        "/c": {"$ref": "none.json"},
+    }
+    others = {"operations.json": {"b": {"operationId": "b", "responses": {}}}}
+    a, b, c = write(given, **others)
+    assert (only([a]).name, only([b]).name, only([b]).path) == ("a", "b", "/b")
+    found = left_out([c])
+    assert (found.name, found.pointer, found.method) == ("c", "/paths/~1c", None)
+    assert found.cause is Cause.REFERENCE
 
 
 YAML = """

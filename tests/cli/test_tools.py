@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.portbook_process import PORTBOOK, SAMPLE_TOOLS, environment, run
+from support.pseudo_terminal import on_a_terminal
 
 
 def test_tools_are_data_on_a_pipe(tmp_path: Path) -> None:
@@ -120,6 +121,30 @@ def test_a_toolset_that_two_modules_offer_is_served_once(tmp_path: Path) -> None
     assert served_names(tmp_path, "offers", "again.py") == ["count"]
 
 
+MORE = """
+@toolset.tool(effect="read")
+def more() -> int:
+    return 1
+"""
+
+
+@pytest.mark.parametrize("named", [("offers.py", "again.py"), ("again.py", "offers.py"), ("again.py",)])
+@pytest.mark.parametrize(
+    ("offers", "imported"),
+    [("offers.py", "offers"), ("pack/offers.py", "pack.offers"), ("real.py", "offers")],
+)
+def test_a_toolset_that_a_second_file_adds_to_is_served_once(
+    tmp_path: Path, offers: str, imported: str, named: tuple[str, ...]
+) -> None:
+    (tmp_path / offers).parent.mkdir(exist_ok=True)
+    (tmp_path / offers).write_text(OFFERS)
+    if offers == "real.py":
+        (tmp_path / "offers.py").symlink_to("real.py")
+    (tmp_path / "again.py").write_text(f"from {imported} import toolset\n{MORE}")
+    sources = [offers if name == "offers.py" else name for name in named]
+    assert served_names(tmp_path, *sources) == ["count", "more"]
+
+
 def test_two_files_with_the_same_tool_are_still_refused(tmp_path: Path) -> None:
     for name in ("one.py", "two.py"):
         (tmp_path / name).write_text(OFFERS)
@@ -162,3 +187,60 @@ def test_an_asset_library_is_something_to_serve(tmp_path: Path) -> None:
     (tmp_path / "schemas").mkdir()
     assert "docs.search" not in served_names(tmp_path, SYN_SCHEMAS_DIR="schemas")
     assert "docs.search" in served_names(tmp_path, SYN_SCHEMAS_DIR="schemas", PORTBOOK_DOCS="schemas")
+
+
+VENDORS = {
+    "openapi": "3.0.3",
+    "paths": {
+        "/orders": {"get": {"operationId": "listOrders", "responses": {}}},
+        "/dangling": {"get": {"operationId": "dangling", "parameters": [{"$ref": "#/components/none"}]}},
+        "/a": {"get": {"operationId": "same", "responses": {}}},
+        "/b": {"get": {"operationId": "same", "responses": {}}},
+    },
+}
+
+
+def _with_document(folder: Path) -> None:
+    (folder / "api.json").write_text(json.dumps(VENDORS))
+    (folder / "portbook.toml").write_text(
+        '[http.shop]\nbase_url = "https://shop.example"\nopenapi = "api.json"\n'
+    )
+
+
+@pytest.mark.covers("002.tools.openapi-left-out")
+def test_what_is_left_out_of_a_document_is_listed_and_the_rest_is_served(tmp_path: Path) -> None:
+    _with_document(tmp_path)
+    served = [tool["name"] for tool in json.loads(run("tools", cwd=tmp_path).out)["tools"]]
+    assert served == ["shop.list_orders", "shop.same_hn3g7tdbbm", "shop.same_pigk6kg9ew"]
+    finished = run("tools", "--left-out", "--json", cwd=tmp_path)
+    assert finished.code == 0
+    assert json.loads(finished.out) == {
+        "left_out": [
+            {
+                "tool": "shop.dangling",
+                "file": "api.json",
+                "pointer": "/paths/~1dangling/get",
+                "method": "GET",
+                "cause": "reference",
+                "reason": (
+                    "api.json#/paths/~1dangling/get/parameters/0: refers to a part that does not exist"
+                ),
+            }
+        ]
+    }
+
+
+def test_what_is_left_out_is_lines_on_a_terminal(tmp_path: Path) -> None:
+    _with_document(tmp_path)
+    shown, _ = on_a_terminal(tmp_path, "tools", "--left-out", term="dumb")
+    assert "shop.dangling" in shown
+    assert "api.json#/paths/~1dangling/get: " in shown
+
+
+def test_a_start_says_in_one_line_what_is_left_out(tmp_path: Path) -> None:
+    _with_document(tmp_path)
+    finished = run("serve", "--stdio", cwd=tmp_path)
+    assert finished.code == 0
+    said = [line for line in finished.err.splitlines() if "left out" in line]
+    assert len(said) == 1
+    assert "1 of 4 operations of api.json is left out: 1 with a reference that cannot be followed" in said[0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+from contextvars import ContextVar
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,6 @@ from portbook.model import JSONObject
 from support.python_tools import SHORT_MS, executor, first_step, make_tool_as_is, run_collecting_reports
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python starts tasks eagerly since 3.12")
 def test_a_coroutine_that_never_suspends_never_waits_for_the_loop() -> None:
     async def quick(_: JSONObject) -> str:
         return "done"
@@ -22,6 +22,96 @@ def test_a_coroutine_that_never_suspends_never_waits_for_the_loop() -> None:
         assert first_step(executor().execute(make_tool_as_is(quick), {})) == "done"
 
     asyncio.run(main())
+
+
+def test_a_coroutine_has_one_task_of_its_own_from_its_first_step_to_its_last() -> None:
+    seen: list[asyncio.Task[Any] | None] = []
+
+    async def looks(_: JSONObject) -> None:
+        seen.append(asyncio.current_task())
+        await asyncio.sleep(0)
+        seen.append(asyncio.current_task())
+
+    async def main() -> None:
+        around = asyncio.current_task()
+        await executor().execute(make_tool_as_is(looks), {})
+        assert asyncio.current_task() is around
+        first, last = seen
+        assert first is last
+        assert isinstance(first, asyncio.Task)
+        assert first is not around
+
+    assert run_collecting_reports(main) == []
+
+
+def test_a_timeout_in_the_first_step_ends_the_wait_and_never_the_task_around_the_call() -> None:
+    async def impatient(_: JSONObject) -> str:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await asyncio.Event().wait()
+        return "went on"
+
+    async def main() -> None:
+        around = asyncio.current_task()
+        assert around is not None
+        assert await executor().execute(make_tool_as_is(impatient), {}) == "went on"
+        await asyncio.sleep(0)
+        assert not around.cancelling()
+
+    assert run_collecting_reports(main) == []
+
+
+def test_a_failing_group_in_the_first_step_cancels_its_own_task_and_not_the_one_around_the_call() -> None:
+    async def fails() -> None:
+        raise LookupError
+
+    async def wait_beside_a_failure() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fails())
+            await asyncio.Event().wait()
+
+    async def grouped(_: JSONObject) -> str:
+        with pytest.raises(ExceptionGroup):
+            await wait_beside_a_failure()
+        return "went on"
+
+    async def main() -> None:
+        around = asyncio.current_task()
+        assert around is not None
+        assert await executor().execute(make_tool_as_is(grouped), {}) == "went on"
+        await asyncio.sleep(0)
+        assert not around.cancelling()
+
+    assert run_collecting_reports(main) == []
+
+
+def test_a_variable_set_in_the_first_step_is_there_in_the_next_and_not_around_the_call() -> None:
+    variable: ContextVar[str] = ContextVar("variable", default="unset")
+
+    async def sets(_: JSONObject) -> str:
+        variable.set("set")
+        await asyncio.sleep(0)
+        return variable.get()
+
+    async def main() -> None:
+        assert await executor().execute(make_tool_as_is(sets), {}) == "set"
+        assert variable.get() == "unset"
+
+    assert run_collecting_reports(main) == []
+
+
+def test_an_exception_of_the_first_step_leaves_the_task_around_the_call_current() -> None:
+    async def raises(_: JSONObject) -> None:
+        raise LookupError
+
+    async def main() -> None:
+        around = asyncio.current_task()
+        with pytest.raises(LookupError):
+            await executor().execute(make_tool_as_is(raises), {})
+        assert asyncio.current_task() is around
+        await asyncio.sleep(0)
+
+    assert run_collecting_reports(main) == []
 
 
 def test_a_coroutine_is_cancelled_at_its_deadline_and_may_clean_up() -> None:

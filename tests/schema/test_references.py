@@ -1,4 +1,4 @@
-"""References: where they lead, which lead nowhere, and what evaluating them can cost."""
+"""References: where they lead, and which lead nowhere."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from portbook.errors import Finding
 from portbook.schema.cache import validator_for
+from portbook.schema.dialects import DIALECT
 from portbook.schema.engine import BadSchema
-from portbook.schema.references import DIALECT, MAX_EVALUATIONS, MAX_NESTING, examine
+from portbook.schema.evaluation_cost import examine
 
 OUTSIDE = "refers to a different document, {}, which is never fetched; copy it under $defs"
 MISSING = "refers to something that is not in this document: there is nothing at {}; check its spelling"
-FANS_OUT = "its references fan out into too many evaluations; refer to each subschema fewer times"
-NESTED = "nests more than 500 subschemas on one value; reduce the nesting"
 CIRCULAR = "refers to itself without descending into the value; remove the reference"
 DIALECTS = f"must be {DIALECT}, the only supported dialect"
 
@@ -351,118 +350,6 @@ def test_using_one_subschema_twice_is_no_circle() -> None:
         "$defs": {"a": INTEGER},
     }
     assert examine(schema) == []
-
-
-def doubling(keyword: str, steps: int, wrap: Any = lambda schema: schema) -> Any:
-    """A few lines of schema in which every step is evaluated twice as often as the one before."""
-    parts = {
-        f"d{step}": wrap({keyword: [{"$ref": f"#/$defs/d{step - 1}"}] * 2}) for step in range(1, steps + 1)
-    }
-    return {"$ref": f"#/$defs/d{steps}", "$defs": {"d0": INTEGER, **parts}}
-
-
-@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
-@pytest.mark.parametrize("steps", [16, 60, 2000])
-def test_references_that_fan_out_are_refused_before_anything_is_compiled(keyword: str, steps: int) -> None:
-    (finding,) = examine(doubling(keyword, steps))
-    assert (finding.message, finding.keyword) == (FANS_OUT, "$ref")
-    assert finding.pointer.startswith("/$defs/d1")
-
-
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        case("properties", lambda schema: {"properties": {"a": schema}}),
-        case("items", lambda schema: {"items": schema}),
-        case("not", lambda schema: {"not": schema}),
-        case("dependentSchemas", lambda schema: {"dependentSchemas": {"a": schema}}),
-    ],
-)  # fmt: skip
-def test_fanning_out_is_found_through_every_keyword(wrap: Any) -> None:
-    (finding,) = examine(doubling("allOf", 40, wrap))
-    assert finding.message == FANS_OUT
-
-
-def test_a_schema_may_be_as_costly_as_the_limit_and_no_more() -> None:
-    # One evaluation for the root, one for allOf's each member.
-    assert examine({"allOf": [True] * (MAX_EVALUATIONS - 1)}) == []
-    (finding,) = examine({"allOf": [True] * MAX_EVALUATIONS})
-    assert (finding.pointer, finding.message) == ("", FANS_OUT)
-
-
-def test_a_few_doublings_are_nothing_to_refuse() -> None:
-    assert examine(doubling("allOf", 12)) == []
-
-
-@pytest.mark.parametrize("keyword", ["unevaluatedProperties", "unevaluatedItems"])
-def test_looking_for_what_is_unevaluated_again_and_again_is_counted(keyword: str) -> None:
-    def layers(number: int) -> Any:
-        steps = {
-            f"d{step}": {"allOf": [{"$ref": f"#/$defs/d{step + 1}"}], keyword: False}
-            for step in range(number)
-        }
-        return {"$ref": "#/$defs/d0", "$defs": {**steps, f"d{number}": True}}
-
-    assert examine(layers(6)) == []
-    for number in (12, 40, 400):
-        assert [finding.message for finding in examine(layers(number))] == [FANS_OUT]
-
-
-CHAIN = 10_000
-
-
-def chain(length: int, link: Any) -> Any:
-    """So many subschemas, each of which refers to the next; the last one allows integers."""
-    steps = {f"d{step}": link({"$ref": f"#/$defs/d{step + 1}"}) for step in range(length)}
-    return {"$ref": "#/$defs/d0", "$defs": {**steps, f"d{length}": INTEGER}}
-
-
-ON_THE_SAME_VALUE = [
-    case("references", lambda ref: ref),
-    case("allOf", lambda ref: {"allOf": [ref]}),
-    case("anyOf", lambda ref: {"anyOf": [ref, False]}),
-    case("not", lambda ref: {"not": ref}),
-    case("if", lambda ref: {"if": ref}),
-]
-ON_A_PART_OF_IT = [
-    case("properties", lambda ref: {"properties": {"a": ref}}),
-    case("items", lambda ref: {"items": ref}),
-]
-
-
-@pytest.mark.parametrize("link", [*ON_THE_SAME_VALUE, *ON_A_PART_OF_IT])
-def test_a_chain_of_ten_thousand_references_is_followed_to_its_end(link: Any) -> None:
-    broken = chain(CHAIN, link)
-    del broken["$defs"][f"d{CHAIN}"]
-    assert [(finding.message, finding.keyword) for finding in examine(broken)] == [
-        (MISSING.format(f"#/$defs/d{CHAIN}"), "$ref")
-    ]
-
-
-@pytest.mark.parametrize("link", ON_THE_SAME_VALUE)
-def test_a_chain_on_which_the_library_would_overflow_its_stack_is_refused(link: Any) -> None:
-    assert [finding.message for finding in examine(chain(CHAIN, link))] == [NESTED]
-
-
-@pytest.mark.parametrize("link", ON_A_PART_OF_IT)
-def test_a_chain_that_descends_into_the_value_is_as_deep_as_the_value(link: Any) -> None:
-    assert examine(chain(CHAIN, link)) == []
-
-
-def test_a_chain_may_be_as_long_as_the_limit_and_no_longer() -> None:
-    # The root and the last one count too.
-    longest = chain(MAX_NESTING - 2, lambda ref: ref)
-    validator = validator_for(longest)
-    assert [validator.is_valid(value) for value in (1, "a")] == [True, False]
-    assert len(validator.findings("a")) == 1
-    (finding,) = examine(chain(MAX_NESTING - 1, lambda ref: ref))
-    assert (finding.pointer, finding.message) == ("", NESTED)
-
-
-def test_a_circle_of_ten_thousand_references_is_found() -> None:
-    steps = {f"d{step}": {"$ref": f"#/$defs/d{(step + 1) % CHAIN}"} for step in range(CHAIN)}
-    (finding,) = examine({"$ref": "#/$defs/d0", "$defs": steps})
-    assert finding.message == CIRCULAR
 
 
 @pytest.mark.parametrize("schema", [True, False, {}, {"type": "string"}])

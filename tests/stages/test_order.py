@@ -10,7 +10,7 @@ import pytest
 from portbook.access.callers import Callers
 from portbook.access.rates import Rates
 from portbook.errors import Failed, Reason, Refused
-from portbook.model import Arrival, Caller, CallerContext, Done, Identity, Run
+from portbook.model import Arrival, Caller, CallerContext, Done, Draft, Identity, Run
 from portbook.policy import Policy
 from portbook.redaction import Redactor
 from portbook.stages.rules import Rules
@@ -313,8 +313,8 @@ def test_a_tool_has_its_own_deadline_or_the_default_and_never_more_than_policy_a
 def test_an_executor_is_told_whose_work_the_call_is_part_of() -> None:
     told: list[Any] = []
 
-    def report(done: float, total: float | None, word: str | None) -> None:
-        told.append((done, total, word))
+    def report(done: float, total: float | None, word: Draft[str] | None) -> None:
+        told.append((done, total, None if word is None else word.finish()))
 
     world = World(redactor=REDACTOR)
     arrival = Arrival("test", "test", KEY, session="of the transport")

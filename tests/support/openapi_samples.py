@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from portbook.apis.openapi import ImportedOperation, Skipped
+from portbook.apis.left_out import LeftOutOperation
+from portbook.apis.openapi_operation import ImportedOperation
+from portbook.apis.request_composer import Composed, Composer
 from portbook.schema.cache import validator_for
+from portbook.tools.operation import HttpOperation
 
 STRING: dict[str, Any] = {"type": "string"}
 
@@ -18,9 +21,15 @@ def document(
     return {"openapi": version, "paths": {path: {method: operation}}, "components": components}
 
 
-def only(found: list[ImportedOperation | Skipped]) -> ImportedOperation:
+def only(found: list[ImportedOperation | LeftOutOperation]) -> ImportedOperation:
     assert len(found) == 1
     assert isinstance(found[0], ImportedOperation), found[0]
+    return found[0]
+
+
+def left_out(found: list[ImportedOperation | LeftOutOperation]) -> LeftOutOperation:
+    assert len(found) == 1
+    assert isinstance(found[0], LeftOutOperation), found[0]
     return found[0]
 
 
@@ -36,3 +45,20 @@ def parameter(name: str, place: str, **members: Any) -> dict[str, Any]:
         **({"required": True} if place == "path" else {}),
         **members,
     }
+
+
+def request_of(operation: ImportedOperation, arguments: dict[str, Any]) -> Composed:
+    """Return the request that an imported operation makes of `arguments`."""
+    made = HttpOperation(
+        "g",
+        "https://a.example",
+        operation.method,
+        operation.path,
+        parameters=operation.parameters,
+        headers=operation.headers,
+        body=operation.body,
+        has_body=operation.has_body,
+        parts=operation.parts,
+        request=operation.request,
+    )
+    return Composer(made).compose(arguments)

@@ -18,8 +18,8 @@ from portbook.envelope.inspection import inspect_envelope
 from portbook.envelope.problems import Problem
 from portbook.envelope.wrap import NotAnEnvelope, ToolFailed, failure, unwrap, wrap
 from portbook.errors import CanonicalError, Failed
-from portbook.provenance.record import Subject
 from portbook.provenance.signing import BadKey, PublicKey, SigningKey
+from portbook.provenance.subject import Subject
 from portbook.settings import BadSettings
 from portbook.testing import async_client, call_result, client, fixed_time, inquiries, upstream, workbench
 from portbook.tools import content, questions

@@ -13,7 +13,6 @@ from portbook.tools.operation import (
     Parameter,
     ParameterPlace,
     Style,
-    is_media_type,
     problem_of_path,
     split_path,
 )
@@ -97,24 +96,3 @@ def test_a_path_that_can_be_sent_is_a_template(path: str) -> None:
 )  # fmt: skip
 def test_a_path_that_could_be_more_than_a_path_is_none(path: str) -> None:
     assert str(problem_of_path(path)).startswith("must ")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("application/json", True),
-        ("application/vnd.x_y.v1+json", True),
-        ("text/csv", True),
-        ("", False),
-        ("json", False),
-        ("text/*", False),
-        ("*/*", False),
-        ("Text/CSV", False),
-        ("text/csv; charset=utf-8", False),
-        ("text/csv\n", False),
-        ("application/x\r\nX-Evil: 1\r\nX+json", False),
-        ("text/é", False),
-    ],
-)
-def test_a_content_type_is_one_that_a_header_can_name(text: str, expected: bool) -> None:
-    assert is_media_type(text) is expected

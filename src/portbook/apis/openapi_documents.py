@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import unquote
 
+from portbook.apis.left_out import Cause
 from portbook.errors import Refused
 from portbook.model import JSON
 from portbook.wire.parsing import parse
 
-__all__ = ["BadOpenAPI", "DocumentNode", "Documents"]
+__all__ = ["MAX_DOCUMENT_BYTES", "BadOpenAPI", "DocumentNode", "Documents"]
 
 # Larger than any real API description; Azure's largest has 12 MiB.
-_MAX_BYTES: Final = 33_554_432
+MAX_DOCUMENT_BYTES: Final = 33_554_432
 # YAML's aliases can expand a few lines beyond all memory, so the number of values is limited.
 _MAX_VALUES: Final = 2_000_000
 # A reference may lead to a reference; more steps than this are a cycle.
@@ -24,7 +28,11 @@ _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}", re.ASCII)
 
 
 class BadOpenAPI(ValueError):
-    """A document that cannot be imported; the message gives the place and the reason."""
+    """A document, or an operation of it, that cannot be imported; the message gives place and reason."""
+
+    def __init__(self, message: str, cause: Cause = Cause.INVALID) -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 class DocumentNode(NamedTuple):
@@ -66,16 +74,22 @@ class DocumentNode(NamedTuple):
         value = self.at(key).value
         return value if isinstance(value, str) else None
 
-    def bad(self, sentence: str) -> BadOpenAPI:
+    def bad(self, sentence: str, cause: Cause = Cause.INVALID) -> BadOpenAPI:
         """Return the exception for this part."""
-        return BadOpenAPI(f"{self.file}#{self.pointer}: {sentence}")
+        return BadOpenAPI(f"{self.file}#{self.pointer}: {sentence}", cause)
+
+    def bad_reference(self, sentence: str) -> BadOpenAPI:
+        """Return the exception for a reference that cannot be followed."""
+        return self.bad(sentence, Cause.REFERENCE)
 
 
 class Documents:
     """The files of one API description."""
 
-    def __init__(self, entry: Path) -> None:
+    def __init__(self, entry: Path, problem_of: Callable[[bytes], str | None] = lambda _: None) -> None:
+        """Read the document at `entry`; `problem_of` returns why its bytes are not the document, if so."""
         real = entry.resolve()
+        self._problem_of = problem_of
         self._folder = real.parent
         self._entry = real.name
         self._roots: dict[str, JSON] = {}
@@ -97,7 +111,7 @@ class Documents:
             if reference is None:
                 return node
             node = self.target(node, reference)
-        raise node.bad("refers to itself")
+        raise node.bad_reference("refers to itself")
 
     def target(self, node: DocumentNode, reference: str) -> DocumentNode:
         """Return the target of `reference`, which is at `node`.
@@ -106,7 +120,7 @@ class Documents:
         """
         file, _, fragment = reference.partition("#")
         if _SCHEME.match(file):
-            raise node.bad("refers to a URL, which is never fetched; put a copy beside this file")
+            raise node.bad_reference("refers to a URL, which is never fetched; put a copy beside this file")
         if file:
             # Relative to the referring file: a reference in `schemas/pet.json` starts in `schemas`.
             name = (Path(node.file).parent / unquote(file)).as_posix()
@@ -115,7 +129,7 @@ class Documents:
             found = DocumentNode(self._load(node.file), node.file, "")
         pointer = unquote(fragment)
         if pointer and not pointer.startswith("/"):
-            raise node.bad("refers to an anchor; only pointers such as #/a/path are supported")
+            raise node.bad_reference("refers to an anchor; only pointers such as #/a/path are supported")
         for part in pointer.split("/")[1:]:
             key = part.replace("~1", "/").replace("~0", "~")
             is_index = _INDEX.fullmatch(key) is not None
@@ -124,7 +138,7 @@ class Documents:
             elif isinstance(found.value, dict) and key in found.value:
                 found = found.at(key)
             else:
-                raise node.bad("refers to a part that does not exist")
+                raise node.bad_reference("refers to a part that does not exist")
         return found
 
     def _load(self, name: str, node: DocumentNode | None = None) -> JSON:
@@ -135,21 +149,40 @@ class Documents:
     def _read(self, name: str, node: DocumentNode | None) -> JSON:
         try:
             path = (self._folder / name).resolve()
-            is_inside = path.is_relative_to(self._folder)
-            with path.open("rb") as file:
-                data = file.read(_MAX_BYTES + 1 if is_inside else 0)
-        except (OSError, ValueError):  # ValueError for an invalid file name
+            # Before anything is opened: opening alone can have effects, or never return.
+            if node is not None and not path.is_relative_to(self._folder):
+                raise node.bad_reference("refers to a file outside of its folder")
+            data = _bytes_of(path)
+        except (OSError, ValueError) as error:  # ValueError for an invalid file name
+            if isinstance(error, BadOpenAPI):
+                raise
+            if node is not None:
+                raise node.bad_reference("refers to a file that cannot be read") from None
             raise BadOpenAPI(f"{name}: cannot be read") from None
-        if node is not None and not is_inside:
-            raise node.bad("refers to a file outside of its folder")
-        if len(data) > _MAX_BYTES:
-            raise BadOpenAPI(f"{name}: larger than {_MAX_BYTES} bytes")
+        if len(data) > MAX_DOCUMENT_BYTES:
+            raise BadOpenAPI(f"{name}: larger than {MAX_DOCUMENT_BYTES} bytes")
+        problem = self._problem_of(data) if name == self._entry else None
+        if problem is not None:
+            raise BadOpenAPI(problem)
         if path.suffix.lower() in (".yaml", ".yml"):
             return _parse_yaml(name, data)
         try:
             return parse(data)
         except Refused as refusal:
             raise BadOpenAPI(f"{name}: {refusal.findings[0].message}") from None
+
+
+def _bytes_of(path: Path) -> bytes:
+    """Return the content of a regular file, or one byte more than allowed.
+
+    Raises `OSError` where it cannot be read, or is not a regular file.
+    """
+    # Without blocking: a named pipe would wait for its writer.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError
+        return file.read(MAX_DOCUMENT_BYTES + 1)
 
 
 def _parse_yaml(name: str, data: bytes) -> JSON:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
-from portbook.app.rules_from_settings import doubts_of, rules_of
+from portbook.app.rules_from_settings import rules_of
+from portbook.app.start_warnings import doubts_of
 from portbook.app.tools_from_settings import Collected, collect_tools
 from portbook.audit.journal import Journal
 from portbook.boundary import Boundary
@@ -20,10 +21,10 @@ from portbook.dialects.envelope import Envelope
 from portbook.dialects.rest_bodies import Rest
 from portbook.envelope.request import REQUEST
 from portbook.errors import Refused
+from portbook.exception_place import Fault
 from portbook.executors.dispatch import Dispatch
 from portbook.executors.large_values import LargeValues
 from portbook.executors.python import PythonExecutor
-from portbook.faults import Fault
 from portbook.ids import ContentIds, Ids, RandomIds
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed

@@ -18,6 +18,7 @@ from portbook.tools.toolset_loader import load_all
 
 if TYPE_CHECKING:
     from portbook.apis.gateway import Gateway
+    from portbook.apis.left_out import LeftOutOperation
     from portbook.assets.library import Library
     from portbook.assets.populate_backend import Backend
 
@@ -31,6 +32,8 @@ class Collected(NamedTuple):
     gateways: tuple[Gateway, ...]
     warnings: tuple[str, ...]
     toolsets: tuple[Toolset, ...] = ()
+    left_out: tuple[LeftOutOperation, ...] = ()
+    """The operations of HTTP APIs that are not served."""
 
 
 def collect_tools(
@@ -51,6 +54,7 @@ def collect_tools(
     specs: list[ToolSpec] = []
     warnings: list[str] = []
     gateways: list[Gateway] = []
+    left_out: tuple[LeftOutOperation, ...] = ()
     library = asset_library(settings)
     if library is not None:
         from portbook.assets.resources import asset_resources
@@ -74,6 +78,7 @@ def collect_tools(
         declared = read_http(settings.http_tables, environ, settings.folder, settings.complain)
         gateways.extend(declared.gateways)
         warnings.extend(declared.warnings)
+        left_out = tuple(declared.left_out)
         specs.extend(_under_contract(declared.specs, bundles))
     if _is_docs_search_served(settings, is_alone=not (toolsets or settings.http_tables or library)):
         specs.append(_docs_search(settings, bundles, warnings))
@@ -83,7 +88,8 @@ def collect_tools(
         f"{bundles[name].path}: no tool {name!r} is served; the contract is not used" for name in unused
     )
     registry.add(specs)
-    return Collected(Catalog(specs, settings.tool_names), tuple(gateways), tuple(warnings), tuple(toolsets))
+    catalog = Catalog(specs, settings.tool_names)
+    return Collected(catalog, tuple(gateways), tuple(warnings), tuple(toolsets), left_out)
 
 
 def asset_library(settings: Settings) -> Library | None:

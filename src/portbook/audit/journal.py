@@ -23,7 +23,7 @@ __all__ = ["EXECUTION_STREAM", "INTENT_STREAM", "Journal"]
 EXECUTION_STREAM: Final = "execution"
 INTENT_STREAM: Final = "intent"
 
-# The longest time until a full disk or removed files are noticed.
+# The longest time until a full disk, removed files or the link of a killed server are noticed.
 _LOOK_S: Final = 1.0
 
 
@@ -64,6 +64,8 @@ class Journal:
         if now - self._looked > _LOOK_S:
             self._execution.look()
             self._envelope.look()
+            for sink in self._sinks():
+                sink.lead()
             self._looked = now
 
     def mend(self) -> None:
@@ -71,10 +73,8 @@ class Journal:
 
         Raises `OSError` where there is still no space for a record.
         """
-        self._envelope.mend()
-        self._execution.mend()
-        if self._intents is not None:
-            self._intents.mend()
+        for sink in self._sinks():
+            sink.mend()
 
     def intend(self, intent: JSONObject) -> None:
         """Write the intent of a call with effects, before it runs.
@@ -97,10 +97,12 @@ class Journal:
 
     def close(self) -> None:
         """Close the files. Nothing is buffered, so nothing is flushed."""
-        self._envelope.close()
-        self._execution.close()
-        if self._intents is not None:
-            self._intents.close()
+        for sink in self._sinks():
+            sink.close()
+
+    def _sinks(self) -> list[JsonlSink]:
+        opened: list[JsonlSink] = [self._envelope, self._execution]
+        return opened if self._intents is None else [*opened, self._intents]
 
 
 def _copy_to_stderr(execution: JSONObject) -> None:

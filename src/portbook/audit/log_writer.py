@@ -1,7 +1,8 @@
 """Sinks for records: JSON Lines files, one per run, with a link to the latest.
 
 The link leads to the newest file of a server that still runs. Where none runs, it leads to the file of the
-latest run of any kind: a short command beside a server does not move it.
+latest run of any kind: a short command beside a server does not move it. A server passes the link on when it
+ends, and takes it from one that was killed.
 
 A record is one `write(2)` to a file opened for appending, made before the answer is sent: a killed process
 loses no acknowledged record. The records of a chained stream are numbered, and each holds the hash of its
@@ -43,7 +44,7 @@ class JsonlSink:
         folder = stream_folder(log_dir, stream)
         # No colons: not every file system allows them. The names still sort by time.
         self.path = folder / f"{started.replace(':', '-')}.{run}.jsonl"
-        self._stream = stream
+        self._latest = f"{stream}.latest.jsonl"
         self._is_server = is_server
         self._file = self._open()
         self._oldest = _prune(folder, keep)
@@ -58,22 +59,36 @@ class JsonlSink:
         self._link_latest(served or self.path)
         return file
 
+    def lead(self) -> None:
+        """Take the link from a server that was killed, and so could not pass it on."""
+        if not self._is_server:
+            return
+        with contextlib.suppress(OSError):  # the records are safe; a later look sets the link
+            latest = self.path.with_name(self._latest).readlink().name
+            if latest != self.path.name and not self._is_served(self.path.with_name(latest)):
+                served = self._newest_served()
+                self._link_latest(self.path if served is None else max(served, self.path))
+
     def _newest_served(self) -> Path | None:
         """Return the newest file of a server that runs, except this one."""
         for path in reversed(files_in(self.path.parent)):
-            with contextlib.suppress(OSError):  # pruned at this moment
-                if path != self.path and is_served_to(path):
-                    return path
+            if path != self.path and self._is_served(path):
+                return path
         return None
+
+    def _is_served(self, path: Path) -> bool:
+        try:
+            return is_served_to(path)
+        except OSError:  # it was pruned
+            return False
 
     def _link_latest(self, target: Path) -> None:
         # Created under a temporary name and renamed, so that the link always points to a file.
-        name = f"{self._stream}.latest.jsonl"
-        draft = self.path.with_name(f".{name}.{self.path.stem}")
+        draft = self.path.with_name(f".{self._latest}.{self.path.stem}")
         with contextlib.suppress(FileNotFoundError):
             draft.unlink()
         draft.symlink_to(target.name)
-        draft.replace(self.path.with_name(name))
+        draft.replace(self.path.with_name(self._latest))
 
     def write(self, record: JSONObject) -> None:
         """Write `record`. Once this returns, it survives a kill of the process.

@@ -118,11 +118,15 @@ def _backend_error(ending: Ending, bare: BareReason) -> dict[str, Any]:
 
     1. No response arrived: those of the row for that case, where it has some.
     2. The backend answered with an error: its status, and its words.
-    3. Everything else, an answer that cannot be used too: those of the row.
+    3. It rejected the request: its status, and its JSON if the operator gives that.
+    4. Everything else, an answer that cannot be used too: those of the row.
     """
     row, answered = ending.row, ending.details.get("upstream_status")
     if answered is None:
         bare = row.bare_if_unanswered or bare
     elif "detail" in ending.details:
         return {"status": answered, "detail": ending.details["detail"]}
+    elif ending.reason is not Reason.UPSTREAM_ERROR:
+        given = {name: value for name, value in ending.details.items() if name == "upstream_body"}
+        return {"status": answered, "detail": bare.detail, **given}
     return {"status": row.http if bare.status is None else bare.status, "detail": bare.detail}

@@ -71,7 +71,7 @@ class CallEnvelopes:
         from portbook.envelope.enclose import enclose
         from portbook.envelope.problems import REDACTED, Problem
         from portbook.provenance.artifacts import referred_artifact
-        from portbook.provenance.record import Subject
+        from portbook.provenance.subject import Subject
 
         if known.is_redacted and not isinstance(outcome, Ending):
             redacted = Problem(REDACTED, "Secrets were redacted in what this call returned or reported.")

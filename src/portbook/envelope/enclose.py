@@ -24,8 +24,10 @@ from portbook.model import JSON, JSONObject
 from portbook.provenance import methods
 from portbook.provenance.anchors import Evidence, parse_anchor, resolves
 from portbook.provenance.artifacts import Artifact
-from portbook.provenance.record import ARGUMENTS, RESULT, Subject, build_record, inputs_of, output_of
+from portbook.provenance.inputs_and_outputs import ARGUMENTS, RESULT, inputs_of, output_of
+from portbook.provenance.record import build_record
 from portbook.provenance.signing import ALGORITHM, Signer
+from portbook.provenance.subject import Subject
 
 __all__ = ["Failure", "enclose"]
 

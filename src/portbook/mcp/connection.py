@@ -15,7 +15,7 @@ from portbook.dialects.bare import Bare
 from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import Envelope
 from portbook.errors import Ending, Finding, Reason, Refused
-from portbook.faults import place_of
+from portbook.exception_place import place_of
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.clients import LiveClient, RoundClient
 from portbook.mcp.dialect import Exchange, McpDialect
@@ -36,6 +36,7 @@ from portbook.model import (
     CallerContext,
     Client,
     Done,
+    Draft,
     JSONObject,
 )
 from portbook.pipeline import Completed, Pipeline
@@ -257,7 +258,7 @@ class McpConnection:
             completed = await self._pipeline.run(exchange.call)
             outlet.flush()
         finally:
-            outlet.is_over = True
+            outlet.end()
             if key is not None:
                 self._running.discard(key)
         if exchange.method == "initialize" and isinstance(completed.outcome, Done):
@@ -305,7 +306,7 @@ class McpConnection:
                 )
         finally:
             self._subscriptions -= 1
-            outlet.is_over = True
+            outlet.end()
             if key is not None:
                 self._running.discard(key)
         return self._written(exchange, completed)
@@ -318,7 +319,7 @@ class McpConnection:
             ended = await runner.run(exchange, _bound(exchange))
             outlet.flush()
         finally:
-            outlet.is_over = True
+            outlet.end()
             if key is not None:
                 self._running.discard(key)
         if isinstance(ended, Completed):
@@ -422,8 +423,8 @@ class _ConnectionLine:
         self._outlet = outlet
         self.may_detach = False
 
-    def tell(self, message: bytes) -> None:
-        self._outlet.tell(message)
+    def report(self, draft: Draft[bytes | None]) -> None:
+        self._outlet.report(draft)
 
     def client(self, revision: Revision, meta: JSONObject, carried: Carried) -> Client:
         return self._connection.client_of(self, self._outlet, revision, meta, carried)

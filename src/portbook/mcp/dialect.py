@@ -19,8 +19,9 @@ from typing import Final, NamedTuple, Protocol, cast
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.request_meta import controls_of
 from portbook.errors import Ending, Finding, Reason, Refused
-from portbook.mcp.errors import META_REDACTED, status_of, told_to_model
+from portbook.mcp.errors import META_REDACTED, told_to_model
 from portbook.mcp.handlers import Asked, Handlers
+from portbook.mcp.http_status import status_of
 from portbook.mcp.notifications import Mode, Notifications, first_of
 from portbook.mcp.results import Results
 from portbook.mcp.rounds import Carried, StateCodec, carried_by
@@ -33,12 +34,13 @@ from portbook.model import (
     CallerContext,
     Client,
     Done,
+    Draft,
+    DraftReport,
     EnvelopeRequest,
     InputNeeded,
     JSONObject,
     Kind,
     Outcome,
-    Report,
 )
 from portbook.protocol.conformance import SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS, TASKS, declares, findings_of, missing_extension
@@ -70,8 +72,8 @@ _GOVERNED: Final[dict[str, Kind]] = {
 class Line(Protocol):
     """The way to the client that sent a message."""
 
-    def tell(self, message: bytes) -> None:
-        """Send a message that may be dropped."""
+    def report(self, draft: Draft[bytes | None]) -> None:
+        """Send a report, which may be dropped."""
         ...
 
     def client(self, revision: Revision, meta: JSONObject, carried: Carried) -> Client:
@@ -356,12 +358,12 @@ class McpDialect:
         name = "" if revision is None else revision.name
         return mcp_refusal_frame(ending, None if may_omit and not is_known else identifier.token, name)
 
-    def _reporter(self, token: JSON, revision: Revision, line: Line) -> Report | None:
+    def _reporter(self, token: JSON, revision: Revision, line: Line) -> DraftReport | None:
         if token is None:
             return None
 
-        def report(progress: float, total: float | None, message: str | None) -> None:
-            line.tell(self.notifications.progress(token, progress, total, message, revision))
+        def report(progress: float, total: float | None, message: Draft[str] | None) -> None:
+            line.report(self.notifications.progress(token, progress, total, message, revision))
 
         return report
 

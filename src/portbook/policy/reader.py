@@ -16,6 +16,7 @@ from portbook.policy.rule import Action, Rule, hidden_by
 from portbook.policy.types import KEYWORDS, UntoldTypes, spoken_types, unknown_keyword
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
+from portbook.tools.http_methods import METHODS
 from portbook.tools.spec import Effect
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _RULES: Final[Path] = ("policy", "rules")
 _MEMBERS: Final = ("name", "action", "tools", "kinds", "effects", "callers", "sessions", "where", "approver")
 _APPROVERS: Final = ("operator", "client")
 _KINDS: Final = ("tool", "resource", "prompt")
-_METHODS: Final = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 
 class BadPolicy(ValueError):
@@ -121,10 +121,8 @@ def _methods(limits: Limits) -> frozenset[str] | None:
     if limits.allowed_methods is None:
         return None
     methods = frozenset(method.upper() for method in limits.allowed_methods)
-    if unknown := sorted(methods - set(_METHODS)):
-        raise BadPolicy(
-            ("policy", "allowed_methods"), f"has {unknown[0][:40]!r}{_near(unknown[0], _METHODS)}"
-        )
+    if unknown := sorted(methods - set(METHODS)):
+        raise BadPolicy(("policy", "allowed_methods"), f"has {unknown[0][:40]!r}{_near(unknown[0], METHODS)}")
     return methods
 
 
@@ -176,7 +174,7 @@ def _patterns(
 
 
 def _one_of(value: str, known: Sequence[str]) -> str | None:
-    return None if value in (*known, "*") else f"use {', '.join(known)}"
+    return None if value in (*known, "*") else did_you_mean(value, known, f"use {', '.join(known)}")
 
 
 def _any_text(value: str) -> str | None:

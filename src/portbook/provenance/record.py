@@ -8,137 +8,19 @@ deterministic. The run's id is derived from content.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Final
 
 from portbook.canonical import canonical_bytes
 from portbook.ids import run_id
 from portbook.model import JSON, JSONObject
-from portbook.provenance import methods
 from portbook.provenance.anchors import Evidence
-from portbook.provenance.artifacts import JSON_TYPE, SCHEMA_TYPE, Artifact, Digest, artifact_of, digest_of
-from portbook.provenance.lengths import require_length
-from portbook.provenance.occasion import Occasion
+from portbook.provenance.artifacts import Artifact, digest_of
+from portbook.provenance.subject import Subject
 
-__all__ = ["ARGUMENTS", "RECORD", "RESULT", "Subject", "build_record", "inputs_of", "output_of"]
+__all__ = ["RECORD", "build_record"]
 
 RECORD: Final = "prov.record.v0.1"
-
-# The ids of the two artifacts that every call has, also used in anchors.
-ARGUMENTS: Final = "arguments"
-RESULT: Final = "result"
-
-_DIGESTS: Final = (
-    "definition_digest",
-    "input_schema_digest",
-    "output_schema_digest",
-    "policy_digest",
-    "rule_digest",
-)
-_SHA256: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
-_UNKNOWN: Final = Occasion()
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What is known about a run, except its outcome; the same at every door."""
-
-    tool: str
-    version: str = "unknown"
-    adapter: str = "portbook"
-    arguments: JSON = None
-    """The tool's arguments; None where they are unknown."""
-    artifacts: tuple[Artifact, ...] = ()
-    """Further inputs, such as the artifacts that a request names."""
-    request_id: str | None = None
-    """The id that the caller gave its request."""
-    definition_digest: str | None = None
-    """This and the next three: sha256 in hexadecimal of the RFC 8785 form."""
-    input_schema_digest: str | None = None
-    output_schema_digest: str | None = None
-    policy_digest: str | None = None
-    rule: str | None = None
-    """The name of the policy rule that decided the call."""
-    rule_digest: str | None = None
-    methods: tuple[str, ...] = ()
-    """Method ids to add to those that the record adds itself."""
-    evidence: tuple[Evidence, ...] = ()
-    occasion: Occasion = _UNKNOWN
-
-    def __post_init__(self) -> None:
-        """Raise `ValueError` for a value that a record must not hold."""
-        require_length("tool", self.tool, 200)
-        require_length("version", self.version, 100)
-        require_length("adapter", self.adapter, 100)
-        require_length("request_id", self.request_id, 200, 0)
-        for name in _DIGESTS:
-            value = getattr(self, name)
-            if value is not None and _SHA256.fullmatch(value) is None:
-                raise ValueError(f"{name}: must be 64 lower-case hexadecimal digits")
-        for method in self.methods:
-            if flaw := methods.flaw_of(method):
-                raise ValueError(f"methods: {method[:60]!r} {flaw}")
-
-
-def inputs_of(subject: Subject, *, is_digested: bool, is_full: bool) -> tuple[Artifact, ...]:
-    """Return the inputs of a run with unique ids; in full, also the tool, its schemas and the policy.
-
-    Raises `NotJSON` where a digest is wanted and RFC 8785 cannot represent the arguments.
-    """
-    own: list[Artifact] = []
-    if subject.arguments is not None:
-        own.append(
-            artifact_of(
-                ARGUMENTS,
-                subject.arguments,
-                is_digested=is_digested,
-                media_type=JSON_TYPE,
-                labels={"role": ARGUMENTS},
-            )
-        )
-    governing = list(_governing(subject)) if is_full else []
-    taken = {ARGUMENTS, RESULT, *(artifact.artifact_id for artifact in governing)}
-    return (*own, *_renamed(subject.artifacts, taken), *governing)
-
-
-def output_of(result: JSON, *, is_digested: bool, media_type: str | None = None) -> Artifact:
-    """Return a result as the output of a run: a string as text, any other value as JSON.
-
-    Raises `NotJSON` where a digest is wanted and RFC 8785 cannot represent the result.
-    """
-    return artifact_of(
-        RESULT, result, is_digested=is_digested, media_type=media_type, labels={"role": RESULT}
-    )
-
-
-def _governing(subject: Subject) -> Iterable[Artifact]:
-    for name, kind, value in (
-        ("tool.definition", JSON_TYPE, subject.definition_digest),
-        ("tool.input_schema", SCHEMA_TYPE, subject.input_schema_digest),
-        ("tool.output_schema", SCHEMA_TYPE, subject.output_schema_digest),
-        ("policy", JSON_TYPE, subject.policy_digest),
-    ):
-        if value is not None:
-            yield Artifact(name, kind, digest=Digest("sha256", value), labels={"role": name})
-    if subject.rule is not None:
-        digest = None if subject.rule_digest is None else Digest("sha256", subject.rule_digest)
-        labels = {"role": "policy.rule", "rule": subject.rule[:200]}
-        yield Artifact("policy.rule", JSON_TYPE, digest=digest, labels=labels)
-
-
-def _renamed(artifacts: Sequence[Artifact], taken: set[str]) -> Iterable[Artifact]:
-    """Yield `artifacts`, renamed where an id is already used, so that an anchor means one artifact."""
-    for artifact in artifacts:
-        name = artifact.artifact_id
-        if name not in taken:
-            taken.add(name)
-            yield artifact
-            continue
-        free = next(other for at in range(len(taken) + 1) if (other := f"artifact.{at}") not in taken)
-        taken.add(free)
-        yield replace(artifact, artifact_id=free, labels={**artifact.labels, "named": name[:200]})
 
 
 def build_record(

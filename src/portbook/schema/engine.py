@@ -16,10 +16,11 @@ import jsonschema_rs
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
-from portbook.schema.cost import explanation_of
+from portbook.schema.dialects import DIALECT, DRAFT_07, check_dialect
+from portbook.schema.evaluation_cost import examine
+from portbook.schema.explanation_cost import explanation_of
 from portbook.schema.locate import may_be_elsewhere, places_of
 from portbook.schema.messages import escape_pointer, tell, whole_pointer
-from portbook.schema.references import DIALECT, DRAFT_07, check_dialect, examine
 
 __all__ = ["BadSchema", "SchemaViolation", "Validator", "compile_official", "compile_schema"]
 

@@ -1,13 +1,7 @@
-"""Resolves the references of a schema without fetching, and bounds the cost of evaluating it.
+"""Resolves the references of a schema without fetching: every one ends inside the document.
 
-Two checks before a schema is compiled:
-
-1. Every reference ends inside this document (or at the dialect's own meta-schema).
-2. The number of evaluations is bounded. References that fan out double the work at each step, sixty steps in
-   a few lines of schema. A reference that leads back to itself without descending into the instance has no
-   meaning.
-
-Iterative throughout, so that no schema can exhaust the stack. Pure: no I/O.
+The dialect's own meta-schema is the one exception. Iterative throughout, so that no schema can exhaust the
+stack. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -20,39 +14,14 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from portbook.errors import Finding
 from portbook.escaping import escaped
+from portbook.schema.dialects import DIALECT, DRAFT_07, META_SCHEMAS, Path, check_dialect
 from portbook.schema.messages import escape_pointer
 
 __all__ = [
-    "DIALECT",
-    "DRAFT_07",
-    "MAX_EVALUATIONS",
-    "MAX_NESTING",
     "Document",
     "Path",
     "SchemaNode",
-    "check_dialect",
-    "examine",
 ]
-
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-# The dialect of MCP's own schemas up to revision 2025-06-18; a tool's schema is never in it.
-DRAFT_07: Final = "http://json-schema.org/draft-07/schema#"
-_META: Final = frozenset(
-    {DIALECT}
-    | {
-        f"https://json-schema.org/draft/2020-12/meta/{vocabulary}"
-        for vocabulary in (
-            "core", "applicator", "unevaluated", "validation", "meta-data", "format-annotation", "content",
-        )
-    }
-)  # fmt: skip
-
-# Takes a few milliseconds for a verdict, and well under a second for an explanation.
-MAX_EVALUATIONS: Final = 50_000
-
-# How deep subschemas may nest on one value. The library recurses, and a stack overflow ends the process. Half
-# a megabyte, the smallest stack of a thread on any platform, is enough for this depth.
-MAX_NESTING: Final = 500
 
 # The factor by which `unevaluated…` multiplies the evaluations of the subschemas beside it: the library
 # evaluates them again to find what they covered. Measured.
@@ -77,8 +46,6 @@ _READ_AS: Final = {"dependencies": "dependentSchemas", "additionalItems": "items
 
 # The index of an item; bounded, because Python refuses to parse numbers of very many digits.
 _INDEX = re.compile(r"[0-9]{1,18}", re.ASCII)
-
-Path = tuple[str | int, ...]
 
 
 @dataclass(slots=True)
@@ -107,21 +74,6 @@ class SchemaNode:
             "unevaluatedProperties" in self.schema or "unevaluatedItems" in self.schema
         )
         return _REPEATS if is_repeated else 1
-
-
-def check_dialect(schema: Any, path: Path = (), dialect: str = DIALECT) -> list[Finding]:
-    """Return the findings about the `$schema` of `schema`; a nested schema may also have one."""
-    named = cast("dict[str, Any]", schema).get("$schema", dialect) if isinstance(schema, dict) else dialect
-    if named in (dialect, dialect.removesuffix("#"), dialect.removesuffix("#") + "#"):
-        return []
-    message = f"must be {dialect}, the only supported dialect"
-    return [Finding(escape_pointer((*path, "$schema")), message, "$schema", "")]
-
-
-def examine(schema: Any, dialect: str = DIALECT) -> list[Finding]:
-    """Return why `schema`, which matches its meta-schema, must not be compiled."""
-    document = Document(schema, dialect)
-    return document.resolve() or document.circles() or document.weigh()
 
 
 class Document:
@@ -205,7 +157,7 @@ class Document:
             for keyword, reference in node.refs:
                 address = _join(node.base, reference)
                 target = self._target(address)
-                if target is None and urldefrag(address).url in _META:
+                if target is None and urldefrag(address).url in META_SCHEMAS:
                     continue
                 if target is None:
                     is_here = urldefrag(address).url in self.resources
@@ -222,7 +174,7 @@ class Document:
             for keyword, reference in node.refs:
                 address = _join(node.base, reference)
                 url = urldefrag(address).url
-                if url not in self.resources and url not in _META:
+                if url not in self.resources and url not in META_SCHEMAS:
                     yield (*node.path, keyword), address
 
     def _target(self, address: str) -> SchemaNode | None:
@@ -253,50 +205,6 @@ class Document:
             path = (*path, step)
         return self.nodes.get(path) or SchemaNode(path, schema, home.base)
 
-    def weigh(self) -> list[Finding]:
-        """Return a finding where the evaluations of the root are too many, or nested too deeply."""
-        weights: dict[Path, int] = {}
-        nested: dict[Path, int] = {}
-        open_same: set[Path] = set()
-        stack: list[tuple[Path, bool]] = [((), False)]
-        while stack:
-            path, is_leaving = stack.pop()
-            node = self.nodes[path]
-            if is_leaving:
-                open_same.discard(path)
-                # A part that leads back here descends into the instance first, so its depth is bounded.
-                weights[path] = 1 + sum(weights.get(step, 0) for step in node.parts)
-                weights[path] += node.repeats * sum(weights.get(step, 0) for step in node.same)
-                nested[path] = 1 + max((nested.get(step, 0) for step in node.same), default=0)
-                if weights[path] > MAX_EVALUATIONS:
-                    return [_too_costly(path)]
-                if nested[path] > MAX_NESTING:
-                    return [_too_nested(path)]
-            elif path not in weights and path not in open_same:
-                open_same.add(path)
-                stack.append((path, True))
-                stack.extend((step, False) for step in (*node.same, *node.parts) if step not in weights)
-        return []
-
-    def circles(self) -> list[Finding]:
-        """Return a finding for the first subschema that leads to itself without descending."""
-        done: set[Path] = set()
-        for origin in self.nodes:
-            on_path: set[Path] = set()
-            stack: list[tuple[Path, bool]] = [(origin, False)]
-            while stack:
-                path, is_leaving = stack.pop()
-                if is_leaving:
-                    on_path.discard(path)
-                    done.add(path)
-                elif path in on_path:
-                    return [_circular(path)]
-                elif path not in done:
-                    on_path.add(path)
-                    stack.append((path, True))
-                    stack.extend((step, False) for step in self.nodes[path].same)
-        return []
-
 
 def _join(base: str, reference: str) -> str:
     if reference.startswith("#"):  # urljoin drops the base where its scheme has no paths, as in urn:
@@ -320,18 +228,3 @@ def _dangling(path: Path, reference: str, address: str, *, is_here: bool) -> Fin
             "check its spelling"
         )
     return Finding(escape_pointer(path), message, keyword, "")
-
-
-def _too_costly(path: Path) -> Finding:
-    message = "its references fan out into too many evaluations; refer to each subschema fewer times"
-    return Finding(escape_pointer(path), message, "$ref", "")
-
-
-def _too_nested(path: Path) -> Finding:
-    message = f"nests more than {MAX_NESTING} subschemas on one value; reduce the nesting"
-    return Finding(escape_pointer(path), message, "$ref", "")
-
-
-def _circular(path: Path) -> Finding:
-    message = "refers to itself without descending into the value; remove the reference"
-    return Finding(escape_pointer(path), message, "$ref", "")

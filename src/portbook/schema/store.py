@@ -16,9 +16,9 @@ from urllib.parse import unquote
 
 from portbook.canonical import fingerprint
 from portbook.model import JSON, JSONObject
+from portbook.schema.dialects import DIALECT, DRAFT_07
 from portbook.schema.engine import BadSchema, Validator, compile_official, compile_schema
 from portbook.schema.pins import PINS
-from portbook.schema.references import DIALECT, DRAFT_07
 from portbook.wire.parsing import parse
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 from portbook.access.approval_ticket import Ask, Undecidable
 from portbook.canonical import json_bytes
 from portbook.errors import Reason, Refused
-from portbook.faults import place_of
+from portbook.exception_place import place_of
 from portbook.model import Caller, Client, InputNeeded, JSONObject
 from portbook.policy import Decision
 from portbook.stages.ports import Approvals

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, TypeAlias, cast
 
 from portbook.model import JSONObject
-from portbook.schema.references import DIALECT
+from portbook.schema.dialects import DIALECT
 from portbook.tools.context import Context
 from portbook.tools.plain_types import NotPlain, PlainType, is_plain_default, plain_type
 from portbook.tools.spec import BadTool

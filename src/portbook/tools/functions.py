@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSONObject
-from portbook.schema.references import DIALECT
+from portbook.schema.dialects import DIALECT
 from portbook.tools.content_block import Content
 from portbook.tools.context import Context, leaves_questions
 from portbook.tools.function_arguments import Bind, bind_arguments, bind_as_given, place_of

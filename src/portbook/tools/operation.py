@@ -10,31 +10,27 @@ from typing import Final
 
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import BadDestination, Destination, parse_url
+from portbook.tools.credential_use import CredentialUse
+from portbook.tools.http_methods import BODY_METHODS
+from portbook.tools.media_types import MediaKind, is_in_range, is_json, kind_of
 
 __all__ = [
-    "BODY_METHODS",
-    "METHODS",
+    "BodyPart",
     "HttpOperation",
     "Parameter",
     "ParameterPlace",
     "Style",
-    "is_media_type",
+    "is_token",
     "problem_of_base_url",
     "problem_of_path",
     "split_path",
 ]
 
-# The methods that a tool may use. CONNECT and TRACE are for proxies and debugging, not for tools.
-METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
-# Methods that carry their arguments in a JSON body; the rest carry them in the query.
-BODY_METHODS: Final = frozenset({"POST", "PUT", "PATCH"})
-
+_TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _BRACED: Final = re.compile(r"\{([^{}]+)\}")
 _PATH: Final = re.compile(r"/[!-\"$-~]*")  # printable ASCII, without a fragment
 # A dot segment, also where its dots or the slashes around it are percent-encoded.
 _DOTS: Final = re.compile(r"(?i)(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?=[/\\;]|%2f|%5c|%3b|$)")
-# RFC 6838 4.2, in lower case, without parameters such as a charset.
-_MEDIA: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 
 
 class ParameterPlace(StrEnum):
@@ -43,6 +39,7 @@ class ParameterPlace(StrEnum):
     PATH = "path"
     QUERY = "query"
     HEADER = "header"
+    COOKIE = "cookie"
     BODY = "body"
 
 
@@ -52,12 +49,22 @@ class Style(StrEnum):
     REPEAT = "repeat"
     """A list repeats the name, an object is JSON."""
     COMMA = "comma"
+    PAIRS = "pairs"
+    """As with commas, but an object is `member=value,member=value`."""
+    LABEL = "label"
+    """In a path: `.a,b`."""
+    LABEL_EXPLODED = "label_exploded"
+    """In a path: `.a.b`, and `.member=value` for an object."""
+    MATRIX = "matrix"
+    """In a path: `;name=a,b`."""
+    MATRIX_EXPLODED = "matrix_exploded"
+    """In a path: `;name=a;name=b`, and `;member=value` for an object."""
     SPACE = "space"
     PIPE = "pipe"
     SPREAD = "spread"
     """An object's members are written under their own names; a list repeats the name."""
     DEEP = "deep"
-    """An object's members are written as `name[member]`; a list repeats the name."""
+    """Members are written as `name[member]`, items as `name[0]`, at any depth."""
     JSON = "json"
     """Every value is JSON, strings too."""
 
@@ -72,6 +79,30 @@ class Parameter:
     name: str
     """Its name in the request."""
     style: Style = Style.REPEAT
+    allows_reserved: bool = False
+    """Whether its value in a query keeps those reserved characters that cannot end it."""
+
+    def as_data(self) -> list[JSON]:
+        """Return the parameter as JSON, for the tool's digest."""
+        known: list[JSON] = [self.argument, self.place.value, self.name, self.style.value]
+        return [*known, "reserved"] if self.allows_reserved else known
+
+
+@dataclass(frozen=True, slots=True)
+class BodyPart:
+    """How one field of a form is written."""
+
+    name: str
+    style: Style = Style.REPEAT
+    content_type: str | None = None
+    """In a multipart body; None lets the value decide."""
+    is_binary: bool = False
+    """Whether it is a file, or a list of files."""
+    allows_reserved: bool = False
+
+    def as_data(self) -> list[JSON]:
+        """Return the part as JSON, for the tool's digest."""
+        return [self.name, self.style.value, self.content_type, self.is_binary, self.allows_reserved]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +119,16 @@ class HttpOperation:
     parameters: tuple[Parameter, ...] = ()
     """Arguments with an explicit place. An argument that the path template names goes into the path; the
     remaining arguments go into the query or the body."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers of every request, whatever the arguments."""
     body: str | None = None
     """The argument that is the whole body, if there is one."""
     has_body: bool | None = None
-    """Whether the remaining arguments go into a JSON body; None lets the method decide."""
+    """Whether the remaining arguments go into the body; None lets the method decide."""
+    parts: tuple[BodyPart, ...] = ()
+    """The fields of a body that is a form, as far as they are known."""
+    credentials: tuple[CredentialUse, ...] = ()
+    """The credentials of the gateway that this operation alone requires, beside those of every request."""
     is_idempotent: bool = False
     """Whether sending it twice has the same effect as sending it once."""
     retries: int | None = None
@@ -101,7 +138,12 @@ class HttpOperation:
     request: str = "application/json"
     """The content type of the body."""
     response: str = "application/json"
-    """The content type that a response must have; a body that is not JSON is returned as text."""
+    """The content type that is wanted of a response, or a range such as `image/*`. Its kind decides whether a
+    result is content, or a value."""
+    other_responses: tuple[str, ...] = ()
+    """Further content types and ranges that a response may have."""
+    is_proposed: bool = False
+    """Whether the base URL is that of an OpenAPI document, not the operator's own."""
     is_listed: bool = False
     """Whether the base URL counts as listed in every policy, wherever its host lies: the operator set it for
     this one purpose."""
@@ -116,11 +158,15 @@ class HttpOperation:
     of a 2xx is the result."""
     destination: Destination | None = field(init=False)
     """The destination of the base URL; None where it cannot be parsed, and then no call is allowed."""
+    accept: str = field(init=False)
+    """The value of the Accept header."""
 
     def __post_init__(self) -> None:
         # Parsed once, because every decision on every call needs it.
         usable = problem_of_base_url(self.base_url) is None
         object.__setattr__(self, "destination", parse_url(self.base_url).destination if usable else None)
+        others = [f"{media};q=0.5" for media in self.other_responses]
+        object.__setattr__(self, "accept", ", ".join([self.response, *others]))
 
     @property
     def endpoint(self) -> str:
@@ -129,6 +175,17 @@ class HttpOperation:
         An unusable base URL is left out, because it may contain a password.
         """
         return self.path if self.destination is None else self.base_url.rstrip("/") + self.path
+
+    @property
+    def is_listed_by_default(self) -> bool:
+        """Return whether the base URL may be called where the operator has no allowlist.
+
+        The operator's own may, wherever it lies. A document's may not lead into the operator's network, nor
+        carry credentials in the clear.
+        """
+        if not self.is_proposed or self.destination is None:
+            return True
+        return self.destination.scheme == "https" and self.destination.is_public_name
 
     @property
     def domain(self) -> str | None:
@@ -142,15 +199,27 @@ class HttpOperation:
             "base_url": self.base_url,
             "method": self.method,
             "path": self.path,
-            "parameters": [
-                [parameter.argument, parameter.place.value, parameter.name, parameter.style.value]
-                for parameter in self.parameters
-            ],
+            "parameters": [parameter.as_data() for parameter in self.parameters],
             "body": self.body,
             "has_body": self.has_body,
             "request": self.request,
             "response": self.response,
+            **({"headers": [list(header) for header in self.headers]} if self.headers else {}),
+            **({"other_responses": list(self.other_responses)} if self.other_responses else {}),
+            **({"parts": [part.as_data() for part in self.parts]} if self.parts else {}),
         }
+
+    @property
+    def gives_content(self) -> bool:
+        """Return whether results are content: binary data, which no JSON value holds."""
+        return kind_of(self.response) in (MediaKind.BINARY, MediaKind.MULTIPART)
+
+    def accepts(self, media: str) -> bool:
+        """Return whether a response may have this media type; one JSON type is as good as another."""
+        if media == self.response:
+            return True
+        types = (self.response, *self.other_responses)
+        return any(is_in_range(media, each) for each in types) or (is_json(self.response) and is_json(media))
 
     @property
     def sends_body(self) -> bool:
@@ -182,9 +251,9 @@ def problem_of_path(path: str) -> str | None:
     return None
 
 
-def is_media_type(text: str) -> bool:
-    """Return whether `text` is a media type such as `application/json`."""
-    return _MEDIA.fullmatch(text) is not None
+def is_token(text: str) -> bool:
+    """Return whether `text` can be the name of a header or a cookie (RFC 9110, 5.6.2)."""
+    return _TOKEN.fullmatch(text) is not None
 
 
 def split_path(path: str) -> tuple[list[str], list[str]]:

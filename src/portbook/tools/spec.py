@@ -148,6 +148,10 @@ class ToolSpec:
     declared_name: str | None = None
     """The author's own name of a tool, where its canonical name is derived from that."""
     secrets: SecretUse = "redact"
+    tags: tuple[str, ...] = ()
+    """The tags of an API operation, by which people group tools."""
+    is_deprecated: bool = False
+    """Whether the document of an API operation advises against it."""
 
     @property
     def policy_kind(self) -> Literal["tool", "resource", "prompt"]:

@@ -20,7 +20,15 @@ import hashlib
 import re
 from typing import Final, Literal
 
-__all__ = ["MAX_NAME", "ToolNames", "canonical_name", "is_declarable", "listed_name"]
+__all__ = [
+    "MAX_NAME",
+    "ToolNames",
+    "canonical_name",
+    "is_declarable",
+    "listed_name",
+    "name_digest",
+    "shortened",
+]
 
 # Which names `tools/list` shows: those that every model API accepts, or the canonical ones.
 ToolNames = Literal["portable", "canonical"]
@@ -52,7 +60,7 @@ def canonical_name(declared: str) -> str:
     if folded == declared:
         return declared
     # The head is kept, so that patterns such as `orders.*` match a long name, too.
-    return f"{folded[: MAX_NAME - _DIGEST - 1]}_{_digest(declared)}"
+    return f"{folded[: MAX_NAME - _DIGEST - 1]}_{name_digest(declared)}"
 
 
 def listed_name(declared: str) -> str:
@@ -60,13 +68,20 @@ def listed_name(declared: str) -> str:
 
     Of a longer name the tail is kept, which says more than the head, with a digest of the whole before it.
     """
-    joined = declared.replace(".", "__")
-    if len(joined) <= _MAX_LISTED:
-        return joined
-    return _digest(declared) + joined[_DIGEST - _MAX_LISTED :]
+    return _with_tail_kept(declared.replace(".", "__"), declared, _MAX_LISTED)
 
 
-def _digest(text: str) -> str:
+def shortened(name: str, longest: int) -> str:
+    """Return `name` in at most `longest` characters, shortened as `listed_name` does."""
+    return _with_tail_kept(name, name, longest)
+
+
+def _with_tail_kept(shown: str, name: str, longest: int) -> str:
+    return shown if len(shown) <= longest else name_digest(name) + shown[_DIGEST - longest :]
+
+
+def name_digest(text: str) -> str:
+    """Return ten letters and digits that tell `text` from all others."""
     number = int.from_bytes(hashlib.sha256(text.encode()).digest())
     digits = ""
     for _ in range(_DIGEST):

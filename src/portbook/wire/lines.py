@@ -10,10 +10,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, TypeAlias
 
-__all__ = ["MAX_FRAME_BYTES", "OVERSIZE", "Frame", "LineSplitter", "Oversize"]
+from portbook.wire.message_size import MAX_FRAME_BYTES
 
-# The asset specification's size guard: exactly this many bytes pass, one more is refused.
-MAX_FRAME_BYTES: Final = 1_048_576
+__all__ = ["OVERSIZE", "Frame", "LineSplitter", "Oversize"]
 
 
 class Oversize(Enum):

@@ -10,7 +10,8 @@ from portbook.doors.eager import Remainder
 from portbook.doors.http.asgi import Receive, Scope
 from portbook.errors import Reason, Refused
 from portbook.model import Arrival
-from portbook.wire.lines import MAX_FRAME_BYTES, OVERSIZE, Frame
+from portbook.wire.lines import OVERSIZE, Frame
+from portbook.wire.message_size import MAX_FRAME_BYTES
 
 __all__ = ["arrival_of", "has_left", "headers_of", "key_of", "read_message"]
 

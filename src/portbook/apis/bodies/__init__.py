@@ -1,0 +1,1 @@
+"""Request bodies that are not JSON: forms, files, text, binary data."""

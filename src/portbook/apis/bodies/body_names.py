@@ -1,0 +1,40 @@
+"""The names in a form, each of which belongs to one argument. Pure: no I/O.
+
+A server may read `amount[]` as `amount`. No argument can reach the name of another one that way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from portbook.apis.query_names import TakenNames
+from portbook.apis.unsendable import unsendable
+from portbook.tools.operation import BodyPart
+
+__all__ = ["BodyNames"]
+
+_ANY_PART = BodyPart("")
+
+
+class BodyNames:
+    """The parts of one operation's form, by name."""
+
+    __slots__ = ("_parts", "_taken")
+
+    def __init__(self, parts: Iterable[BodyPart]) -> None:
+        self._parts = {part.name: part for part in parts}
+        self._taken = TakenNames("", [(name, name) for name in self._parts])
+
+    def part_of(self, field: str) -> BodyPart:
+        """Return how a field is written; one that the document does not describe is written by its value."""
+        return self._parts.get(field, _ANY_PART)
+
+    def require_own(self, name: str, field: str, place: tuple[str, ...], *, is_whole: bool) -> None:
+        """Require that `name` in the form belongs to `field`; a field's whole name is its own if described.
+
+        Raises `Refused` where it may be read as that of a different argument.
+        """
+        if is_whole and field in self._parts:
+            return
+        if self._taken.is_of_other_argument(name, field):
+            raise unsendable(place, "names a different argument in the body; use that one")

@@ -1,0 +1,91 @@
+"""Files among a tool's arguments: as base64, or by a path in the operator's folder. Pure: no I/O.
+
+A file by its path has no data here. Whoever reads the folder passes the data on by its path; without it, a
+body is only checked, and the file counts as empty.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, cast
+
+from portbook.apis.unsendable import unsendable
+from portbook.model import JSON
+from portbook.tools.media_types import essence, is_media_type
+
+__all__ = ["GivenFile", "file_of", "file_schema"]
+
+_BASE64: Final[dict[str, Any]] = {"type": "string", "contentEncoding": "base64"}
+_WORDS: Final = "Its bytes as base64, or an object with"
+
+
+class GivenFile(NamedTuple):
+    """A file as the caller gave it."""
+
+    data: bytes | None
+    """None where it is given by its path."""
+    path: str | None = None
+    filename: str | None = None
+    content_type: str | None = None
+
+    def bytes_from(self, files: Mapping[str, bytes]) -> bytes:
+        """Return its data; that of a path is among `files`, once the folder has been read."""
+        return files.get(self.path or "", b"") if self.data is None else self.data
+
+    @property
+    def name(self) -> str | None:
+        """Return its name for the server: the given one, or the last part of its path."""
+        return self.filename or (None if self.path is None else self.path.rpartition("/")[2])
+
+
+def file_schema(words: str | None, *, takes_paths: bool, has_name: bool) -> dict[str, Any]:
+    """Return the schema of a file; `words` describe it, a file in a form `has_name`."""
+    optional: dict[str, Any] = {"content_type": {"type": "string"}}
+    if has_name:
+        optional["filename"] = {"type": "string", "minLength": 1, "maxLength": 255}
+    sources: dict[str, Any] = {"base64": _BASE64}
+    if takes_paths:
+        sources["path"] = {"type": "string", "description": "In the folder that the operator set."}
+    objects = [
+        {
+            "type": "object",
+            "properties": {source: schema, **optional},
+            "required": [source],
+            "additionalProperties": False,
+        }
+        for source, schema in sources.items()
+    ]
+    told = f"{_WORDS} {' or '.join(sources)}, and {', '.join(sorted(optional))} if needed."
+    return {"description": f"{words}\n\n{told}" if words else told, "anyOf": [_BASE64, *objects]}
+
+
+def file_of(value: JSON, place: tuple[str, ...]) -> GivenFile:
+    """Return the file that an argument at `place` gives.
+
+    Raises `Refused` where it is no base64, or names no media type.
+    """
+    if isinstance(value, str):
+        return GivenFile(_decoded(value, place))
+    if not isinstance(value, dict):
+        raise unsendable(place, "is a file; give its bytes as base64")
+    path, encoded = value.get("path"), value.get("base64")
+    data = None if path is not None else _decoded(encoded, (*place, "base64"))
+    content_type = cast("str | None", value.get("content_type"))
+    if content_type is not None and not is_media_type(essence(content_type)):
+        raise unsendable((*place, "content_type"), "must be a media type, such as image/png")
+    name = cast("str | None", value.get("filename"))
+    return GivenFile(
+        data,
+        cast("str | None", path),
+        name,
+        None if content_type is None else essence(content_type),
+    )
+
+
+def _decoded(text: JSON, place: tuple[str, ...]) -> bytes:
+    try:
+        return base64.b64decode(cast("str", text), validate=True)
+    except (binascii.Error, ValueError, TypeError):
+        raise unsendable(place, "must be base64 (RFC 4648, 4), with its padding and without spaces") from None

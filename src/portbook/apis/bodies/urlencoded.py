@@ -1,0 +1,38 @@
+"""Bodies of `application/x-www-form-urlencoded`. Pure: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from portbook.apis.bodies.body_names import BodyNames
+from portbook.apis.parameter_styles import as_form_text, as_reserved_text, pairs_of
+from portbook.model import JSONObject
+from portbook.tools.media_types import FORM_TYPE
+from portbook.tools.operation import BodyPart
+
+__all__ = ["UrlencodedBody"]
+
+
+class UrlencodedBody:
+    """Writes the forms of one operation."""
+
+    __slots__ = ("_names",)
+
+    def __init__(self, parts: Iterable[BodyPart]) -> None:
+        self._names = BodyNames(parts)
+
+    def write(
+        self, fields: JSONObject, place: tuple[str, ...], files: Mapping[str, bytes]
+    ) -> tuple[bytes, str]:
+        """Return the body and its content type; `place` is where the fields are among the arguments.
+
+        Raises `Refused` where a field has the name of a different one.
+        """
+        written: list[str] = []
+        for field, value in fields.items():
+            part = self._names.part_of(field)
+            encode = as_reserved_text if part.allows_reserved else as_form_text
+            for name, members, text in pairs_of(field, value, part.style, encode):
+                self._names.require_own(name, field, (*place, field, *members), is_whole=not members)
+                written.append(f"{as_form_text(name)}={text}")
+        return "&".join(written).encode("ascii"), FORM_TYPE

@@ -1,0 +1,129 @@
+"""Reads one operation of an OpenAPI document (3.0 or 3.1) for a tool.
+
+Parameters keep their places and serialization styles. The members of a body become arguments where the body
+is a plain object; otherwise the body is one argument. The schema of the 2xx responses is the output schema.
+
+A document often comes from a third party: its paths and content types must pass the same checks as the
+operator's, because both become part of requests.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from portbook.apis.left_out import Cause, LeftOutOperation
+from portbook.apis.openapi_arguments import ArgumentRules, Arguments, NotSupported
+from portbook.apis.openapi_bodies import read_body
+from portbook.apis.openapi_documents import DocumentNode, Documents
+from portbook.apis.openapi_parameters import read_parameters
+from portbook.apis.openapi_responses import ImportedResult, read_responses
+from portbook.apis.openapi_schemas import SchemaWriter
+from portbook.apis.openapi_security import Requirement
+from portbook.apis.openapi_servers import Server
+from portbook.apis.path_keys import read_path_key, with_query
+from portbook.model import JSONObject
+from portbook.tools.media_types import JSON_TYPE
+from portbook.tools.operation import BodyPart, Parameter, problem_of_path
+
+__all__ = ["ImportedOperation", "OperationHead", "OperationReader"]
+
+
+class OperationHead(NamedTuple):
+    """What is known of an operation before it is read: enough to tell whether it is wanted."""
+
+    name: str
+    tags: tuple[str, ...] | None = None
+    """None where they are not known, because the operation cannot be read."""
+    is_deprecated: bool = False
+
+
+class ImportedOperation(NamedTuple):
+    """One operation of a document."""
+
+    name: str
+    description: str
+    method: str
+    path: str
+    parameters: tuple[Parameter, ...]
+    body: str | None
+    has_body: bool
+    request: str
+    """The content type of the body."""
+    response: str
+    input_schema: JSONObject
+    output_schema: JSONObject | bool
+    parts: tuple[BodyPart, ...] = ()
+    """The fields of a body that is a form."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers of every request, beside those of parameters."""
+    other_responses: tuple[str, ...] = ()
+    """Further content types that a response may have."""
+    file: str = ""
+    pointer: str = ""
+    """The operation's JSON Pointer in `file`."""
+    tags: tuple[str, ...] = ()
+    is_deprecated: bool = False
+    requirement: Requirement = ()
+    """The security schemes that it requires."""
+    server: Server | None = None
+    """Where the document says that it is called, if it does."""
+
+    def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
+        """Return why this operation is left out after all."""
+        return LeftOutOperation(self.name, self.file, self.pointer, self.method, cause, sentence)
+
+
+class OperationReader:
+    """Reads one operation."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        version: str,
+        item: DocumentNode,
+        node: DocumentNode,
+        rules: ArgumentRules,
+    ) -> None:
+        self._documents = documents
+        self._rules = rules
+        self._item = item
+        self._node = node
+        self._input = SchemaWriter(documents, version, "input")
+        self._output = SchemaWriter(documents, version, "output")
+
+    def read(self, name: str, method: str, path: str) -> ImportedOperation:
+        """Return the operation of `method` and `path` for the tool `name`.
+
+        Raises `NotSupported` or `BadOpenAPI` where it cannot be one.
+        """
+        key = read_path_key(path)
+        problem = problem_of_path(key.path)
+        if problem is not None:
+            raise NotSupported(f"its path {problem}")
+        arguments = Arguments(self._rules)
+        parameters = read_parameters(self._documents, self._item, self._node, key, arguments, self._input)
+        body = read_body(self._documents, self._node, arguments, self._input)
+        if method == "HEAD":
+            result = ImportedResult({"type": "null"})
+        else:
+            result = read_responses(self._documents, self._node, self._output)
+        return ImportedOperation(
+            name,
+            self._describe(method, path),
+            method,
+            with_query(key.path, arguments.fixed_query),
+            parameters,
+            body.argument,
+            body.content_type is not None,
+            body.content_type or JSON_TYPE,
+            result.content_type,
+            self._input.with_definitions(arguments.as_schema(is_open=body.is_open)),
+            result.schema,
+            body.parts,
+            tuple(arguments.fixed_headers.items()),
+            result.other_types,
+        )
+
+    def _describe(self, method: str, path: str) -> str:
+        words = [self._node.text("summary") or self._item.text("summary"), self._node.text("description")]
+        return "\n\n".join(word.strip() for word in words if word) or f"{method} {path}"

@@ -1,0 +1,169 @@
+"""Reads the parameters of an OpenAPI operation: their places, styles and schemas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+from portbook.apis.openapi_arguments import ArgumentRules, Arguments, NotSupported
+from portbook.apis.openapi_documents import DocumentNode, Documents
+from portbook.apis.openapi_schemas import SchemaWriter
+from portbook.apis.path_keys import PathKey
+from portbook.escaping import escaped
+from portbook.tools.media_types import MediaKind, is_json, kind_of
+from portbook.tools.operation import Parameter, ParameterPlace, Style, is_token, split_path
+
+__all__ = ["read_parameters", "style_of"]
+
+# Parameters that OpenAPI ignores, because other parts of the document describe them.
+_IGNORED_HEADERS: Final = frozenset({"accept", "authorization", "content-type"})
+# By place, style and explode.
+_STYLES: Final = {
+    ("query", "form", True): Style.SPREAD,
+    ("query", "form", False): Style.COMMA,
+    ("query", "spaceDelimited", True): Style.REPEAT,
+    ("query", "spaceDelimited", False): Style.SPACE,
+    ("query", "pipeDelimited", True): Style.REPEAT,
+    ("query", "pipeDelimited", False): Style.PIPE,
+    ("query", "deepObject", True): Style.DEEP,
+    ("query", "deepObject", False): Style.DEEP,
+    ("path", "simple", False): Style.COMMA,
+    ("path", "simple", True): Style.PAIRS,
+    ("path", "label", False): Style.LABEL,
+    ("path", "label", True): Style.LABEL_EXPLODED,
+    ("path", "matrix", False): Style.MATRIX,
+    ("path", "matrix", True): Style.MATRIX_EXPLODED,
+    ("header", "simple", False): Style.COMMA,
+    ("header", "simple", True): Style.PAIRS,
+    ("cookie", "form", False): Style.COMMA,
+    ("cookie", "form", True): Style.SPREAD,
+    ("cookie", "cookie", False): Style.COMMA,
+    ("cookie", "cookie", True): Style.SPREAD,
+}
+# What can be written into a header.
+_PRINTABLE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+_DEFAULTS: Final = {"query": "form", "cookie": "form", "path": "simple", "header": "simple"}
+
+
+def read_parameters(
+    documents: Documents,
+    item: DocumentNode,
+    operation: DocumentNode,
+    key: PathKey,
+    arguments: Arguments,
+    schemas: SchemaWriter,
+) -> tuple[Parameter, ...]:
+    """Return the parameters of an operation and of its path item, and add their `arguments`.
+
+    A required parameter with one allowed value is no argument: `arguments` has it as fixed.
+
+    Raises `NotSupported` where one cannot be sent, `BadOpenAPI` where one is not described as it must be.
+    """
+    for header, value in key.headers.items():
+        if not arguments.rules.is_argument_header(header) or not _PRINTABLE.fullmatch(value):
+            raise NotSupported("its path stands for a header that cannot be sent")
+        arguments.fixed_headers[header] = value
+    arguments.fixed_query.update(key.query)
+    return tuple(_parameters(documents, item, operation, key, arguments, schemas))
+
+
+def _parameters(
+    documents: Documents,
+    item: DocumentNode,
+    operation: DocumentNode,
+    key: PathKey,
+    arguments: Arguments,
+    schemas: SchemaWriter,
+) -> Iterator[Parameter]:
+    found: dict[tuple[str, str], DocumentNode] = {}
+    for node in (*item.at("parameters").items, *operation.at("parameters").items):
+        parameter = documents.resolved(node)
+        place, name = parameter.text("in"), parameter.text("name")
+        if place is None or name is None:
+            raise parameter.bad("a parameter needs name and in")
+        if place == "path" and name in key.in_query:
+            place, name = "query", key.in_query[name]
+        found[place, name] = parameter  # the operation's own parameter replaces the path's
+    in_template = split_path(key.path)[1]
+    for (place, name), parameter in found.items():
+        is_required = parameter.at("required").value is True
+        if place not in _DEFAULTS or (place == "path" and name not in in_template):
+            raise parameter.bad("a parameter is in the path (and its template), query, header or cookie")
+        if not _may_be_argument(place, name, arguments.rules):
+            continue
+        only = _only_value(documents, parameter, place) if is_required else None
+        if only is not None:
+            (arguments.fixed_headers if place == "header" else arguments.fixed_query)[name] = only
+            continue
+        yield _read(parameter, ParameterPlace(place), name, arguments, schemas, is_required=is_required)
+    if any(("path", name) not in found for name in in_template):
+        raise operation.bad("its path has a name in braces that no parameter describes")
+
+
+def _only_value(documents: Documents, parameter: DocumentNode, place: str) -> str | None:
+    """Return the text of the one value that a parameter of a query or a header allows, or None."""
+    schema = documents.resolved(parameter.at("schema"))
+    allowed = schema.at("enum").value
+    values = allowed if isinstance(allowed, list) else [schema.at("const").value]
+    if place not in ("query", "header") or len(values) != 1:
+        return None
+    (value,) = values
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str | int) and _PRINTABLE.fullmatch(str(value)) else None
+
+
+def _may_be_argument(place: str, name: str, rules: ArgumentRules) -> bool:
+    if (place, name.lower() if place == "header" else name) in rules.credentials:
+        return False
+    if place == "header":
+        return name.lower() not in _IGNORED_HEADERS and rules.is_argument_header(name)
+    if place == "cookie":
+        if not is_token(name):
+            raise NotSupported("a cookie has a name that is not valid in a header")
+        return rules.takes_cookies
+    return True
+
+
+def _read(
+    node: DocumentNode,
+    place: ParameterPlace,
+    name: str,
+    arguments: Arguments,
+    schemas: SchemaWriter,
+    *,
+    is_required: bool,
+) -> Parameter:
+    schema_node, style = _serialized(node, place)
+    schema = True if schema_node.value is None else schemas.write(schema_node)
+    words = node.text("description")
+    if words and isinstance(schema, dict) and "description" not in schema:
+        schema = {**cast("dict[str, Any]", schema), "description": words}
+    is_required = is_required or place is ParameterPlace.PATH
+    argument = arguments.add(name, place, schema, is_required=is_required)
+    return Parameter(argument, place, name, style, node.at("allowReserved").value is True)
+
+
+def _serialized(node: DocumentNode, place: ParameterPlace) -> tuple[DocumentNode, Style]:
+    """Return the schema of a parameter, and how its values are written: by content type, or by style."""
+    for media, inside in node.at("content").members.items():
+        if is_json(media):
+            return inside.at("schema"), Style.JSON
+        if kind_of(media) is not MediaKind.TEXT:
+            raise NotSupported(f"a parameter is {escaped(media)}, and only JSON and text are supported")
+        return inside.at("schema"), Style.COMMA
+    return node.at("schema"), style_of(node, place)
+
+
+def style_of(node: DocumentNode, place: ParameterPlace) -> Style:
+    """Return the style of a parameter, or of a member of a form.
+
+    Raises `NotSupported` where its place does not have the style.
+    """
+    style = node.text("style") or _DEFAULTS[place.value]
+    explode = node.at("explode").value
+    key = (place.value, style, explode if isinstance(explode, bool) else style in ("form", "cookie"))
+    if key not in _STYLES:
+        raise NotSupported(f"a parameter has the style {escaped(style)}, which is not supported")
+    return _STYLES[key]

@@ -1,0 +1,171 @@
+"""Reads every operation of an OpenAPI document (3.0 or 3.1), path by path.
+
+An operation that cannot be read is left out, and stops no other one. Each gets a name of its own: its
+`operationId`, or its method and path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from portbook.apis.left_out import Cause, LeftOutOperation
+from portbook.apis.openapi_arguments import ANY_ARGUMENT, ArgumentRules, NotSupported
+from portbook.apis.openapi_documents import BadOpenAPI, DocumentNode, Documents
+from portbook.apis.openapi_operation import ImportedOperation, OperationHead, OperationReader
+from portbook.apis.openapi_security import read_requirement
+from portbook.apis.openapi_servers import ServerChooser
+from portbook.tools.http_methods import METHODS
+from portbook.tools.tool_names import MAX_NAME, name_digest, shortened
+
+__all__ = ["ImportedNames", "operation_names", "read_openapi"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedNames:
+    """How the operations of a document are named."""
+
+    longest: int = MAX_NAME
+    """A longer name is shortened."""
+    shared: frozenset[str] = frozenset()
+    """Names that another document of the gateway has, too."""
+    document: str = ""
+    """The document, as the settings name it: it tells operations with a shared name apart."""
+
+
+_OWN_NAMES: Final = ImportedNames()
+
+
+def read_openapi(
+    documents: Documents,
+    is_wanted: Callable[[OperationHead], bool] = lambda _: True,
+    rules: ArgumentRules = ANY_ARGUMENT,
+    names: ImportedNames = _OWN_NAMES,
+    servers: ServerChooser | None = None,
+) -> list[ImportedOperation | LeftOutOperation]:
+    """Return the operations of a document that are wanted, in its order.
+
+    An operation that cannot be imported is left out, and stops no other one. `rules` say what may become an
+    argument, `servers` chooses the base URL of each.
+
+    Raises `BadOpenAPI` where the document cannot be read, or is not OpenAPI 3.0 or 3.1.
+    """
+    root = documents.root()
+    found = re.match(r"3\.[01](?=\.|$)", root.text("openapi") or "")
+    if found is None:
+        raise root.bad("must be OpenAPI 3.0 or 3.1; convert an older document first")
+    servers = servers or ServerChooser(root)
+    return [
+        entry if isinstance(entry, LeftOutOperation) else _read(documents, entry, found[0], rules, servers)
+        for entry in _told_apart(list(_entries(documents, root)), names)
+        if is_wanted(_head(entry))
+    ]
+
+
+def operation_names(documents: Documents) -> list[str]:
+    """Return the names of a document's operations, as they are before they are told apart.
+
+    Raises `BadOpenAPI` where the document cannot be read.
+    """
+    return [entry.name for entry in _entries(documents, documents.root())]
+
+
+class _Entry(NamedTuple):
+    """One operation of the document, not yet read."""
+
+    name: str
+    method: str
+    path: str
+    item: DocumentNode
+    node: DocumentNode
+    place: DocumentNode
+    """Where the path has the operation; it is `node` unless it is a reference to it."""
+
+    def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
+        return LeftOutOperation(self.name, self.place.file, self.place.pointer, self.method, cause, sentence)
+
+
+def _entries(documents: Documents, root: DocumentNode) -> Iterator[_Entry | LeftOutOperation]:
+    for path, item in root.at("paths").members.items():
+        try:
+            resolved = documents.resolved(item)
+        except BadOpenAPI as error:
+            yield LeftOutOperation(_slug(path), item.file, item.pointer, None, error.cause, str(error))
+            continue
+        for method in METHODS:
+            place = resolved.at(method.lower())
+            if not isinstance(place.value, dict):
+                continue
+            try:
+                node = documents.resolved(place)
+            except BadOpenAPI as error:
+                name = _slug(f"{method}{path}")
+                yield LeftOutOperation(name, place.file, place.pointer, method, error.cause, str(error))
+                continue
+            name = _slug(node.text("operationId") or f"{method}{path}")
+            yield _Entry(name, method, path, resolved, node, place)
+
+
+def _told_apart(
+    entries: list[_Entry | LeftOutOperation], names: ImportedNames
+) -> list[_Entry | LeftOutOperation]:
+    """Return the entries with distinct names.
+
+    All operations of one name get a digest of their method and path, and of their document where that is what
+    tells them apart: a rule for the name must not silently mean one of them.
+    """
+    counts = Counter(entry.name for entry in entries)
+
+    def name_of(entry: _Entry | LeftOutOperation) -> str:
+        name, is_shared = entry.name, entry.name in names.shared
+        if isinstance(entry, _Entry) and (is_shared or counts[name] > 1):
+            place = f"{entry.method} {entry.path}"
+            name = f"{name}_{name_digest(f'{names.document} {place}' if is_shared else place)}"
+        return shortened(name, names.longest)
+
+    return [
+        entry._replace(name=name_of(entry))
+        if isinstance(entry, _Entry)
+        else replace(entry, name=name_of(entry))
+        for entry in entries
+    ]
+
+
+def _read(
+    documents: Documents, entry: _Entry, version: str, rules: ArgumentRules, servers: ServerChooser
+) -> ImportedOperation | LeftOutOperation:
+    try:
+        reader = OperationReader(documents, version, entry.item, entry.node, rules)
+        imported = reader.read(entry.name, entry.method, entry.path)
+        head = _head(entry)
+        return imported._replace(
+            file=entry.place.file,
+            pointer=entry.place.pointer,
+            tags=head.tags or (),
+            is_deprecated=head.is_deprecated,
+            requirement=read_requirement(documents.root(), entry.node),
+            server=servers.choose(entry.item, entry.node),
+        )
+    except NotSupported as why:
+        return entry.left_out(Cause.UNSUPPORTED, str(why))
+    except BadOpenAPI as error:
+        return entry.left_out(error.cause, str(error))
+    except RecursionError:
+        return entry.left_out(Cause.INVALID, "nested too deeply")
+
+
+def _head(entry: _Entry | LeftOutOperation) -> OperationHead:
+    if isinstance(entry, LeftOutOperation):
+        return OperationHead(entry.name)
+    tags = tuple(item.value for item in entry.node.at("tags").items if isinstance(item.value, str))
+    return OperationHead(entry.name, tags, entry.node.at("deprecated").value is True)
+
+
+def _slug(text: str) -> str:
+    """Return a tool's name for `getOrderById` or `GET/orders/{id}`: lower case, with underscores."""
+    text = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
+    text = re.sub(r"([A-Z])([A-Z][a-z])", r"\1_\2", text)
+    return re.sub(r"_+", "_", re.sub(r"[^a-z0-9_.]+", "_", text.lower())).strip("_.") or "operation"

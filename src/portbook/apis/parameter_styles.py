@@ -1,0 +1,166 @@
+"""Values as text outside of a JSON body: OpenAPI's styles, which are those of RFC 6570. Pure: no I/O.
+
+Two forms cover all places. `expanded` returns one text, for a path segment, a header or a cookie. `pairs_of`
+yields names and values, for a query or a form.
+
+A value is encoded so that the server reads the same value: also where `allowReserved` lets characters
+through, those that would end a value or begin another one are encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, cast
+from urllib.parse import quote, quote_plus
+
+from portbook.canonical import json_bytes
+from portbook.model import JSON, JSONObject
+from portbook.tools.operation import Style
+
+__all__ = [
+    "Encode",
+    "Pair",
+    "as_form_text",
+    "as_is",
+    "as_reserved_text",
+    "as_uri_text",
+    "expanded",
+    "pairs_of",
+    "plain_text",
+]
+
+Encode = Callable[[str], str]
+
+# Reserved characters (RFC 3986, 2.2) that end nothing in a query. Not among them: # & + ; [ ] and the percent
+# sign; some servers take a semicolon for an ampersand.
+_HARMLESS: Final = ":/?@!$'()*,="
+_SEPARATORS: Final = {Style.COMMA: ",", Style.PAIRS: ",", Style.SPACE: " ", Style.PIPE: "|"}
+
+
+def as_is(text: str) -> str:
+    """Return `text` unchanged, for headers and multipart bodies."""
+    return text
+
+
+def as_uri_text(text: str) -> str:
+    """Encode all but the unreserved characters of a URI."""
+    return quote(text, safe="")
+
+
+def as_reserved_text(text: str) -> str:
+    """Encode a value of `allowReserved`."""
+    return quote(text, safe=_HARMLESS)
+
+
+def as_form_text(text: str) -> str:
+    """Encode a name or a value of `application/x-www-form-urlencoded`: a space is a plus sign."""
+    return quote_plus(text)
+
+
+def plain_text(value: JSON) -> str:
+    """Return a string unchanged, all other values as JSON."""
+    return value if isinstance(value, str) else json_bytes(cast("object", value)).decode()
+
+
+# -- one text
+
+
+class _Expansion(NamedTuple):
+    """A row of RFC 6570's table of expansions."""
+
+    first: str = ""
+    separator: str = ","
+    is_named: bool = False
+    is_exploded: bool = False
+
+
+_EXPANSIONS: Final = {
+    Style.PAIRS: _Expansion(is_exploded=True),
+    Style.LABEL: _Expansion(".", "."),
+    Style.LABEL_EXPLODED: _Expansion(".", ".", is_exploded=True),
+    Style.MATRIX: _Expansion(";", ";", is_named=True),
+    Style.MATRIX_EXPLODED: _Expansion(";", ";", is_named=True, is_exploded=True),
+}
+_SIMPLE: Final = _Expansion()
+
+
+def expanded(name: str, value: JSON, style: Style, encode: Encode) -> str:
+    """Return `value` as one text in `style`; every style that is not in RFC 6570's table counts as simple."""
+    if style is Style.JSON:
+        return encode(json_bytes(value).decode())
+    rule = _EXPANSIONS.get(style, _SIMPLE)
+    if isinstance(value, dict):
+        members = [(encode(key), encode(plain_text(item))) for key, item in value.items()]
+        if rule.is_exploded:
+            return rule.first + rule.separator.join(f"{key}={text}" for key, text in members)
+        return _named(name, ",".join(text for member in members for text in member), rule)
+    if isinstance(value, list):
+        items = [encode(plain_text(item)) for item in value]
+        if rule.is_exploded:
+            named = [f"{name}={text}" for text in items] if rule.is_named else items
+            return rule.first + rule.separator.join(named)
+        return _named(name, ",".join(items), rule)
+    return _named(name, encode(plain_text(value)), rule)
+
+
+def _named(name: str, text: str, rule: _Expansion) -> str:
+    if not rule.is_named:
+        return rule.first + text
+    return f"{rule.first}{name}={text}" if text else f"{rule.first}{name}"
+
+
+# -- pairs of names and values
+
+
+class Pair(NamedTuple):
+    """One name and its value, in a query or a form."""
+
+    name: str
+    """Not yet encoded."""
+    members: tuple[str, ...]
+    """The way from the argument to the value; empty where the name is the parameter's own."""
+    text: str
+    """The value, encoded."""
+
+
+def pairs_of(name: str, value: JSON, style: Style, encode: Encode) -> Iterator[Pair]:
+    """Yield the pairs of `value`. Null, an empty list and an empty object have none, as in RFC 6570, 2.3."""
+    if value is None:
+        return
+    if style is Style.JSON or (style is Style.REPEAT and isinstance(value, dict)):
+        yield Pair(name, (), encode(json_bytes(value).decode()))
+    elif style is Style.DEEP:
+        yield from _deep_pairs(name, (), value, encode)
+    elif isinstance(value, list | dict):
+        yield from _joined_pairs(name, value, style, encode)
+    else:
+        yield Pair(name, (), encode(plain_text(value)))
+
+
+def _joined_pairs(name: str, value: list[JSON] | JSONObject, style: Style, encode: Encode) -> Iterator[Pair]:
+    separator = _SEPARATORS.get(style)
+    if separator is None:
+        if isinstance(value, list):
+            yield from (Pair(name, (), encode(plain_text(item))) for item in value)
+        else:
+            yield from (Pair(key, (key,), encode(plain_text(item))) for key, item in value.items())
+    elif value:
+        parts = value if isinstance(value, list) else [part for item in value.items() for part in item]
+        # A comma between items is not encoded; a space and a pipe cannot be in a URI.
+        between = separator if separator == "," else encode(separator)
+        yield Pair(name, (), between.join(encode(plain_text(part)) for part in parts))
+
+
+def _deep_pairs(name: str, members: tuple[str, ...], value: JSON, encode: Encode) -> Iterator[Pair]:
+    """Yield `name[member]`; deeper, where OpenAPI says nothing, as Stripe does: `name[0][member]`."""
+    if isinstance(value, dict):
+        inner = list(value.items())
+    elif isinstance(value, list):
+        inner = [(str(index), item) for index, item in enumerate(value)]
+    elif value is None:
+        return
+    else:
+        yield Pair(name, members, encode(plain_text(value)))
+        return
+    for key, item in inner:
+        yield from _deep_pairs(f"{name}[{key}]", (*members, key), item, encode)

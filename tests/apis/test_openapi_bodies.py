@@ -1,0 +1,228 @@
+"""Request bodies of OpenAPI documents: which content type is sent, and which arguments it has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from portbook.apis.openapi_arguments import ArgumentRules
+from portbook.apis.openapi_documents import Documents
+from portbook.apis.openapi_operation import ImportedOperation
+from portbook.apis.openapi_paths import read_openapi
+from portbook.errors import Refused
+from support.openapi_samples import STRING, accepts, document, only, request_of
+
+BINARY = {"type": "string", "format": "binary"}
+
+
+def posting(content: dict[str, Any], **members: Any) -> dict[str, Any]:
+    return document(method="post", requestBody={"content": content, **members})
+
+
+def form(*, media: str = "application/x-www-form-urlencoded", encoding: Any = None, **members: Any) -> Any:
+    schema = {"type": "object", "properties": members}
+    return posting({media: {"schema": schema, "encoding": encoding or {}}})
+
+
+def body_of(operation: ImportedOperation, arguments: dict[str, Any]) -> tuple[bytes | None, str]:
+    request = request_of(operation, arguments)
+    return request.body, request.content_type
+
+
+# --- the order of content types
+
+OFFERS = [
+    (["text/plain", "application/json"], "application/json"),
+    (["application/vnd.x+json", "application/json"], "application/json"),
+    (["*/*", "application/vnd.x+json"], "application/vnd.x+json"),
+    (["*/*"], "application/json"),
+    (["application/json; charset=utf-8"], "application/json"),
+    (["multipart/form-data", "application/x-www-form-urlencoded"], "application/x-www-form-urlencoded"),
+    (["text/plain", "multipart/form-data"], "multipart/form-data"),
+    (["application/xml", "text/plain"], "text/plain"),
+    (["application/octet-stream", "application/xml"], "application/xml"),
+    (["image/png", "application/octet-stream"], "application/octet-stream"),
+    (["image/*"], "application/octet-stream"),
+    (["text/*"], "text/plain"),
+    (["multipart/related", "no type", "image/png"], "image/png"),
+]
+
+
+@pytest.mark.parametrize(("offered", "sent"), OFFERS)
+def test_the_first_content_type_of_the_documented_order_is_sent(
+    write: Any, offered: list[str], sent: str
+) -> None:
+    assert only(write(posting({media: {} for media in offered}))).request == sent
+
+
+def test_a_form_with_a_file_is_multipart(write: Any) -> None:
+    schema = {"type": "object", "properties": {"file": BINARY}}
+    offered = ("application/x-www-form-urlencoded", "multipart/form-data")
+    assert only(write(posting({media: {"schema": schema} for media in offered}))).request == offered[1]
+
+
+# --- forms
+
+
+def test_a_form_that_is_not_required_is_sent(write: Any) -> None:
+    operation = only(write(form(To=STRING, Tags={"type": "array", "items": STRING})))
+    assert "required" not in operation.input_schema
+    assert body_of(operation, {"To": "+1 2", "Tags": ["a", "b&c"]}) == (
+        b"To=%2B1+2&Tags=a&Tags=b%26c",
+        "application/x-www-form-urlencoded",
+    )
+    assert body_of(operation, {})[0] == b""
+
+
+def test_the_fields_of_a_form_have_the_styles_of_their_encoding(write: Any) -> None:
+    deep = {"style": "deepObject", "explode": True}
+    encoding = {
+        "items": deep,
+        "card": deep,
+        "commas": {"style": "form", "explode": False},
+        "spread": {"style": "form"},
+        "meta": {"contentType": "application/json"},
+        "link": {"allowReserved": True},
+    }
+    given = form(encoding=encoding, **{name: {} for name in (*encoding, "plain")})
+    arguments = {
+        "items": [{"price": "p", "tags": [1]}],
+        "card": {"owner": {"name": "A B"}, "none": None},
+        "commas": ["a", "b,c"],
+        "spread": {"left": 1},
+        "meta": "text",
+        "link": "https://x.example/?a=b&c",
+        "plain": {"an": "object"},
+    }
+    assert body_of(only(write(given)), arguments)[0] == (
+        b"items%5B0%5D%5Bprice%5D=p&items%5B0%5D%5Btags%5D%5B0%5D=1&card%5Bowner%5D%5Bname%5D=A+B"
+        b"&commas=a,b%2Cc&left=1&meta=%22text%22&link=https://x.example/?a=b%26c"
+        b"&plain=%7B%22an%22%3A%22object%22%7D"
+    )
+
+
+@pytest.mark.parametrize("media", ["application/x-www-form-urlencoded", "multipart/form-data"])
+def test_no_field_of_a_form_stands_in_for_another_one(write: Any, media: str) -> None:
+    encoding = {"spread": {"style": "form"}, "deep": {"style": "deepObject"}}
+    given = form(media=media, encoding=encoding, amount={}, spread={}, deep={}, **{"deep[a]": {}})
+    operation = only(write(given))
+    for arguments, pointer in (
+        ({"amount[]": 1}, "/amount[]"),
+        ({"Amount": 1}, "/Amount"),
+        ({"spread": {"amount": 1}}, "/spread/amount"),
+        ({"deep": {"a": 1}}, "/deep/a"),
+    ):
+        with pytest.raises(Refused) as caught:
+            request_of(operation, dict(arguments))
+        assert [finding.pointer for finding in caught.value.findings] == [pointer]
+    assert request_of(operation, {"amount": 1, "deep": {"b": 1}, "other": 1}).body
+
+
+def test_a_form_without_fields_is_no_body(write: Any) -> None:
+    operation = only(write(form()))
+    assert not operation.has_body
+    assert operation.input_schema == {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+def test_a_form_that_is_no_plain_object_is_one_argument(write: Any) -> None:
+    schema = {
+        "allOf": [
+            {"$ref": "#/components/schemas/Base"},
+            {"type": "object", "properties": {"b": {}}},
+        ]
+    }
+    given = posting(
+        {
+            "application/x-www-form-urlencoded": {
+                "schema": schema,
+                "encoding": {"a": {"style": "deepObject"}},
+            }
+        },
+        required=True,
+    )
+    given["components"] = {"schemas": {"Base": {"type": "object", "properties": {"a": {}}}}}
+    operation = only(write(given))
+    assert body_of(operation, {"body": {"a": {"x": 1}, "b": 2}})[0] == b"a%5Bx%5D=1&b=2"
+    with pytest.raises(Refused, match="BAD_ARGUMENTS"):
+        request_of(operation, {"body": ["a"]})
+
+
+# --- files
+
+
+def test_a_file_is_an_argument_of_base64(write: Any) -> None:
+    operation = only(
+        write(form(media="multipart/form-data", file=BINARY, files={"type": "array", "items": BINARY}))
+    )
+    assert accepts(operation.input_schema, {"file": "aGk=", "files": ["aGk="]})
+    assert accepts(operation.input_schema, {"file": {"base64": "aGk=", "filename": "a.txt"}})
+    assert not accepts(operation.input_schema, {"file": {"path": "a.txt"}})
+    assert not accepts(operation.input_schema, {"file": {"filename": "a.txt"}})
+    assert not accepts(operation.input_schema, {"files": "aGk="})
+
+
+def test_a_file_may_be_named_where_the_operator_set_a_folder(tmp_path: Path) -> None:
+    given = form(media="multipart/form-data", file=BINARY)
+    (tmp_path / "api.json").write_text(json.dumps(given))
+    rules = ArgumentRules(takes_paths=True)
+    operation = only(read_openapi(Documents(tmp_path / "api.json"), rules=rules))
+    assert accepts(operation.input_schema, {"file": {"path": "a.txt"}})
+
+
+FILES: list[tuple[dict[str, Any], Any, bool]] = [
+    (BINARY, None, True),
+    ({"type": "string"}, "image/png, image/jpeg", True),
+    ({"contentMediaType": "application/pdf"}, None, True),
+    ({"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"}, None, False),
+    ({"type": "string", "format": "byte"}, None, False),
+    ({"type": "string"}, "text/csv", False),
+    ({"type": "object"}, "application/octet-stream", False),
+]
+
+
+@pytest.mark.parametrize(("schema", "content_type", "is_file"), FILES)
+def test_what_is_binary_is_a_file(write: Any, schema: Any, content_type: str | None, is_file: bool) -> None:
+    encoding = {"x": {"contentType": content_type}} if content_type else {}
+    operation = only(write(form(media="multipart/form-data", encoding=encoding, x=schema)))
+    assert [part.is_binary for part in operation.parts] == [is_file]
+
+
+# --- text and binary data
+
+
+@pytest.mark.parametrize(
+    ("media", "schema", "value", "sent", "content_type"),
+    [
+        ("text/plain", STRING, "é", "é".encode(), "text/plain; charset=utf-8"),
+        ("text/plain", {"type": "integer"}, 7, b"7", "text/plain; charset=utf-8"),
+        ("application/xml", {"type": "object", "properties": {"a": {}}}, "<a/>", b"<a/>", "application/xml"),
+        ("application/octet-stream", BINARY, "AP8=", b"\x00\xff", "application/octet-stream"),
+        ("image/*", BINARY, {"base64": "AA==", "content_type": "image/png"}, b"\x00", "image/png"),
+        ("application/vnd.x+json", {"type": "array"}, [1], b"[1]", "application/vnd.x+json"),
+    ],
+)
+def test_a_body_that_is_no_form_is_one_argument(
+    write: Any, media: str, schema: Any, value: Any, sent: bytes, content_type: str
+) -> None:
+    operation = only(write(posting({media: {"schema": schema}}, required=True)))
+    assert accepts(operation.input_schema, {"body": value})
+    assert not accepts(operation.input_schema, {})
+    assert body_of(operation, {"body": value}) == (sent, content_type)
+
+
+@pytest.mark.parametrize("value", ["no base64", "AA", "AA==\n", {"base64": "é"}, {"base64": 1}])
+def test_what_is_no_base64_is_refused(write: Any, value: Any) -> None:
+    operation = only(write(posting({"image/png": {"schema": BINARY}})))
+    with pytest.raises(Refused) as caught:
+        request_of(operation, {"body": value})
+    assert caught.value.findings[0].pointer in ("/body", "/body/base64")
+
+
+def test_a_content_type_cannot_end_its_line(write: Any) -> None:
+    operation = only(write(posting({"image/png": {"schema": BINARY}})))
+    with pytest.raises(Refused) as caught:
+        request_of(operation, {"body": {"base64": "AA==", "content_type": "a/b\r\nX: 1"}})
+    assert caught.value.findings[0].pointer == "/body/content_type"

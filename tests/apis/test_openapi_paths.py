@@ -1,0 +1,62 @@
+"""The operations of a document: their names, their order, and what is left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from portbook.apis.openapi_documents import Documents
+from portbook.apis.openapi_paths import read_openapi
+from support.openapi_samples import STRING, document, only
+
+
+@pytest.mark.parametrize(
+    ("operation_id", "name"),
+    [
+        ("getOrder", "get_order"),
+        ("GetOrderByID", "get_order_by_id"),
+        ("listHTTPRoutes", "list_http_routes"),
+        ("orders/get-one", "orders_get_one"),
+        ("orders.get", "orders.get"),
+        ("__x__", "x"),
+        ("Über", "ber"),
+        ("é", "operation"),
+        (None, "get_it"),
+    ],
+)
+def test_an_operation_id_becomes_a_name(write: Any, operation_id: str | None, name: str) -> None:
+    given = document()
+    if operation_id is None:
+        del given["paths"]["/it"]["get"]["operationId"]
+    else:
+        given["paths"]["/it"]["get"]["operationId"] = operation_id
+    assert only(write(given)).name == name
+
+
+def test_a_path_is_a_name_where_there_is_no_operation_id(write: Any) -> None:
+    parameters = [{"name": "id", "in": "path", "required": True, "schema": STRING}]
+    given = document(path="/orders/{id}/lines", method="post", parameters=parameters)
+    del given["paths"]["/orders/{id}/lines"]["post"]["operationId"]
+    assert only(write(given)).name == "post_orders_id_lines"
+
+
+def test_operations_come_in_the_documents_order(write: Any) -> None:
+    given = document()
+    for path in ("/b", "/a"):
+        given["paths"][path] = {verb: {"responses": {}} for verb in ("delete", "get", "x-note", "trace")}
+    assert [operation.name for operation in write(given)] == ["it", "get_b", "delete_b", "get_a", "delete_a"]
+
+
+def test_a_document_without_paths_has_no_operations(write: Any) -> None:
+    assert write('{"openapi":"3.1.0"}') == []
+
+
+def test_what_is_not_wanted_is_not_even_read(tmp_path: Path) -> None:
+    given = document()
+    given["paths"]["/broken"] = {"get": {"operationId": "broken", "parameters": [{"$ref": "#/nowhere"}]}}
+    (tmp_path / "api.json").write_text(json.dumps(given))
+    found = read_openapi(Documents(tmp_path / "api.json"), lambda head: head.name != "broken")
+    assert only(found).name == "it"
