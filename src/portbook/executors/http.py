@@ -109,7 +109,7 @@ class HttpExecutor:
                 request = self._request(operation, destination, composed, credentials, run)
                 return await self._attempts(operation, request, sendings, deadline.when() or 0.0)
         except TimeoutError:
-            happened = f"no {'answer arrived' if sendings.has_begun else 'connection was made'} in time"
+            happened = _lateness(sendings)
             reason = Reason.UPSTREAM_ERROR if is_api_late else Reason.TIMEOUT
             raise _unanswered(reason, sendings, happened, is_retryable=True) from None
 
@@ -282,6 +282,13 @@ def _unanswered(
     """Return the ending of a call without a response: `Refused` only if nothing of it was sent."""
     kind = Failed if sendings.has_begun else Refused
     return kind(reason, happened=happened, is_retryable=is_retryable)
+
+
+def _lateness(sendings: Sendings) -> str:
+    """Return how far a call came whose time is up."""
+    if sendings.is_half_answered:
+        return "an answer began, and did not end in time"
+    return f"no {'answer arrived' if sendings.has_begun else 'connection was made'} in time"
 
 
 def _with_query(target: str, pairs: str) -> str:
