@@ -104,6 +104,11 @@ class Boundary:
         redactor = self._pipeline.rules.redactor
         return text if redactor is None else redactor.redact_text(text)
 
+    @property
+    def has_operator_key(self) -> bool:
+        """Return whether approvals can be decided through a door."""
+        return self._pipeline.rules.callers.has_operator_key
+
     def connect(
         self,
         arrival: Arrival,

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
-__all__ = ["DecodedFile", "DecodedRequest", "DecodingApi", "decoding_api"]
+from portbook.apis.request_composer import Composed
+
+__all__ = ["SECRET", "DecodedFile", "DecodedRequest", "DecodingApi", "decoded", "decoding_api"]
 
 SECRET = "hunter2hunter2"
 
@@ -43,7 +47,11 @@ class DecodedRequest:
 
     @staticmethod
     def of(environ: dict[str, Any]) -> DecodedRequest:
-        request = Request(environ)
+        with contextlib.closing(Request(environ)) as request:
+            return DecodedRequest._read(request, environ)
+
+    @staticmethod
+    def _read(request: Request, environ: dict[str, Any]) -> DecodedRequest:
         body = request.get_data(cache=True, parse_form_data=False)
         files = [
             DecodedFile(name, file.filename, file.content_type, file.read())
@@ -110,3 +118,25 @@ def decoding_api() -> Iterator[DecodingApi]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def decoded(method: str, request: Composed) -> DecodedRequest:
+    """Return what the framework reads of a request, without a connection."""
+    path, _, query = request.target.partition("?")
+    body = request.body or b""
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": method,
+        "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
+        "QUERY_STRING": query,
+        "RAW_URI": request.target,
+        "SERVER_NAME": "a.example",
+        "SERVER_PORT": "80",
+        "CONTENT_TYPE": request.content_type if body else "",
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.input": io.BytesIO(body),
+        "wsgi.url_scheme": "http",
+        "HTTP_COOKIE": request.cookies,
+    }
+    for name, value in request.headers:
+        environ[f"HTTP_{name.upper().replace('-', '_')}"] = value
+    return DecodedRequest.of(environ)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
-from portbook.app.rules_from_settings import doubts_of, rules_of
+from portbook.app.rules_from_settings import rules_of
+from portbook.app.start_warnings import doubts_of
 from portbook.app.tools_from_settings import Collected, collect_tools
 from portbook.audit.journal import Journal
 from portbook.boundary import Boundary

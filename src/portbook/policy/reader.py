@@ -174,7 +174,7 @@ def _patterns(
 
 
 def _one_of(value: str, known: Sequence[str]) -> str | None:
-    return None if value in (*known, "*") else f"use {', '.join(known)}"
+    return None if value in (*known, "*") else did_you_mean(value, known, f"use {', '.join(known)}")
 
 
 def _any_text(value: str) -> str | None:
