@@ -86,8 +86,16 @@ class HttpExecutor:
         """Return what is missing of the credentials, as far as it can be known without a request."""
         return [found for credentials in self._credentials.values() for found in credentials.problems()]
 
-    async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> JSON:
+    def sendings_for(self, operation: HttpOperation) -> Sendings:
+        """Return what counts the requests of one call."""
+        return Sendings(self._retries_of(operation))
+
+    async def execute(
+        self, tool: Tool, arguments: JSONObject, run: Run, sendings: Sendings | None = None
+    ) -> JSON:
         """Call the operation of `tool` within the deadline of `run` and return its result.
+
+        `sendings` tells the caller, meanwhile, whether a request was sent.
 
         Raises `Refused` where nothing was sent, `Failed` where a request was sent without a result.
         """
@@ -100,7 +108,7 @@ class HttpExecutor:
         named = composer.files_in(arguments)
         files = await self._read_files(operation.gateway, named) if named else {}
         composed = composer.compose(arguments, files)
-        sendings = Sendings(self._retries_of(operation))
+        sendings = sendings or self.sendings_for(operation)
         answer_ms = run.timeout_ms if operation.answer_ms is None else operation.answer_ms
         is_api_late = answer_ms < run.timeout_ms
         try:

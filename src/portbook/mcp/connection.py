@@ -16,6 +16,7 @@ from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import Envelope
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.exception_place import place_of
+from portbook.mcp.batch_members import BatchMembers
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.clients import LiveClient, RoundClient
 from portbook.mcp.dialect import Exchange, McpDialect
@@ -135,6 +136,7 @@ class McpConnection:
         """Whether an unreadable message is answered as MCP: by its route, or by earlier messages."""
         self.session = session or Session()
         self._running: set[Key] = set()
+        self._members = BatchMembers()
         self._client_requests = ClientRequests(parts.official.notifications)
         self._closing: list[Callable[[], None]] = []
         self._subscriptions = 0
@@ -366,7 +368,7 @@ class McpConnection:
         if method == _CANCELLED:
             params = message.get("params")
             key = _key(params.get("requestId")) if isinstance(params, dict) else None
-            if key is not None and self._cancel(key):
+            if key is not None and (self._cancel(key) or self._members.cancel(key)):
                 return None
             pointer, told = "/params/requestId", "names no running request"
         return Refused(Reason.IGNORED, (Finding(pointer, told, "ignored", ""),))
@@ -383,7 +385,7 @@ class McpConnection:
             else:
                 identifier = read_id(message, json_bytes(message))
                 answer = await self._answer_member(message, identifier, arrival, outlet)
-            if answer.body is not None and not answer.is_notification:
+            if answer is not None and answer.body is not None and not answer.is_notification:
                 answers.append(answer.body)
         if not answers:
             return Answer(None, 202, is_notification=True)
@@ -391,13 +393,15 @@ class McpConnection:
 
     async def _answer_member(
         self, message: JSONObject, identifier: Id, arrival: Arrival, outlet: Outlet
-    ) -> Answer:
+    ) -> Answer | None:
+        """Return the answer to a member of a batch; None if the client has cancelled it."""
         if message.get("method") == "initialize":
             finding = Finding("/method", "initialize cannot be part of a batch; send it alone", "batch", "")
             flaw = Refused(Reason.NOT_JSONRPC, (finding,))
             return await self._refuse(message, flaw, arrival, identifier)
         member = Outlet(outlet.tell_or_send)
-        return await self._receive_one(message, identifier, arrival, member).answering
+        work = self._receive_one(message, identifier, arrival, member)
+        return await (work.answering if work.key is None else self._members.run(work.key, work.answering))
 
     async def _refuse(
         self, content: JSON | bytes, refusal: Refused, arrival: Arrival, identifier: Id = NO_ID
