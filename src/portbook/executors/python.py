@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from portbook.exception_place import ToolExit
 from portbook.executors.coroutines import Coroutines
-from portbook.executors.threads import Threads, ToolExit
+from portbook.executors.threads import Threads
 from portbook.model import JSONObject, Run
 from portbook.tools.catalog import Tool
 from portbook.tools.context import running
@@ -45,7 +46,7 @@ class PythonExecutor:
             except Exception:
                 raise
             except BaseException as error:  # noqa: BLE001 - no exception of a tool may end the server
-                raise ToolExit("exit").with_traceback(error.__traceback__) from None
+                raise ToolExit(error) from None
         return await self._workers.run(function, arguments, timeout_s)
 
     def close(self) -> None:
@@ -71,4 +72,4 @@ async def _contained(function: Callable[[JSONObject], Any], arguments: JSONObjec
     try:
         return await function(arguments)
     except (SystemExit, KeyboardInterrupt) as error:  # a task would let these end the whole process
-        raise ToolExit("exit").with_traceback(error.__traceback__) from None
+        raise ToolExit(error) from None

@@ -241,7 +241,9 @@ def _guarded(dump: _Finish) -> _Finish:
     def finish(value: Any) -> Any:
         try:
             return dump(value)
-        except ValueError:  # also circular references and bytes that are not UTF-8
+        except ValueError as error:  # also circular references and bytes that are not UTF-8
+            if isinstance(error.__cause__, Exception):  # a serializer of the tool's own raised it
+                raise error.__cause__ from None
             finding = Finding("", "has a part that cannot be written as JSON", "json", "")
             raise Failed(Reason.BAD_RESULT, (finding,)) from None
 
