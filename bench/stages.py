@@ -1,4 +1,4 @@
-"""Where the time of one call goes: stage after stage on the same message, timed from outside.
+"""`python -m bench.stages`: where the time of one call goes, stage after stage on the same message.
 
 Nothing on the path itself pays for being watched: the stages' own functions are called here in the order of
 the path, with a look at the clock between them. In that order, because a stage that runs again and again on
@@ -17,12 +17,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
+from bench.wire import frames
 from portbook.access.callers import Callers
 from portbook.app.assemble import assemble
 from portbook.audit.journal import Journal
 from portbook.audit.records import Trail, envelope_view, execution_view
 from portbook.canonical import json_bytes
 from portbook.clock import SystemClock
+from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import Envelope
 from portbook.envelope.request import REQUEST
 from portbook.executors.python import PythonExecutor
@@ -36,7 +38,7 @@ from portbook.wire.jsonrpc import read_id
 from portbook.wire.lines import LineSplitter
 from portbook.wire.parsing import parse
 
-__all__ = ["Stage", "measure_stages"]
+__all__ = ["Stage", "main", "measure_stages"]
 
 # As much as the door reads at once, and writes at once.
 _CHUNK: Final = 1 << 16
@@ -60,6 +62,17 @@ class Stage:
 
     name: str
     us: float
+
+
+def main() -> int:
+    """Measure, print and return the exit status."""
+    message = frames("envelope", "echo_inline", [1])[0] + b"\n"
+    stages = measure_stages(Path(__file__).resolve().parent.parent, message, loops=5_000)
+    total = sum(stage.us for stage in stages)
+    for stage in stages:
+        print(f"{stage.name:28}{stage.us:>10.2f} µs{stage.us / total:>8.0%}")
+    print(f"{'together':28}{total:>10.2f} µs")
+    return 0
 
 
 def measure_stages(root: Path, message: bytes, *, loops: int) -> list[Stage]:
@@ -90,7 +103,7 @@ class _Path:
         settings = load_settings(
             root / "bench/portbook.toml",
             {},
-            {"audit.log_dir": folder, "python.toolsets": (str(root / "bench/echo_tools.py"),)},
+            {"audit.log_dir": folder, "python.toolsets": (str(root / "bench/servers/portbook_echo.py"),)},
             root,
         )
         self._assembled = assemble(settings, is_exposed=False)
@@ -108,8 +121,8 @@ class _Path:
         self._frame = message.rstrip(b"\n")
         self._message = cast("JSONObject", parse(self._frame))
         self._id = read_id(self._message, self._frame)
-        self._call = self._envelope.read(self._message, self._id, self._arrival)
-        tool = self._assembled.catalog.find("echo")
+        self._call = self._envelope.read(self._message, self._id, self._arrival).call
+        tool = self._assembled.catalog.find("echo_inline")
         assert tool is not None
         self._tool = tool
         self._result = _finish(self._executor.execute(tool, self._call.arguments, self._run))
@@ -131,12 +144,12 @@ class _Path:
 
     def read(self) -> None:
         identifier = read_id(self._message, self._frame)
-        if self._envelope.recognises(self._message):
-            self._call = self._envelope.read(self._message, identifier, self._arrival)
+        if choose_dialect(self._message, frozenset()) is DialectName.ENVELOPE:
+            self._call = self._envelope.read(self._message, identifier, self._arrival).call
 
     def decide(self) -> None:
         caller = self._callers.identify(self._arrival.key)
-        self._assembled.catalog.find("echo")
+        self._assembled.catalog.find("echo_inline")
         spec, call = self._tool.spec, self._call
         subject = PolicyInput(
             spec.name, spec.effect, caller.name, call.arguments, spec.input_schema, call.input_bytes
@@ -199,3 +212,7 @@ def _medians(functions: list[Callable[[], None]], loops: int) -> list[float]:
             function()
             own.append(tick() - before)
     return [max(statistics.median(own) - looking, 0.0) / 1000 for own in taken]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -57,7 +57,7 @@ def test_a_redirect_is_followed_on_the_same_host() -> None:
         ((HANG,), {"timeout_s": 0.05}, "not all of it arrived within 0.05 s"),
         ((b"",), {}, "connection"),
     ],
-    ids=lambda value: str(value)[:40],
+    ids=["a different host", "no end", "a status", "too long", "too late", "nothing"],
 )
 def test_what_cannot_be_had_is_explained(answers: Any, options: Any, words: str) -> None:
     assert words in problem(*answers, **options)

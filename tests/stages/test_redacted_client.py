@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from portbook.dialects.exchange import Exchange
 from portbook.model import Draft, Identity
 from portbook.redaction import Redactor
 from portbook.stages.ports import AtOnce
@@ -23,6 +24,7 @@ class Conversation:
         self.redactor = redactor
         self.listener = Listener()
         state = CallState(
+            exchange=Exchange(a_call()),
             call=a_call(),
             rules=Rules(callers=CALLERS),
             identity=Identity("request-1", "trace-1", "span-1"),

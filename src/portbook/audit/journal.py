@@ -14,9 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from portbook.audit.chain import line_of
 from portbook.audit.log_writer import ENVELOPE_STREAM, ChainedSink, JsonlSink
-from portbook.model import JSONObject
 
 __all__ = ["EXECUTION_STREAM", "INTENT_STREAM", "Journal"]
 
@@ -76,7 +74,7 @@ class Journal:
         for sink in self._sinks():
             sink.mend()
 
-    def intend(self, intent: JSONObject) -> None:
+    def intend(self, intent: bytes) -> None:
         """Write the intent of a call with effects, before it runs.
 
         Raises `OSError` where it cannot be written.
@@ -85,7 +83,7 @@ class Journal:
             self._intents = self._open_chained(INTENT_STREAM)
         self._intents.write(intent)
 
-    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+    def write(self, envelope: bytes, execution: bytes) -> None:
         """Write both views of a record.
 
         Raises `OSError` where they cannot be written.
@@ -105,9 +103,9 @@ class Journal:
         return opened if self._intents is None else [*opened, self._intents]
 
 
-def _copy_to_stderr(execution: JSONObject) -> None:
+def _copy_to_stderr(execution: bytes) -> None:
     """Copy a record that is already written; a failure here does not affect the call."""
     if sys.stderr is None:  # it was closed when the process started
         return
     with contextlib.suppress(OSError, ValueError):  # its reader has ended, or it was closed
-        sys.stderr.write(f"{line_of(execution).decode()}\n")
+        sys.stderr.write(f"{execution.decode()}\n")

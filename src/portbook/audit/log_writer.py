@@ -14,12 +14,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from portbook.audit.chain import Head, Links, chained, head_of, line_of, links_of
+from portbook.audit.chain import Head, Links, chained, head_of, links_of
 from portbook.audit.log_reader import files_in, is_served_to, lines_from_end, lines_of, stream_folder
 from portbook.model import JSONObject
 
@@ -90,12 +91,12 @@ class JsonlSink:
         draft.symlink_to(target.name)
         draft.replace(self.path.with_name(self._latest))
 
-    def write(self, record: JSONObject) -> None:
-        """Write `record`. Once this returns, it survives a kill of the process.
+    def write(self, record: bytes) -> None:
+        """Write `record`, a JSON object. Once this returns, it survives a kill of the process.
 
         Raises `OSError` where it cannot be written.
         """
-        self._keep(line_of(record) + b"\n")
+        self._keep(record + b"\n")
 
     def mend(self) -> None:
         """Recover after a failed write.
@@ -177,7 +178,7 @@ class ChainedSink(JsonlSink):
             self._prev = str(Links((Head(self.path.name, self._seq, self._prev),)))
             self._seq = 0
 
-    def write(self, record: JSONObject) -> None:
+    def write(self, record: bytes) -> None:
         """Write `record` as the next of the chain; a failed write leaves no gap in it.
 
         Raises `OSError` where it cannot be written.
@@ -202,14 +203,14 @@ class MemorySink:
     def mend(self) -> None:
         """Do nothing: memory does not fill up."""
 
-    def intend(self, intent: JSONObject) -> None:
+    def intend(self, intent: bytes) -> None:
         """Keep `intent`."""
-        self.intents.append(intent)
+        self.intents.append(json.loads(intent))
 
-    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+    def write(self, envelope: bytes, execution: bytes) -> None:
         """Keep both views."""
-        self.records.append(envelope)
-        self.executions.append(execution)
+        self.records.append(json.loads(envelope))
+        self.executions.append(json.loads(execution))
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
@@ -224,10 +225,10 @@ class NoSink:
     def mend(self) -> None:
         """Do nothing: nothing can fail."""
 
-    def intend(self, intent: JSONObject) -> None:
+    def intend(self, intent: bytes) -> None:
         """Drop `intent`."""
 
-    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+    def write(self, envelope: bytes, execution: bytes) -> None:
         """Drop both views."""
 
     def close(self) -> None:

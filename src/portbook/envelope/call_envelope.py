@@ -106,7 +106,7 @@ class CallEnvelopes:
 
 
 def _asks(meta: JSON) -> bool:
-    return isinstance(meta, dict) and any(name in meta for name in CONTROLS)
+    return isinstance(meta, dict) and not CONTROLS.isdisjoint(meta)
 
 
 def _digest(value: JSON) -> str | None:

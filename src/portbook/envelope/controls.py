@@ -27,7 +27,7 @@ Mode = Literal["minimal", "full"]
 # For callers that ask for nothing: the bare result, an envelope, or an envelope with provenance.
 Default = Literal["off", "wrap", "provenance"]
 
-CONTROLS: Final = ("capture_provenance", "capture_artifacts", "provenance_mode", "parents")
+CONTROLS: Final = frozenset({"capture_provenance", "capture_artifacts", "provenance_mode", "parents"})
 
 _MAX_RUN_ID: Final = 200
 

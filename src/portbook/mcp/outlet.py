@@ -51,14 +51,20 @@ class Outlet:
     __slots__ = ("_emit", "_is_over", "_let_go", "_loop", "_queue", "reaches_client")
 
     def __init__(
-        self, emit: Emit, let_go: Callable[[], None] | None = None, *, reaches_client: bool = True
+        self,
+        emit: Emit,
+        let_go: Callable[[], None] | None = None,
+        *,
+        reaches_client: bool = True,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
+        """Send with `emit`, on the event loop `loop`: by default the one that runs in this thread."""
         self._emit = emit
         self._let_go = let_go
         self.reaches_client = reaches_client
         """Whether the client gets messages before the answer."""
         self._is_over = False
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop or asyncio.get_running_loop()
         self._queue: ReportQueue | None = None
 
     def report(self, draft: Draft[bytes | None]) -> None:
@@ -79,17 +85,6 @@ class Outlet:
         """Send a message that must arrive, after all that waits. From any thread."""
         self._opened().put(_ready(message), is_vital=True)
         run_on(self._loop, self.flush)
-
-    def tell_or_send(
-        self,
-        message: bytes,
-        is_wanted: Callable[[], bool],
-        *,
-        is_vital: bool = False,
-        on_room: Callable[[], None] | None = None,
-    ) -> bool:
-        """Send a message of a batch's member."""
-        return self._emit(message, is_wanted, is_vital=is_vital, on_room=on_room)
 
     async def room(self) -> None:
         """Let other calls run, then wait for room for the next report, but not for long."""

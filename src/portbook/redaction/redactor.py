@@ -77,6 +77,7 @@ class Redactor:
         "_rules",
         "_start",
         "_text_prefilter",
+        "might_touch",
     )
 
     def __init__(
@@ -112,6 +113,8 @@ class Redactor:
         self._key_values = key_value_text.KeyValueText(self._names)
         self._prefilter = self._make_prefilter()
         self._text_prefilter = self._make_text_prefilter()
+        self.might_touch = self._prefilter.passes
+        """Returns whether the value with this compact JSON may contain a secret; a no is always right."""
         self._clean: set[str] = set()
 
     def with_secrets(self, secrets: Iterable[str]) -> Redactor:
@@ -126,13 +129,6 @@ class Redactor:
             cards=self._cards,
             hash_key=self._hash_key,
         )
-
-    def might_touch(self, body: bytes) -> bool:
-        """Return whether the value with the compact JSON `body` may contain a secret.
-
-        Cheap; a no is always right.
-        """
-        return self._prefilter.passes(body)
 
     def redact(self, value: JSON) -> tuple[JSON, bool]:
         """Return `value` without its secrets, and whether there were any."""

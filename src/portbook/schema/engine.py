@@ -51,10 +51,13 @@ class BadSchema(_Violations):
 class Validator:
     """One compiled schema. Immutable and thread-safe."""
 
-    __slots__ = ("_compiled", "_dialect", "_explanation", "_schema", "fingerprint")
+    __slots__ = ("_compiled", "_dialect", "_explanation", "_schema", "accepts", "fingerprint")
 
     def __init__(self, schema: Any, fingerprint: str, dialect: str = DIALECT) -> None:
         self._compiled = _compile(schema, dialect)
+        self.accepts: Callable[[Any], bool] = self._compiled.is_valid
+        """Returns whether a value matches the schema, for values that were parsed from JSON or written as
+        JSON: unlike `allows` it may raise for other values."""
         self._schema = schema
         self._dialect = dialect
         self._explanation: tuple[int, jsonschema_rs.Validator | None] | None = None

@@ -11,7 +11,13 @@ from portbook.model import JSON, Client, Draft, JSONObject
 from portbook.stages.ports import LARGE_BYTES, OffLoop
 from portbook.stages.state import CallState
 
-__all__ = ["RedactedClient"]
+__all__ = ["RedactedClient", "redacted_client"]
+
+
+def redacted_client(state: CallState, off_loop: OffLoop) -> RedactedClient | None:
+    """Return the client of a call for its tool; None where the tool cannot reach it."""
+    client = state.exchange.client()
+    return None if client is None else RedactedClient(client, state, off_loop)
 
 
 class RedactedClient:

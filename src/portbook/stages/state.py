@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from portbook.audit.records import Trail
+from portbook.dialects.exchange import Exchange
 from portbook.model import JSON, Call, Identity, JSONObject
 from portbook.redaction import Redactor
 from portbook.stages.rules import Rules
@@ -18,7 +19,9 @@ __all__ = ["CallState"]
 class CallState(Trail):
     """A call, the rules that it began with, its ids, and what has happened to it so far (`Trail`)."""
 
+    exchange: Exchange
     call: Call
+    """The call of the exchange."""
     rules: Rules
     """The rules that were in force when the call began; it keeps them to its end."""
     identity: Identity

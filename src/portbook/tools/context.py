@@ -55,7 +55,7 @@ class Context:
     def __init__(self) -> None:
         self._run = run = running.get()
         self._report = None if run is None else run.report
-        self._client = client = None if run is None else run.client
+        self._client = client = None if run is None else run.reach()
         self._said = Said() if client is None else Said(client.room)
         self._asked = 0
         self._questions: list[Coroutine[Any, Any, Any]] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, cast
 
@@ -116,7 +116,9 @@ def _run(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[
             value = function(**given)
         finally:
             is_asking = _leaves_questions(given)
-        return finish(_awaited(value, function, is_asking))
+        if is_asking or inspect.iscoroutine(value):
+            raise _not_awaited(value, function)
+        return finish(value)
 
     return run
 
@@ -129,30 +131,30 @@ def _run_async(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Cal
             value = await function(**given)
         finally:
             is_asking = _leaves_questions(given)
-        return finish(_awaited(value, function, is_asking))
+        if is_asking or inspect.iscoroutine(value):
+            raise _not_awaited(value, function)
+        return finish(value)
 
     return run
 
 
 def _leaves_questions(given: dict[str, Any]) -> bool:
-    contexts = [value for value in given.values() if isinstance(value, Context)]
-    return any(map(leaves_questions, contexts))
+    is_asking = False
+    for value in given.values():
+        if isinstance(value, Context):
+            is_asking = leaves_questions(value) or is_asking
+    return is_asking
 
 
-def _awaited(value: Any, function: Callable[..., Any], is_asking: bool) -> Any:
-    """Return `value`, the result of `function`.
-
-    Raises `Failed` where an `await` is missing: a coroutine is not a result.
-    """
+def _not_awaited(value: Any, function: Callable[..., Any]) -> Failed:
+    """Return the failure of a `function` with a missing `await`: a coroutine is not a result."""
     if inspect.iscoroutine(value):
         value.close()
         said = "returned a coroutine; write `async def` and `await`"
-    elif is_asking:
-        said = "asked its caller without `await`, so no question was sent; write `async def` and `await`"
     else:
-        return value
+        said = "asked its caller without `await`, so no question was sent; write `async def` and `await`"
     note = f"{place_of(function)} {said}"
-    raise Failed(Reason.TOOL_FAILED, note=note, details={"error": f"The tool {said}."})
+    return Failed(Reason.TOOL_FAILED, note=note, details={"error": f"The tool {said}."})
 
 
 # Types that may hold anything: content in them can only be detected in the result.
@@ -183,7 +185,7 @@ def _result(hints: dict[str, Any]) -> tuple[_Finish, JSONObject | bool]:
     plain = plain_type(hint)
     if plain is None:
         dump, schema = _through_pydantic(hint)
-        return _guarded(_contentless(dump, is_open=_is_open(hint))), schema
+        return _finisher(dump, is_open=_is_open(hint)), schema
     fallback = cache(lambda: _through_pydantic(hint)[0])
 
     give = plain.give
@@ -194,7 +196,7 @@ def _result(hints: dict[str, Any]) -> tuple[_Finish, JSONObject | bool]:
         except (NotPlain, RecursionError):  # a circle, perhaps: pydantic says so
             return fallback()(value)
 
-    finish = _guarded(_contentless(give_or_dump, is_open=_is_open(hint)))
+    finish = _finisher(give_or_dump, is_open=_is_open(hint))
     return finish, True if hint is Any else {"$schema": DIALECT, **plain.schema}
 
 
@@ -205,18 +207,26 @@ def _through_pydantic(hint: Any) -> tuple[_Finish, JSONObject | bool]:
     return (any_to_json, True) if hint is Any else converted_result(hint)
 
 
-def _contentless(dump: _Finish, *, is_open: bool) -> _Finish:
+def _finisher(dump: _Finish, *, is_open: bool) -> _Finish:
+    """Return a function that serializes a result, in which content is a mistake."""
+
     def finish(value: Any) -> Any:
-        parts: Iterable[Any] = (value,)
+        if isinstance(value, Content):
+            raise _undeclared(value)
         if is_open and isinstance(value, list | tuple | dict):
-            values = cast("Any", value)
-            parts = values.values() if isinstance(value, dict) else values
-        for part in parts:
-            if isinstance(part, Content):
-                raise _undeclared(part)
-        return dump(value)
+            _require_no_content(cast("Any", value))
+        try:
+            return dump(value)
+        except ValueError as error:
+            raise _not_serializable(error) from None
 
     return finish
+
+
+def _require_no_content(value: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> None:
+    for part in value.values() if isinstance(value, dict) else value:
+        if isinstance(part, Content):
+            raise _undeclared(part)
 
 
 def _undeclared(part: Content) -> Failed:
@@ -234,17 +244,18 @@ def jsonable(value: Any) -> Any:
     """
     from portbook.tools.pydantic_conversion import any_to_json  # late: most results are text
 
-    return _guarded(any_to_json)(value)
+    try:
+        return any_to_json(value)
+    except ValueError as error:
+        raise _not_serializable(error) from None
 
 
-def _guarded(dump: _Finish) -> _Finish:
-    def finish(value: Any) -> Any:
-        try:
-            return dump(value)
-        except ValueError as error:  # also circular references and bytes that are not UTF-8
-            if isinstance(error.__cause__, Exception):  # a serializer of the tool's own raised it
-                raise error.__cause__ from None
-            finding = Finding("", "has a part that cannot be written as JSON", "json", "")
-            raise Failed(Reason.BAD_RESULT, (finding,)) from None
+def _not_serializable(error: ValueError) -> Exception:
+    """Return why a result cannot be serialized: it is circular, or has bytes that are not UTF-8.
 
-    return finish
+    What a serializer of the tool's own raised counts as raised by the tool.
+    """
+    if isinstance(error.__cause__, Exception):
+        return error.__cause__
+    finding = Finding("", "has a part that cannot be written as JSON", "json", "")
+    return Failed(Reason.BAD_RESULT, (finding,))
