@@ -66,6 +66,7 @@ def _as_data(measured: Measured) -> dict[str, Any]:
                 "must": reached.goal.must,
                 "aim": reached.goal.aim,
                 "reached": None if reached.ratio is None else reached.ratio._asdict(),
+                "by_cpu": None if reached.by_cpu is None else reached.by_cpu._asdict(),
                 "verdict": reached.verdict,
             }
             for reached in judged(measured)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from bench.figures import Figure, figure, ratios
 from bench.peers import PEERS
@@ -17,7 +17,8 @@ from bench.rounds import Measured
 __all__ = ["GOALS", "Goal", "Reached", "judged"]
 
 _SDK, _, _TYPESCRIPT, _BARE = PEERS
-_FASTER: Final = "times the SDK's calls per second"
+
+_Ratio: TypeAlias = Callable[[Measured], Figure | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,9 @@ class Goal:
     must: float
     aim: float | None
     more_is_better: bool
-    measured: Callable[[Measured], Figure | None]
+    measured: _Ratio
+    by_cpu: _Ratio | None = None
+    """The same by processor time, which the other work of a machine disturbs least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +41,11 @@ class Reached:
 
     goal: Goal
     ratio: Figure | None
+    by_cpu: Figure | None
 
     @property
     def verdict(self) -> str:
-        """Return `aim`, `must`, `no`, or `not measured`."""
+        """Return `aim`, `must`, `no`, or `not measured`; by processor time, where a goal knows it."""
         if self.ratio is None:
             return "not measured"
         if self._holds(self.goal.aim):
@@ -49,22 +53,22 @@ class Reached:
         return "must" if self._holds(self.goal.must) else "no"
 
     def _holds(self, bound: float | None) -> bool:
-        if bound is None or self.ratio is None:
+        decisive = self.by_cpu or self.ratio
+        if bound is None or decisive is None:
             return False
-        return self.ratio.median >= bound if self.goal.more_is_better else self.ratio.median <= bound
+        return decisive.median >= bound if self.goal.more_is_better else decisive.median <= bound
 
 
 def judged(measured: Measured) -> list[Reached]:
     """Return every goal with what was reached."""
-    return [Reached(goal, goal.measured(measured)) for goal in GOALS]
+    return [
+        Reached(goal, goal.measured(measured), None if goal.by_cpu is None else goal.by_cpu(measured))
+        for goal in GOALS
+    ]
 
 
-def _against(ours: str, theirs: str, field: str) -> Callable[[Measured], Figure | None]:
+def _against(ours: str, theirs: str, field: str) -> _Ratio:
     return lambda measured: ratios(measured.runs.get(ours, ()), measured.runs.get(theirs, ()), field)
-
-
-def _throughput(name: str, title: str) -> Goal:
-    return Goal(title, _FASTER, 10, 30, True, _against(name, _SDK, "calls_per_second"))
 
 
 def _growth_of_tools(measured: Measured) -> Figure | None:
@@ -87,72 +91,43 @@ def _growth_of_payload(measured: Measured) -> Figure | None:
     return figure((most.cpu_us - least.cpu_us) / (above - below) for least, most, below, above in pairs)
 
 
+def _more_calls(what: str, ours: str, must: float, aim: float, theirs: str = _SDK) -> Goal:
+    unit = "times the SDK's calls" if theirs == _SDK else "times TypeScript's calls"
+    # Fewer microseconds of ours are more calls: theirs is divided by ours.
+    by_cpu = _against(theirs, ours, "cpu_us")
+    return Goal(what, unit, must, aim, True, _against(ours, theirs, "calls_per_second"), by_cpu)
+
+
+def _sooner(what: str, ours: str, must: float, aim: float) -> Goal:
+    started, by_cpu = _against(ours, _SDK, "start_ms"), _against(ours, _SDK, "start_cpu_ms")
+    return Goal(f"start to first answer, {what}", "times the SDK's start", must, aim, False, started, by_cpu)
+
+
+def _at_most(what: str, unit: str, must: float, aim: float | None, measured: _Ratio) -> Goal:
+    return Goal(what, unit, must, aim, False, measured)
+
+
+def _waits(unit: str, must: float, theirs: str) -> Goal:
+    return _at_most("STDIO, one at a time", unit, must, None, _against("portbook", theirs, "p50_us"))
+
+
 GOALS: Final[tuple[Goal, ...]] = (
-    Goal("STDIO, pipelined", _FASTER, 30, 100, True, _against("portbook", _SDK, "calls_per_second")),
-    Goal(
-        "STDIO, pipelined",
-        "times TypeScript's calls per second",
-        1,
-        3,
-        True,
-        _against("portbook", _TYPESCRIPT, "calls_per_second"),
-    ),
-    Goal("an inline tool", _FASTER, 30, 100, True, _against("inline", _SDK, "calls_per_second")),
-    _throughput("with a key", "with a key"),
-    _throughput("policy with where", "a policy with `where`"),
-    _throughput("recorded arguments", "recorded arguments"),
-    _throughput("effect write", '`effect="write"`, the intent recorded first'),
-    _throughput("in a thread", "a plain function in a thread"),
-    _throughput("envelope with provenance", "an envelope with provenance"),
-    _throughput("envelope dialect", "the envelope dialect"),
-    _throughput("bare dialect", "the bare dialect"),
-    Goal(
-        "STDIO, one at a time",
-        "times the SDK's p50",
-        1 / 6,
-        None,
-        False,
-        _against("portbook", _SDK, "p50_us"),
-    ),
-    Goal(
-        "STDIO, one at a time",
-        "times the bare loop's p50",
-        1.25,
-        None,
-        False,
-        _against("portbook", _BARE, "p50_us"),
-    ),
-    Goal(
-        "start to first answer, a pydantic toolset",
-        "times the SDK's time",
-        1 / 3,
-        1 / 5,
-        False,
-        _against("portbook", _SDK, "start_ms"),
-    ),
-    Goal(
-        "start to first answer, without pydantic",
-        "times the SDK's time",
-        1 / 6,
-        1 / 10,
-        False,
-        _against("without pydantic", _SDK, "start_ms"),
-    ),
-    Goal("memory, idle", "times the SDK's", 0.65, 0.45, False, _against("portbook", _SDK, "idle_mib")),
-    Goal(
-        "most tools beside fewest",
-        "times the processor time of a call",
-        1.1,
-        None,
-        False,
-        _growth_of_tools,
-    ),
-    Goal(
-        "largest payload",
-        "times parse, validate and serialise alone",
-        1.5,
-        None,
-        False,
-        _growth_of_payload,
-    ),
+    _more_calls("STDIO, pipelined", "portbook", 30, 100),
+    _more_calls("STDIO, pipelined", "portbook", 1, 3, _TYPESCRIPT),
+    _more_calls("an inline tool", "inline", 30, 100),
+    _more_calls("with a key", "with a key", 10, 30),
+    _more_calls("a policy with `where`", "policy with where", 10, 30),
+    _more_calls("recorded arguments", "recorded arguments", 10, 30),
+    _more_calls('`effect="write"`, the intent recorded first', "effect write", 10, 30),
+    _more_calls("a plain function in a thread", "in a thread", 10, 30),
+    _more_calls("an envelope with provenance", "envelope with provenance", 10, 30),
+    _more_calls("the envelope dialect", "envelope dialect", 10, 30),
+    _more_calls("the bare dialect", "bare dialect", 10, 30),
+    _waits("times the SDK's p50", 1 / 6, _SDK),
+    _waits("times the bare loop's p50", 1.25, _BARE),
+    _sooner("a pydantic toolset", "portbook", 1 / 3, 1 / 5),
+    _sooner("without pydantic", "without pydantic", 1 / 6, 1 / 10),
+    _at_most("memory, idle", "times the SDK's", 0.65, 0.45, _against("portbook", _SDK, "idle_mib")),
+    _at_most("most tools beside fewest", "times the CPU of a call", 1.1, None, _growth_of_tools),
+    _at_most("largest payload", "times parse, validate, serialise alone", 1.5, None, _growth_of_payload),
 )

@@ -85,12 +85,16 @@ def _goals(measured: Measured) -> list[str]:
             _bound(reached, reached.goal.must),
             "" if reached.goal.aim is None else _bound(reached, reached.goal.aim),
             reached.goal.unit,
-            "" if reached.ratio is None else _range(reached.ratio, "{:.2f}".format),
+            *(_ratio(each) for each in (reached.ratio, reached.by_cpu)),
             reached.verdict,
         ]
         for reached in judged(measured)
     ]
-    return _table(["goal", "must", "aim", "", "reached", "verdict"], rows)
+    return _table(["goal", "must", "aim", "", "reached", "by CPU", "verdict"], rows)
+
+
+def _ratio(value: Figure | None) -> str:
+    return "" if value is None else _range(value, "{:.2f}".format)
 
 
 def _bound(reached: Reached, bound: float) -> str:

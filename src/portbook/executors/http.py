@@ -265,19 +265,19 @@ def _unanswered(
     return kind(reason, happened=happened, is_retryable=is_retryable)
 
 
-def _lateness(sendings: Sendings) -> str:
-    """Return how far a call came whose time is up."""
-    if sendings.is_half_answered:
-        return "an answer began, and did not end in time"
-    return f"no {'answer arrived' if sendings.has_begun else 'connection was made'} in time"
-
-
 def _with_what_lacks(failure: Failed, operation: HttpOperation) -> Failed:
     """Return the failure; where the API denied the call, the record has the credentials that it lacked."""
     if failure.reason is Reason.UPSTREAM_DENIED and operation.lacks:
         place = f"http.{operation.gateway}.credentials"
         failure.note = f"{failure.happened}; {place} has nothing for {operation.lacks}"
     return failure
+
+
+def _lateness(sendings: Sendings) -> str:
+    """Return how far a call came whose time is up."""
+    if sendings.is_half_answered:
+        return "an answer began, and did not end in time"
+    return f"no {'answer arrived' if sendings.has_begun else 'connection was made'} in time"
 
 
 def _with_query(target: str, pairs: str) -> str:
