@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from portbook.errors import Failed, Reason
-from portbook.executors.threads import ToolExit
+from portbook.exception_place import ToolExit
 from portbook.model import JSONObject
 from support.python_tools import SHORT_MS, executor, first_step, make_tool_as_is, run_collecting_reports
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from portbook.errors import Failed, Reason
-from portbook.executors.threads import ToolExit
+from portbook.exception_place import ToolExit
 from portbook.model import InputNeeded
 
 __all__ = ["Coroutines"]
@@ -52,11 +52,12 @@ class Coroutines:
                     self._abandon(task)
         if not task.done():
             raise Failed(Reason.TIMEOUT)
-        if task.cancelled():
-            raise ToolExit("cancelled itself")
-        if isinstance(task.exception(), Exception | InputNeeded | None):
+        try:
             return task.result()
-        raise ToolExit("exit")
+        except (Exception, InputNeeded):
+            raise
+        except BaseException as error:  # noqa: BLE001 - it cancelled itself, or would end the process
+            raise ToolExit(error) from None
 
     def _abandon(self, task: asyncio.Task[Any]) -> None:
         # Cancelled, but not awaited: a coroutine may ignore cancellation.
