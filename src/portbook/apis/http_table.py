@@ -130,9 +130,9 @@ def _specs(table: Table, gateway: Gateway, folder: Path, found: HttpTools) -> li
         if isinstance(each, LeftOutOperation)
     ]
     for name, operation in imported.items():
-        problem = _problem_of_schemas(specs[name])
+        problem = _problem_of_result(operation, specs[name])
         if problem is not None:
-            left_out.append(operation._replace(name=name).left_out(*problem))
+            left_out.append(operation._replace(name=name).left_out(Cause.OUTPUT_SCHEMA, problem))
             del specs[name]
     found.left_out.extend(left_out)
     if left_out:
@@ -142,13 +142,17 @@ def _specs(table: Table, gateway: Gateway, folder: Path, found: HttpTools) -> li
     return [_completed(spec, timeout_ms) for spec in specs.values()]
 
 
-def _problem_of_schemas(spec: ToolSpec) -> tuple[Cause, str] | None:
-    """Return why an imported operation cannot be served: its arguments or its result cannot be checked."""
-    for cause, schema in ((Cause.INPUT_SCHEMA, spec.input_schema), (Cause.OUTPUT_SCHEMA, spec.output_schema)):
-        try:
-            validator_for(schema)
-        except BadSchema as error:
-            return cause, str(error)
+def _problem_of_result(operation: ImportedOperation, spec: ToolSpec) -> str | None:
+    """Return why the result of an imported tool cannot be checked, or None where it can.
+
+    A table may have replaced the document's output schema.
+    """
+    if spec.are_schemas_checked:
+        return operation.output_problem
+    try:
+        validator_for(spec.output_schema)
+    except BadSchema as error:
+        return str(error)
     return None
 
 
@@ -259,7 +263,9 @@ def _imported(
             None, f"is too long a name for a gateway with a document; cut it by {_SHORTEST_ROOM}"
         )
     try:
-        operations = read_openapi(Documents(folder / file), is_wanted, _argument_rules(gateway), longest)
+        operations = read_openapi(
+            Documents(folder / file), is_wanted, _argument_rules(gateway), longest, found.warnings.append
+        )
     except BadOpenAPI as error:
         raise table.wrong("openapi", f"cannot be imported: {error}") from None
     for key, patterns in (("include", include), ("exclude", exclude), ("effects", tuple(_effects(table)))):
@@ -334,6 +340,7 @@ def _spec_of(
             response=operation.response,
         ),
         declared_name=name,
+        are_schemas_checked=True,
     )
 
 
@@ -350,6 +357,7 @@ def _adjusted(table: Table, spec: ToolSpec) -> ToolSpec:
         spec,
         description=table.text("description") or spec.description,
         output_schema=spec.output_schema if output is None else output,
+        are_schemas_checked=output is None,
         effect=effect,
         timeout_ms=table.whole("timeout_ms", 1, _MAX_TIMEOUT_MS),
         operation=replace(

@@ -88,7 +88,8 @@ class Documents:
     def __init__(self, entry: Path) -> None:
         real = entry.resolve()
         self._folder = real.parent
-        self._entry = real.name
+        self.entry = real.name
+        """The name of the file that the others are read for."""
         self._roots: dict[str, JSON] = {}
 
     def root(self) -> DocumentNode:
@@ -96,7 +97,7 @@ class Documents:
 
         Raises `BadOpenAPI` where it cannot be read.
         """
-        return DocumentNode(self._load(self._entry), self._entry, "")
+        return DocumentNode(self._load(self.entry), self.entry, "")
 
     def resolved(self, node: DocumentNode) -> DocumentNode:
         """Return `node`, or its target where it is a reference.

@@ -17,7 +17,7 @@ from portbook.apis.openapi_bodies import read_body
 from portbook.apis.openapi_documents import DocumentNode, Documents
 from portbook.apis.openapi_parameters import read_parameters
 from portbook.apis.openapi_responses import read_responses
-from portbook.apis.openapi_schemas import SchemaWriter
+from portbook.apis.openapi_schemas import SchemaWriters
 from portbook.apis.path_keys import read_path_key, with_query
 from portbook.model import JSONObject
 from portbook.tools.media_types import JSON_TYPE, is_media_type
@@ -45,6 +45,8 @@ class ImportedOperation(NamedTuple):
     """The fields of a body that is a form."""
     headers: tuple[tuple[str, str], ...] = ()
     """Headers of every request, beside those of parameters."""
+    output_problem: str | None = None
+    """Why its result cannot be checked against the output schema, or None where it can."""
     file: str = ""
     pointer: str = ""
     """The operation's JSON Pointer in `file`."""
@@ -60,7 +62,7 @@ class OperationReader:
     def __init__(
         self,
         documents: Documents,
-        version: str,
+        schemas: SchemaWriters,
         item: DocumentNode,
         node: DocumentNode,
         rules: ArgumentRules,
@@ -69,8 +71,8 @@ class OperationReader:
         self._rules = rules
         self._item = item
         self._node = node
-        self._input = SchemaWriter(documents, version, "input")
-        self._output = SchemaWriter(documents, version, "output")
+        self._input = schemas.input
+        self._output = schemas.output
 
     def read(self, name: str, method: str, path: str) -> ImportedOperation:
         """Return the operation of `method` and `path` for the tool `name`.
@@ -90,6 +92,9 @@ class OperationReader:
         request = body.content_type or JSON_TYPE
         if not (is_media_type(request) and is_media_type(response)):
             raise NotSupported("it names a content type that is not valid in a header")
+        taken = self._input.with_definitions(arguments.as_schema(is_open=body.is_open))
+        if (problem := self._input.problem_of(taken)) is not None:
+            raise self._node.bad(f"its input schema {problem}", Cause.INPUT_SCHEMA)
         return ImportedOperation(
             name,
             self._describe(method, path),
@@ -100,10 +105,11 @@ class OperationReader:
             body.content_type is not None,
             request,
             response,
-            self._input.with_definitions(arguments.as_schema(is_open=body.is_open)),
+            taken,
             output,
             body.parts,
             tuple(arguments.fixed_headers.items()),
+            self._output.problem_of(output),
         )
 
     def _describe(self, method: str, path: str) -> str:

@@ -16,6 +16,8 @@ from portbook.apis.left_out import Cause, LeftOutOperation
 from portbook.apis.openapi_arguments import ANY_ARGUMENT, ArgumentRules, NotSupported
 from portbook.apis.openapi_documents import BadOpenAPI, DocumentNode, Documents
 from portbook.apis.openapi_operation import ImportedOperation, OperationReader
+from portbook.apis.openapi_schemas import SchemaWriters
+from portbook.escaping import escaped
 from portbook.tools.operation import METHODS
 from portbook.tools.tool_names import MAX_NAME, name_digest, shortened
 
@@ -27,11 +29,12 @@ def read_openapi(
     is_wanted: Callable[[str], bool] = lambda _: True,
     rules: ArgumentRules = ANY_ARGUMENT,
     longest_name: int = MAX_NAME,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> list[ImportedOperation | LeftOutOperation]:
     """Return the operations of a document whose names are wanted, in its order.
 
     An operation that cannot be imported is left out, and stops no other one. `rules` say what may become an
-    argument. A longer name than `longest_name` is shortened.
+    argument. A longer name than `longest_name` is shortened. `warn` is told what is served, but not checked.
 
     Raises `BadOpenAPI` where the document cannot be read, or is not OpenAPI 3.0 or 3.1.
     """
@@ -39,11 +42,23 @@ def read_openapi(
     found = re.match(r"3\.[01](?=\.|$)", root.text("openapi") or "")
     if found is None:
         raise root.bad("must be OpenAPI 3.0 or 3.1; convert an older document first")
-    return [
-        entry if isinstance(entry, LeftOutOperation) else _read(documents, entry, found[0], rules)
+    schemas = SchemaWriters(documents, found[0])
+    operations = [
+        _read(documents, entry, schemas, rules) if isinstance(entry, _Entry) else entry
         for entry in _told_apart(list(_entries(documents, root)), longest_name)
         if is_wanted(entry.name)
     ]
+    if unchecked := schemas.unchecked_patterns:
+        warn(_unchecked(unchecked, documents.entry))
+    return operations
+
+
+def _unchecked(places: list[str], file: str) -> str:
+    what = "pattern is" if len(places) == 1 else "patterns are"
+    return (
+        f"{len(places)} {what} not checked in {file}, for being no pattern or not one that can be matched in "
+        f"linear time; the descriptions have the text; the first is at {escaped(places[0])}"
+    )
 
 
 class _Entry(NamedTuple):
@@ -104,10 +119,10 @@ def _told_apart(entries: list[_Entry | LeftOutOperation], longest: int) -> list[
 
 
 def _read(
-    documents: Documents, entry: _Entry, version: str, rules: ArgumentRules
+    documents: Documents, entry: _Entry, schemas: SchemaWriters, rules: ArgumentRules
 ) -> ImportedOperation | LeftOutOperation:
     try:
-        reader = OperationReader(documents, version, entry.item, entry.node, rules)
+        reader = OperationReader(documents, schemas, entry.item, entry.node, rules)
         imported = reader.read(entry.name, entry.method, entry.path)
         return imported._replace(file=entry.place.file, pointer=entry.place.pointer)
     except NotSupported as why:

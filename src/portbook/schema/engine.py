@@ -22,12 +22,21 @@ from portbook.schema.locate import may_be_elsewhere, places_of
 from portbook.schema.messages import escape_pointer, tell, whole_pointer
 from portbook.schema.references import DIALECT, DRAFT_07, check_dialect
 
-__all__ = ["BadSchema", "SchemaViolation", "Validator", "compile_official", "compile_schema"]
+__all__ = [
+    "BadSchema",
+    "SchemaViolation",
+    "Validator",
+    "compile_official",
+    "compile_schema",
+    "is_usable_pattern",
+]
 
 _Errors: TypeAlias = "Iterator[jsonschema_rs.ValidationError]"
 
 # The memory limit of a compiled pattern; in practice only counted repetitions reach it.
 _PATTERN_BYTES: Final = 1 << 20
+# How many verdicts on patterns are kept: more than one document has different ones.
+_PATTERNS: Final = 4_096
 
 
 class _Violations(ValueError):
@@ -51,14 +60,31 @@ class BadSchema(_Violations):
 class Validator:
     """One compiled schema. Immutable and thread-safe."""
 
-    __slots__ = ("_compiled", "_dialect", "_explanation", "_schema", "fingerprint")
+    __slots__ = ("_dialect", "_explanation", "_ready", "_schema", "fingerprint")
 
-    def __init__(self, schema: Any, fingerprint: str, dialect: str = DIALECT) -> None:
-        self._compiled = _compile(schema, dialect)
+    def __init__(
+        self, schema: Any, fingerprint: str | None, dialect: str = DIALECT, *, is_deferred: bool = False
+    ) -> None:
+        self._ready = None if is_deferred else _compile(schema, dialect)
         self._schema = schema
         self._dialect = dialect
         self._explanation: tuple[int, jsonschema_rs.Validator | None] | None = None
         self.fingerprint = fingerprint
+        """Of the schema; None where it is compiled on first use."""
+
+    @classmethod
+    def deferred(cls, schema: Any) -> Validator:
+        """Return a validator that compiles its schema on first use.
+
+        For a schema of which every part is known to compile: what fails only then fails a call.
+        """
+        return cls(schema, None, is_deferred=True)
+
+    @property
+    def _compiled(self) -> jsonschema_rs.Validator:
+        if self._ready is None:  # two threads may both compile it, which is harmless
+            self._ready = _compile(self._schema, self._dialect)
+        return self._ready
 
     def is_valid(self, payload: Any) -> bool:
         """Return whether `payload` matches the schema; a value that JSON cannot hold does not."""
@@ -71,8 +97,9 @@ class Validator:
 
     def allows(self, payload: Any) -> bool:
         """Return whether `payload`, known to be valid JSON, matches the schema."""
+        compiled = self._ready or self._compiled
         try:
-            return self._compiled.is_valid(payload)
+            return compiled.is_valid(payload)
         except ValueError:
             return False
 
@@ -167,6 +194,17 @@ def compile_official(schema: Any, fingerprint: str, dialect: str = DIALECT) -> V
     except jsonschema_rs.ReferencingError:  # a form of reference that this dialect does not have
         message = "refers to something that is not in this document; check its spelling"
         raise BadSchema((Finding("", message, "$ref", ""),)) from None
+
+
+@functools.lru_cache(maxsize=_PATTERNS)
+def is_usable_pattern(pattern: str) -> bool:
+    """Return whether a schema may have this `pattern`: it is one, and can be matched in linear time."""
+    schema = {"pattern": pattern}
+    try:
+        _compile(schema, DIALECT)
+    except jsonschema_rs.ValidationError:
+        return False
+    return _meta(DIALECT).is_valid(schema)
 
 
 @functools.cache
