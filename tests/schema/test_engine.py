@@ -607,7 +607,7 @@ def test_a_deferred_validator_gives_the_same_verdicts_and_findings() -> None:
 
 def test_a_deferred_schema_is_not_compiled_before_it_is_used() -> None:
     later = Validator.deferred({"pattern": "("})
-    with pytest.raises(ValueError, match=r"\("):
+    with pytest.raises(ValueError, match="is not a"):
         later.allows("a")
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-from portbook.canonical import is_same_json
+from portbook.canonical import canonical_bytes
 
 __all__ = ["DROPPED", "translated"]
 
@@ -77,11 +77,10 @@ def _names(value: Any) -> Any:
 def _choices(value: Any) -> Any:
     if not isinstance(value, list) or not value:
         return DROPPED
-    found: list[Any] = []
+    found: dict[bytes, Any] = {}
     for item in cast("list[Any]", value):
-        if not any(item is other or is_same_json(item, other) for other in found):
-            found.append(item)
-    return found
+        found.setdefault(canonical_bytes(item), item)
+    return list(found.values())
 
 
 def _count(value: Any) -> Any:
