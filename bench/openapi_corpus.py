@@ -118,12 +118,8 @@ def _reason(sentence: str) -> str:
 
 def _count_operations(file: Path) -> int:
     paths: Any = json.loads(file.read_bytes()).get("paths") or {}
-    return sum(
-        isinstance(item.get(method), dict)
-        for item in paths.values()
-        if isinstance(item, dict)
-        for method in _METHODS
-    )
+    items: list[Any] = [item for item in paths.values() if isinstance(item, dict)]
+    return sum(isinstance(item.get(method), dict) for item in items for method in _METHODS)
 
 
 def main() -> int:

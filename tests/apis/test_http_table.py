@@ -319,7 +319,7 @@ def test_a_table_cannot_change_the_schema_of_an_imported_tool(folder: Path) -> N
     ],
 )
 def test_a_document_that_cannot_be_imported_is_refused(folder: Path, text: str, expected: str) -> None:
-    (folder / "old.json").write_text('{"swagger":"2.0"}')
+    (folder / "old.json").write_text('{"swagger":"1.2"}')
     assert complaint(BASE + text, folder=folder).startswith(expected)
 
 

@@ -98,7 +98,7 @@ def test_references_in_a_circle_are_refused(write: Any, place: str) -> None:
     "given",
     [
         "", "nonsense", "[]", "{}", '{"openapi":"2.0"}', '{"openapi":"3.2.0"}', '{"openapi":3}',
-        '{"swagger":"2.0"}', '{"openapi":"3.0.0","openapi":"3.0.0"}',
+        '{"swagger":"1.2"}', '{"openapi":"3.0.0","openapi":"3.0.0"}',
     ],
 )  # fmt: skip
 def test_a_document_that_is_not_openapi_is_refused(write: Any, given: str) -> None:

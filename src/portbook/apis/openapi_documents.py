@@ -6,13 +6,14 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 from urllib.parse import unquote
 
 from portbook.apis.left_out import Cause
+from portbook.apis.swagger import is_swagger, openapi_of
 from portbook.apis.yaml_reader import NotYAML, parse_yaml
 from portbook.errors import Refused
-from portbook.model import JSON
+from portbook.model import JSON, JSONObject
 from portbook.wire.parsing import parse
 
 __all__ = ["BadOpenAPI", "DocumentNode", "Documents"]
@@ -142,7 +143,8 @@ class Documents:
 
     def _load(self, name: str, node: DocumentNode | None = None) -> JSON:
         if name not in self._roots:
-            self._roots[name] = self._read(name, node)
+            root = self._read(name, node)
+            self._roots[name] = openapi_of(cast("JSONObject", root)) if is_swagger(root) else root
         return self._roots[name]
 
     def _read(self, name: str, node: DocumentNode | None) -> JSON:

@@ -36,12 +36,12 @@ def read_openapi(
     An operation that cannot be imported is left out, and stops no other one. `rules` say what may become an
     argument. A longer name than `longest_name` is shortened. `warn` is told what is served, but not checked.
 
-    Raises `BadOpenAPI` where the document cannot be read, or is not OpenAPI 3.0 or 3.1.
+    Raises `BadOpenAPI` where the document cannot be read, or is not OpenAPI 3.0 or 3.1, nor Swagger 2.0.
     """
     root = documents.root()
     found = re.match(r"3\.[01](?=\.|$)", root.text("openapi") or "")
     if found is None:
-        raise root.bad("must be OpenAPI 3.0 or 3.1; convert an older document first")
+        raise root.bad("must be OpenAPI 3.0 or 3.1, or Swagger 2.0; convert an older document first")
     schemas = SchemaWriters(documents, found[0])
     operations = [
         _read(documents, entry, schemas, rules) if isinstance(entry, _Entry) else entry

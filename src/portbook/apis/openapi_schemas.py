@@ -261,8 +261,12 @@ class SchemaWriters:
 
 
 def _with_null(value: JSONObject, written: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a value that may also be null, where OpenAPI 3.0's `nullable` says so."""
-    if value.get("nullable") is not True or not written.keys() - _SAYS_NOTHING:
+    """Return the schema of a value that may also be null, where `nullable` of OpenAPI 3.0 says so.
+
+    `x-nullable` is what documents of Swagger 2.0 have instead.
+    """
+    is_nullable = value.get("nullable") is True or value.get("x-nullable") is True
+    if not is_nullable or not written.keys() - _SAYS_NOTHING:
         return written
     kind = written.get("type")
     if kind is None:
