@@ -2,7 +2,8 @@
 
 One server over HTTP. While a costly call runs, `GET /livez` is asked again and again, over one connection.
 Its longest wait is how long the event loop was held, at most. The costly calls: results of a megabyte that
-are hard to redact, and tools in threads that report without a pause to clients that read nothing.
+are hard to redact, and tools that report without a pause, in threads and on the loop, to clients that read
+nothing. The first row is the machine's own share: nothing costly runs.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from typing import Any, Final, NamedTuple
 __all__ = ["main"]
 
 _TOOLS: Final = """
+from pathlib import Path
+
 from portbook import Context, Toolset
 
 tools = Toolset("costly")
@@ -34,23 +37,35 @@ def text(unit: str, size: int) -> str:
     return unit * (size // len(unit))
 
 @tools.tool(effect="read")
-def progress(reports: int, context: Context) -> str:
+def progress(reports: int, ended: str, context: Context) -> None:
     for number in range(reports):
         context.progress(number, reports, "x" * 1000)
-    return "done"
+    Path(ended).touch()
 
 @tools.tool(effect="read")
-def log(reports: int, context: Context) -> str:
+def log(reports: int, ended: str, context: Context) -> None:
     for number in range(reports):
         context.log("info", {"number": number, "text": "x" * 1000})
-    return "done"
+    Path(ended).touch()
+
+@tools.tool(effect="read")
+async def async_progress(reports: int, ended: str, context: Context) -> None:
+    for number in range(reports):
+        await context.progress(number, reports, "x" * 1000)
+    Path(ended).touch()
+
+@tools.tool(effect="read")
+async def async_log(reports: int, ended: str, context: Context) -> None:
+    for number in range(reports):
+        await context.log("info", {"number": number, "text": "x" * 1000})
+    Path(ended).touch()
 """
 
 _REVISION: Final = "2026-07-28"
 _META: Final = "io.modelcontextprotocol/"
 _SIZE: Final = 1_000_000
 _READERS: Final = 8
-_QUIET_S: Final = 0.5
+_IDLE_S: Final = 2.0
 
 
 class _Held(NamedTuple):
@@ -67,20 +82,22 @@ def main() -> int:
     options = parser.parse_args()
     if sys.platform != "linux":
         sys.exit("bench.event_loop: the memory of another process is told on Linux alone")
-    calls: dict[str, tuple[str, dict[str, Any], int]] = {
+    calls: dict[str, tuple[str, dict[str, Any], int]] = {"nothing": ("", {}, 0)}
+    calls |= {
         f"1 MB of {unit!r}": ("text", {"unit": unit, "size": _SIZE}, 1)
         for unit in ("token: ", "Authorization: x ", "password=a ", "plain text. ")
     }
-    for tool in ("progress", "log"):
-        name = f"{_READERS} calls, {options.reports:,} {tool} reports each, not read"
+    for tool in ("progress", "log", "async_progress", "async_log"):
+        kind = tool.replace("_", " ")
+        name = f"{_READERS} calls, {options.reports:,} {kind} reports each, not read"
         calls[name] = (tool, {"reports": options.reports}, _READERS)
     found = {name: _held(*call) for name, call in calls.items()}
     if options.json:
         print(json.dumps({name: held._asdict() for name, held in found.items()}, indent=2))
         return 0
-    print(f"{'while this runs':<58}{'longest wait, ms':>18}{'answers':>10}{'peak, MiB':>11}")
+    print(f"{'while this runs':<62}{'longest wait, ms':>18}{'answers':>10}{'peak, MiB':>11}")
     for name, (longest_ms, asked, peak_mib) in found.items():
-        print(f"{name:<58}{longest_ms:>18.1f}{asked:>10,}{peak_mib:>11.1f}")
+        print(f"{name:<62}{longest_ms:>18.1f}{asked:>10,}{peak_mib:>11.1f}")
     return 0
 
 
@@ -88,11 +105,14 @@ def _held(tool: str, arguments: dict[str, Any], clients: int) -> _Held:
     with TemporaryDirectory(prefix="portbook-bench-") as name, _serving(Path(name)) as (pid, port):
         alive = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         _ask(alive)
-        sockets = [_call(port, tool, arguments) for _ in range(clients)]
         is_over = threading.Event()
-        # A single client reads, so that its end is known.
-        watch = (_read, sockets[0]) if clients == 1 else (_until_idle, pid)
-        threading.Thread(target=watch[0], args=(watch[1], is_over), daemon=True).start()
+        if clients == 1:  # it reads, so that its end is known
+            sockets = [_call(port, tool, arguments)]
+            threading.Thread(target=_read, args=(sockets[0], is_over), daemon=True).start()
+        else:
+            ends = [Path(name) / f"ended-{number}" for number in range(clients)]
+            sockets = [_call(port, tool, {**arguments, "ended": end.name}) for end in ends]
+            threading.Thread(target=_watch, args=(ends, is_over), daemon=True).start()
         waits = [_ask(alive)]
         while not is_over.is_set():
             waits.append(_ask(alive))
@@ -136,21 +156,12 @@ def _read(client: socket.socket, is_over: threading.Event) -> None:
     is_over.set()
 
 
-def _until_idle(pid: int, is_over: threading.Event) -> None:
-    """Wait until the tools have ended: the server then needs hardly more than its answers to /livez cost."""
-    while True:
-        threads = len(list(Path(f"/proc/{pid}/task").iterdir()))
-        busy = [_cpu_s(pid)]
-        time.sleep(_QUIET_S)
-        busy.append(_cpu_s(pid))
-        if threads > 1 and busy[1] - busy[0] < 0.9 * _QUIET_S:
-            is_over.set()
-            return
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def _watch(ends: list[Path], is_over: threading.Event) -> None:
+    """Wait until every tool has ended; without one, for a while."""
+    time.sleep(0 if ends else _IDLE_S)
+    while not all(end.exists() for end in ends):
+        time.sleep(0.01)
+    is_over.set()
 
 
 def _peak_mib(pid: int) -> float:

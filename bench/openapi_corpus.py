@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from portbook.apis.http_table import read_http
 from portbook.apis.openapi_documents import BadOpenAPI
@@ -117,9 +117,14 @@ def _reason(sentence: str) -> str:
 
 
 def _count_operations(file: Path) -> int:
-    paths: Any = json.loads(file.read_bytes()).get("paths") or {}
-    items: list[Any] = [item for item in paths.values() if isinstance(item, dict)]
-    return sum(isinstance(item.get(method), dict) for item in items for method in _METHODS)
+    document: dict[str, Any] = json.loads(file.read_bytes())
+    paths: dict[str, Any] = document.get("paths") or {}
+    return sum(
+        isinstance(cast("dict[str, Any]", item).get(method), dict)
+        for item in paths.values()
+        if isinstance(item, dict)
+        for method in _METHODS
+    )
 
 
 def main() -> int:

@@ -23,6 +23,7 @@ from portbook.audit.journal import Journal
 from portbook.audit.records import Trail, envelope_view, execution_view
 from portbook.canonical import json_bytes
 from portbook.clock import SystemClock
+from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import Envelope
 from portbook.envelope.request import REQUEST
 from portbook.executors.python import PythonExecutor
@@ -108,7 +109,7 @@ class _Path:
         self._frame = message.rstrip(b"\n")
         self._message = cast("JSONObject", parse(self._frame))
         self._id = read_id(self._message, self._frame)
-        self._call = self._envelope.read(self._message, self._id, self._arrival)
+        self._call = self._envelope.read(self._message, self._id, self._arrival).call
         tool = self._assembled.catalog.find("echo")
         assert tool is not None
         self._tool = tool
@@ -131,8 +132,8 @@ class _Path:
 
     def read(self) -> None:
         identifier = read_id(self._message, self._frame)
-        if self._envelope.recognises(self._message):
-            self._call = self._envelope.read(self._message, identifier, self._arrival)
+        if choose_dialect(self._message, frozenset()) is DialectName.ENVELOPE:
+            self._call = self._envelope.read(self._message, identifier, self._arrival).call
 
     def decide(self) -> None:
         caller = self._callers.identify(self._arrival.key)

@@ -199,7 +199,7 @@ def _settings() -> list[str]:
     for setting in SETTINGS:
         lines += ["", f"### {setting.key}", "", setting.meaning]
         if setting.kind == "whole":
-            has_maximum = setting.maximum != Setting.__dataclass_fields__["maximum"].default
+            has_maximum = setting.maximum != Setting._field_defaults["maximum"]
             upper = (
                 f"from {setting.minimum} to {setting.maximum}"
                 if has_maximum

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +40,7 @@ REST = {
     },
     "APPROVAL_REQUIRED": {"APPROVAL_REQUIRED"},
     "RATE_LIMITED": {"RATE_LIMITED"},
-    "UPSTREAM_ERROR": {"UPSTREAM_ERROR"},
+    "UPSTREAM_ERROR": {"UPSTREAM_ERROR", "UPSTREAM_DENIED", "UPSTREAM_REJECTED"},
     "TIMEOUT": {"TIMEOUT"},
     "TOOL_ERROR": {"TOOL_ERROR"},
     "BUSY": {"BUSY", "TOO_MANY_IN_FLIGHT", "TOO_MANY_STREAMS"},
@@ -109,7 +108,7 @@ def test_every_column_of_a_row_is_filled(reason: Reason) -> None:
 
 
 def test_a_default_is_relied_on_only_where_it_is_meant() -> None:
-    assert {field.name for field in dataclasses.fields(Row) if field.default is not dataclasses.MISSING} == {
+    assert set(Row._field_defaults) == {
         *("if_not_executed", "to_model_since", "bare", "bare_if_unanswered", "is_retryable")
     }
     assert _those(lambda row: "effects" in row.sentence) == SPEAKS_OF_EFFECTS
@@ -242,6 +241,14 @@ def test_the_sentence_says_what_happened_and_speaks_of_effects_only_where_there_
     assert Refused(Reason.BUSY).sentence == REASONS[Reason.BUSY].sentence
 
 
+@pytest.mark.parametrize("reason", sorted(SPEAKS_OF_EFFECTS))
+def test_a_tool_that_only_reads_is_not_suspected_of_effects(reason: str) -> None:
+    failed, refused = Failed(Reason(reason)), Refused(Reason(reason))
+    failed.only_read = refused.only_read = True
+    assert failed.sentence.endswith(". The tool only reads, so there were no effects.")
+    assert refused.sentence.endswith(REASONS[Reason(reason)].if_not_executed)
+
+
 def test_a_note_of_its_own_stays_in_the_record() -> None:
     ending = Refused(Reason.UPSTREAM_ERROR, note="TOKEN is not set", happened="no credential")
     assert (ending.note, ending.details) == ("TOKEN is not set", {"happened": "no credential"})
@@ -280,5 +287,5 @@ def test_a_finding_and_a_row_do_not_change() -> None:
         (Finding("", "", "", ""), "pointer"),
         (REASONS[Reason.INTERNAL], "http"),
     ):
-        with pytest.raises(dataclasses.FrozenInstanceError):
+        with pytest.raises(AttributeError):
             setattr(value, name, "changed")

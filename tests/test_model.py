@@ -106,10 +106,9 @@ def test_what_nobody_said_has_its_default() -> None:
     assert CallerContext() == (None, None, 1, 1, None, None, None)
     assert ARRIVAL == ("stdio", "stdio", None, None, None, None)
     assert Caller("somebody").tools == ("*",)
-    assert (CALL.flaw, CALL.handler, CALL.act, CALL.seal, CALL.report) == (None,) * 5
-    assert (CALL.approval, CALL.wait_ms) == (None, 0)
-    assert (CALL.kind, CALL.client, CALL.pause, CALL.began) == ("tool", None, None, None)
-    assert (RUN.session, RUN.correlation, RUN.report, RUN.client) == (None, None, None, None)
+    assert (CALL.flaw, CALL.approval, CALL.wait_ms) == (None, None, 0)
+    assert (CALL.kind, CALL.wish) == ("tool", None)
+    assert (RUN.session, RUN.correlation, RUN.report, RUN.reach()) == (None, None, None, None)
     assert Answer(b"1", 200) == (b"1", 200, False, None, None, False)
 
 

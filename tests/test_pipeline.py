@@ -9,12 +9,23 @@ from typing import Any
 
 import pytest
 
+from portbook.dialects.exchange import Exchange
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.ids import ContentIds
-from portbook.model import Done, Identity
-from portbook.pipeline import Completed
+from portbook.model import Completed, Done, Identity
 from portbook.tools.catalog import Catalog, Tool
-from support.fake_world import CANARY, FLAW, NO_KEY, WRONG_KEY, World, a_call, case, raising, refusal
+from support.fake_world import (
+    CANARY,
+    FLAW,
+    NO_KEY,
+    WRONG_KEY,
+    World,
+    a_call,
+    case,
+    exchange_of,
+    raising,
+    refusal,
+)
 
 
 def test_a_call_that_passes_every_check_is_done_and_recorded() -> None:
@@ -159,11 +170,11 @@ def test_what_nobody_foresaw_is_recorded_and_answered(monkeypatch: pytest.Monkey
 
 
 def test_what_nobody_foresaw_after_a_tool_has_run_is_a_failure() -> None:
-    def seal(result: Any, body: bytes, envelope: object, is_redacted: bool) -> bytes:
+    def seal(tool: object, result: Any, body: bytes, envelope: object, is_redacted: bool) -> bytes:
         raise ZeroDivisionError(CANARY)
 
     world = World()
-    outcome = world.run(a_call(seal=seal))
+    outcome = world.run(exchange_of(a_call(), seal=seal))
     assert isinstance(outcome, Failed)
     assert outcome.reason is Reason.INTERNAL
     assert world.record["error"]["executed"] is True
@@ -229,7 +240,7 @@ def test_calls_at_the_same_time_have_a_record_each() -> None:
         return "hello"
 
     async def main() -> list[Completed]:
-        return await asyncio.gather(*(world.pipeline.run(a_call()) for _ in range(20)))
+        return await asyncio.gather(*(world.pipeline.run(Exchange(a_call())) for _ in range(20)))
 
     world = World(later)
     crossings = asyncio.run(main())

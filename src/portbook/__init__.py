@@ -85,7 +85,7 @@ _HOMES = {
     "SchemaRegistry": "portbook.tools.registry",
     "ToolError": "portbook.tools.spec",
     "SigningKey": "portbook.provenance.signing",
-    "Subject": "portbook.provenance.record",
+    "Subject": "portbook.provenance.subject",
     "ToolFailed": "portbook.envelope.wrap",
     "Toolset": "portbook.tools.toolset",
     "enclose": "portbook.envelope.enclose",

@@ -12,15 +12,16 @@ from collections.abc import Awaitable, Callable
 from portbook.dialects.bare import Bare
 from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import METHOD, Envelope
+from portbook.dialects.exchange import Dialect, Exchange, MessageExchange, answer_of
 from portbook.dialects.rest_bodies import Rest
 from portbook.errors import Ending, Reason, Refused
-from portbook.faults import place_of
+from portbook.exception_place import place_of
 from portbook.mcp.connection import Cancel, Emit, McpConnection, Parts, unread
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.task_board import TaskBoard
-from portbook.model import JSON, Answer, Arrival, Caller, Done, JSONObject
-from portbook.pipeline import Completed, Pipeline
+from portbook.model import JSON, Answer, Arrival, Caller, Completed, Done, JSONObject
+from portbook.pipeline import Pipeline
 from portbook.policy import Policy
 from portbook.protocol.session import Session
 from portbook.tools.catalog import Tool
@@ -47,7 +48,7 @@ Tell = Callable[[list[Tool], Policy], JSONObject]
 class Boundary:
     """Answers messages of every wire contract."""
 
-    __slots__ = ("_bare", "_envelope", "_official", "_parts", "_pipeline", "_rest")
+    __slots__ = ("_bare", "_dialects", "_envelope", "_parts", "_pipeline", "_rest")
 
     def __init__(
         self,
@@ -61,10 +62,13 @@ class Boundary:
     ) -> None:
         self._pipeline = pipeline
         self._envelope = envelope
-        self._official = official
         self._bare = bare
         self._rest = rest
-        self._parts = Parts(pipeline, envelope, official, bare, self.answer_message, tasks, changes)
+        self._dialects: dict[DialectName | None, Dialect] = {
+            DialectName.ENVELOPE: envelope,
+            DialectName.BARE: bare,
+        }
+        self._parts = Parts(pipeline, official, bare.tools, self.answer_message, tasks, changes)
 
     async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
         """Return the answer to one frame. Raises nothing that a message could cause."""
@@ -76,33 +80,33 @@ class Boundary:
             return await self._refuse(frame, NO_ID, arrival, refusal)
         if not isinstance(message, dict):
             return await self._refuse(message, NO_ID, arrival, not_an_object(message))
-        return await self.answer_message(message, read_id(message, frame), arrival)
+        chosen = choose_dialect(message, self._bare.tools)
+        return await self.answer_message(message, read_id(message, frame), arrival, chosen)
 
-    async def answer_message(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Answer:
+    async def answer_message(
+        self, message: JSONObject, identifier: Id, arrival: Arrival, chosen: DialectName | None
+    ) -> Answer:
         """Return the answer to one message that needs no connection: an envelope, or the name of a tool."""
-        dialect = self._dialect_of(message)
+        dialect = self._dialects.get(chosen)
         if dialect is not None:
             try:
-                call = dialect.read(message, identifier, arrival)
+                exchange = dialect.read(message, identifier, arrival)
             except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
                 call = unread(message, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
-            completed = await self._pipeline.run(call)
-            body, status = dialect.write(completed.outcome, identifier, call.method)
-            return _answered(completed, body, status, is_notification=not identifier.is_present)
+                exchange = MessageExchange(call, dialect, identifier)
+            return exchange.write(await self._pipeline.run(exchange))
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return await self._refuse(message, identifier, arrival, refusal)
-
-    def _dialect_of(self, message: JSONObject) -> Envelope | Bare | None:
-        """Return the dialect that answers `message` without a connection; None if it has none, or is MCP."""
-        chosen = choose_dialect(message, self._envelope, self._bare, self._official.recognises)
-        if chosen is DialectName.ENVELOPE:
-            return self._envelope
-        return self._bare if chosen is DialectName.BARE else None
 
     def without_secrets(self, text: str) -> str:
         """Return a text that a person wrote, redacted, as it may be stored and shown."""
         redactor = self._pipeline.rules.redactor
         return text if redactor is None else redactor.redact_text(text)
+
+    @property
+    def has_operator_key(self) -> bool:
+        """Return whether approvals can be decided through a door."""
+        return self._pipeline.rules.callers.has_operator_key
 
     def connect(
         self,
@@ -137,10 +141,12 @@ class Boundary:
         """Answer a question about the boundary itself with what the caller may know, and record it."""
         pipeline = self._pipeline
         policy = pipeline.rules.policy
-        call = self._rest.question(method, arrival, lambda caller: make(pipeline.visible_to(caller), policy))
-        completed = await pipeline.run(call)
+        question = self._rest.question(
+            method, arrival, lambda caller: make(pipeline.visible_to(caller), policy)
+        )
+        completed = await pipeline.run(question)
         if isinstance(completed.outcome, Done):
-            return _answered(completed, completed.outcome.wire, 200)
+            return answer_of(completed, completed.outcome.wire, 200)
         return self._written(completed)
 
     async def operate(
@@ -154,7 +160,7 @@ class Boundary:
         """Do what an operator requests, and record it; without the operator key nothing is done."""
         completed = await self._pipeline.run(self._rest.decision(method, arrival, act, approval, says))
         if isinstance(completed.outcome, Done):
-            return _answered(completed, completed.outcome.wire, 200)
+            return answer_of(completed, completed.outcome.wire, 200)
         return self._written(completed)
 
     async def execute(self, frame: Frame, arrival: Arrival, tool: str | None = None) -> Answer:
@@ -162,16 +168,16 @@ class Boundary:
         if frame is OVERSIZE:
             return await self.refuse_execution(Refused(Reason.FRAME_TOO_LARGE), arrival)
         try:
-            call = self._rest.read(parse(frame), arrival, tool)
+            exchange = self._rest.read(parse(frame), arrival, tool)
         except Refused as refusal:
-            call = unread(frame, arrival, refusal)
+            exchange = Exchange(unread(frame, arrival, refusal))
         except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
-            call = unread(frame, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
-        return self._written(await self._pipeline.run(call))
+            exchange = Exchange(unread(frame, arrival, Refused(Reason.INTERNAL, note=place_of(error))))
+        return self._written(await self._pipeline.run(exchange))
 
     async def refuse_execution(self, refusal: Refused, arrival: Arrival) -> Answer:
         """Record and answer a REST request that its door refused unread."""
-        return self._written(await self._pipeline.run(unread(b"", arrival, refusal)))
+        return self._written(await self._pipeline.run(Exchange(unread(b"", arrival, refusal))))
 
     async def invoke(self, tool: str, arguments: JSONObject, arrival: Arrival, meta: JSONObject) -> Completed:
         """Run one call that did not come as a message: same path, same record, no wire contract."""
@@ -191,7 +197,7 @@ class Boundary:
             is_redacted=completed.is_redacted,
             approval=completed.approval,
         )
-        return _answered(completed, body, status)
+        return answer_of(completed, body, status)
 
     async def _refuse(
         self,
@@ -203,24 +209,10 @@ class Boundary:
         is_mcp: bool = False,
     ) -> Answer:
         """Record and answer a message that is in no wire contract."""
-        completed = await self._pipeline.run(unread(content, arrival, refusal))
+        completed = await self._pipeline.run(Exchange(unread(content, arrival, refusal)))
         if isinstance(content, dict) and nobody_waits(content):
-            return _answered(completed, None, 202, is_notification=True)
+            return answer_of(completed, None, 202, is_notification=True)
         ending = completed.outcome
         assert isinstance(ending, Ending)
         frame = mcp_refusal_frame if is_mcp else refusal_frame
-        return _answered(completed, frame(ending, identifier.token), ending.row.http)
-
-
-def _answered(
-    completed: Completed, body: bytes | None, status: int, *, is_notification: bool = False
-) -> Answer:
-    retry_after_s, is_redacted = _retry_after(completed), completed.is_redacted
-    return Answer(body, status, is_notification, completed.identity, retry_after_s, is_redacted)
-
-
-def _retry_after(completed: Completed) -> int | None:
-    if not isinstance(completed.outcome, Ending):
-        return None
-    seconds = completed.outcome.details.get("retry_after_s")
-    return seconds if isinstance(seconds, int) else None
+        return answer_of(completed, frame(ending, identifier.token), ending.row.http)

@@ -23,7 +23,16 @@ from typing import Any, Final, cast
 
 import orjson
 
-__all__ = ["NotJSON", "canonical_bytes", "digest", "fingerprint", "is_same_json", "jcs_bytes", "json_bytes"]
+__all__ = [
+    "NotJSON",
+    "canonical_bytes",
+    "digest",
+    "fingerprint",
+    "is_same_json",
+    "jcs_bytes",
+    "json_bytes",
+    "tight_copy",
+]
 
 # orjson would write these types in a form of its own; passed through, they are refused.
 _STRICT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
@@ -48,6 +57,14 @@ _MAX_PARTS = 4_000_000
 
 class NotJSON(ValueError):
     """A Python value that JSON cannot hold."""
+
+
+def tight_copy(data: bytes) -> bytes:
+    """Return a copy of JSON bytes that are kept for a while.
+
+    The encoder's own bytes hold the whole buffer that they were written to: up to ten times their length.
+    """
+    return bytes(memoryview(data))
 
 
 def json_bytes(value: Any) -> bytes:

@@ -41,9 +41,8 @@ class SystemClock:
             self._prefix = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second))
         return f"{self._prefix}{nanos // 1_000_000:03d}Z"
 
-    def tick(self) -> float:
-        """Return the seconds of a monotonic clock."""
-        return time.perf_counter()
+    tick = staticmethod(time.perf_counter)
+    """Returns the seconds of a monotonic clock."""
 
 
 def later(now: str, seconds: float) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, TypedDict
+from typing import Final, NamedTuple, TypedDict
 
 __all__ = [
     "REASONS",
@@ -80,8 +80,7 @@ class JSONRPCError(TypedDict):
     data: _CanonicalErrorData
 
 
-@dataclass(frozen=True, slots=True)
-class _CanonicalRow:
+class _CanonicalRow(NamedTuple):
     http: int
     jsonrpc: int
     message: str
@@ -158,6 +157,9 @@ class Reason(StrEnum):
     TOO_MANY_STREAMS = "TOO_MANY_STREAMS"
     TIMEOUT = "TIMEOUT"
     UPSTREAM_ERROR = "UPSTREAM_ERROR"
+    UPSTREAM_NOT_FOUND = "UPSTREAM_NOT_FOUND"
+    UPSTREAM_DENIED = "UPSTREAM_DENIED"
+    UPSTREAM_REJECTED = "UPSTREAM_REJECTED"
     TOOL_ERROR = "TOOL_ERROR"
     TOOL_FAILED = "TOOL_FAILED"
     BAD_RESULT = "BAD_RESULT"
@@ -202,28 +204,27 @@ class BareReason(NamedTuple):
     """The `status` beside a backend_error; None for the HTTP status of the row."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """How each wire contract reports one reason. Tests list the reasons that rely on a default."""
 
     stage: Stage
     sentence: str
     """For people: what happened, then what to do."""
-    if_not_executed: str = ""
-    """What to do where nothing ran, if that differs: `sentence` then speaks of effects."""
     canonical: Canonical
     mcp: McpError
+    rest: str
+    """`error.code` at `/execute`."""
+    http: int
+    exit: int
+    """Exit status of `portbook call`."""
+    if_not_executed: str = ""
+    """What to do where nothing ran, if that differs: `sentence` then speaks of effects."""
     to_model_since: str = ""
     """The MCP revision since which such a tool call returns a result for the model; empty for never."""
     bare: BareReason | None = None
     """None where the asset contract also answers with a plain JSON-RPC error."""
     bare_if_unanswered: BareReason | None = None
     """The error in the asset contract where no response arrived, if that differs."""
-    rest: str
-    """`error.code` at `/execute`."""
-    http: int
-    exit: int
-    """Exit status of `portbook call`."""
     is_retryable: bool = False
     """Whether the same call may succeed later; an `Ending` can override it."""
 
@@ -578,6 +579,39 @@ REASONS: dict[Reason, Row] = {
         bare_if_unanswered=BareReason("backend_error", "network_unreachable", 503),
         rest="UPSTREAM_ERROR", http=502, exit=1,
     ),
+    Reason.UPSTREAM_NOT_FOUND: Row(
+        stage=Stage.EXECUTE,
+        sentence=(
+            "The API behind the tool found nothing for these arguments. "
+            "Check the names and ids among them."
+        ),
+        canonical=Canonical("NOT_FOUND", reason="UPSTREAM_NOT_FOUND"),
+        mcp=McpError(-31404, "Not found upstream"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "not found"),
+        rest="NOT_FOUND", http=404, exit=4,
+    ),
+    Reason.UPSTREAM_DENIED: Row(
+        stage=Stage.EXECUTE,
+        sentence=(
+            "The API behind the tool did not accept the credentials that the operator set for it. "
+            "The operator has to check them and what they permit."
+        ),
+        canonical=Canonical("INTERNAL_ERROR", reason="UPSTREAM_DENIED"),
+        mcp=McpError(-31502, "Upstream credentials"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "credentials not accepted"),
+        rest="UPSTREAM_ERROR", http=502, exit=1,
+    ),
+    Reason.UPSTREAM_REJECTED: Row(
+        stage=Stage.EXECUTE,
+        sentence=(
+            "The API behind the tool rejected the request. "
+            "Change the arguments; upstream_body says why, if the API explained it."
+        ),
+        canonical=Canonical("INVALID_INPUT", reason="UPSTREAM_REJECTED"),
+        mcp=McpError(-31422, "Rejected upstream"), to_model_since="2024-11-05",
+        bare=BareReason("backend_error", "request rejected"),
+        rest="UPSTREAM_ERROR", http=422, exit=2,
+    ),
     Reason.TOOL_ERROR: Row(
         stage=Stage.EXECUTE,
         sentence="The tool reported an error of its own. Its message or code says what to do.",
@@ -650,6 +684,9 @@ REASONS: dict[Reason, Row] = {
 }  # fmt: skip
 
 
+_ONLY_READS: Final = "The tool only reads, so there were no effects."
+
+
 class Ending(Exception):
     """The end of a call without a result: raised by a stage, then passed on as a value."""
 
@@ -677,6 +714,8 @@ class Ending(Exception):
             self.details = {"happened": happened, **self.details}
         self.is_retryable = self.row.is_retryable if is_retryable is None else is_retryable
         """Whether the same call may succeed later."""
+        self.only_read = False
+        """Whether the tool only reads, so that nothing can have changed."""
         self.envelope: Mapping[str, object] | None = None
         """The result envelope, where one was requested and the tool may have run."""
 
@@ -689,7 +728,7 @@ class Ending(Exception):
     def sentence(self) -> str:
         """Return the sentence for people: what happened, then what to do.
 
-        Only a call that ran, or may have run, is told to check for effects.
+        Only a call that ran, or may have run, and that does not only read, is told to check for effects.
         """
         row = self.row
         what, _, advice = row.sentence.partition(". ")
@@ -697,6 +736,8 @@ class Ending(Exception):
             what = f"{what}: {self.happened}"
         if row.if_not_executed and isinstance(self, Refused):
             advice = row.if_not_executed
+        elif row.if_not_executed and self.only_read:
+            advice = _ONLY_READS
         return f"{what}. {advice}"
 
 

@@ -6,7 +6,7 @@ Matching is linear in the length of the name, whatever the pattern, because name
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Final
 
@@ -20,9 +20,9 @@ _TOOL_PATTERN: Final = re.compile(r"[a-z0-9_.*?]{1,128}", re.ASCII)
 _Find = Callable[[str, int], int]
 
 
-def matches(patterns: Iterable[str], name: str) -> bool:
+def matches(patterns: Collection[str], name: str) -> bool:
     """Return whether one of `patterns` matches the whole of `name`."""
-    return any(pattern in ("*", name) or _matches(pattern, name) for pattern in patterns)
+    return "*" in patterns or name in patterns or any(_matches(pattern, name) for pattern in patterns)
 
 
 def is_pattern(text: str) -> bool:

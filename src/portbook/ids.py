@@ -45,7 +45,7 @@ class RandomIds:
         pool = self._pool
         if not pool:
             drawn = os.urandom(48 * self._BATCH).hex()
-            pool.extend(drawn[start : start + 96] for start in range(0, len(drawn), 96))
+            pool += [drawn[start : start + 96] for start in range(0, len(drawn), 96)]
         digits = pool.pop()
         return Identity(
             f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}",

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from portbook.errors import Failed, Refused
 
 __all__ = [
     "JSON",
+    "NO_CONTEXT",
     "Answer",
     "Arrival",
     "Call",
     "Caller",
     "CallerContext",
     "Client",
+    "Completed",
     "Done",
+    "Draft",
+    "DraftReport",
     "EnvelopeRequest",
     "Identity",
     "InputNeeded",
@@ -29,8 +33,20 @@ __all__ = [
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 JSONObject: TypeAlias = "dict[str, JSON]"
 
-# Reports progress: the progress, the total, and a message.
+_T = TypeVar("_T")
+
+
+class Draft(NamedTuple, Generic[_T]):
+    """Something to report, not finished yet: only what is sent is redacted, checked and written."""
+
+    size: int
+    """How many bytes it has, about; what waits is limited by it."""
+    finish: Callable[[], _T]
+
+
+# Reports progress: the progress, the total, and a message; the client gets it as a draft. Thread-safe.
 Report: TypeAlias = Callable[[float, float | None, str | None], None]
+DraftReport: TypeAlias = Callable[[float, float | None, Draft[str] | None], None]
 
 
 # What a client can call; every kind passes the same stages.
@@ -73,8 +89,20 @@ class Client(Protocol):
         """
         ...
 
-    def log(self, level: str, data: JSON, logger: str | None) -> None:
-        """Send the client a log message, if it asked for that level. Thread-safe."""
+    def hears(self, level: str) -> bool:
+        """Return whether the client asked for log messages of that level."""
+        ...
+
+    def log(self, level: str, data: Draft[JSON], logger: str | None) -> None:
+        """Send the client a log message of a level that it hears. Thread-safe; a thread may wait for room."""
+        ...
+
+    async def room(self) -> None:
+        """Let other calls run, and wait for room for the next report, but not for long."""
+        ...
+
+    def flush(self) -> None:
+        """Send every report that waits."""
         ...
 
     async def ask(
@@ -132,6 +160,10 @@ class CallerContext(NamedTuple):
     correlation: str | None = None
 
 
+# Of a caller that claims nothing: nearly every one.
+NO_CONTEXT: Final = CallerContext()
+
+
 class Caller(NamedTuple):
     """The authenticated caller: the name of its key, and the tools that the key may use."""
 
@@ -154,7 +186,7 @@ class EnvelopeRequest(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One request to the boundary, independent of the wire contract."""
+    """One request to the boundary, independent of the wire contract: data alone."""
 
     arrival: Arrival
     method: str | None
@@ -172,29 +204,14 @@ class Call(NamedTuple):
     """Set where the message is not valid: such a call is recorded and refused."""
     contract: str = "1.0.0"
     """The version of the contract that the message was validated against."""
-    handler: Callable[[Caller], JSON] | None = None
-    """Set where the request is about the boundary itself: it answers, and no tool is resolved."""
-    act: Callable[[], Awaitable[JSON]] | None = None
-    """Set where an operator decides an approval: it applies the decision, and needs the operator key."""
     operator_says: str | None = None
     """The operator's decision, for the record."""
-    seal: Callable[[Any, bytes, JSONObject | None, bool], bytes] | None = None
-    """Converts a validated result (with its bytes, its envelope, and whether it was redacted) to the wire
-    contract's form; raises where it does not fit."""
-    report: Report | None = None
-    """Reports progress to the caller, where it asked for it."""
     approval: str | None = None
     """The id of the approval that this call redeems."""
     wait_ms: int = 0
     """How long to wait for an operator's decision before answering that approval is required."""
     kind: Kind = "tool"
     """The kind of entry that `tool` names."""
-    client: Client | None = None
-    """The client, where a tool can reach it."""
-    pause: Callable[[InputNeeded], bytes] | None = None
-    """Converts a tool's questions to the wire contract's form."""
-    began: Callable[[], None] | None = None
-    """Called when all checks have passed and the call is about to run."""
     wish: EnvelopeRequest | None = None
     """The caller's wishes for an envelope around the result; None where the contract has no envelopes."""
 
@@ -208,7 +225,8 @@ class Run(NamedTuple):
     session: str | None = None
     correlation: str | None = None
     report: Report | None = None
-    client: Client | None = None
+    reach: Callable[[], Client | None] = lambda: None
+    """Returns the client, where the tool can reach it."""
 
 
 class Done(NamedTuple):
@@ -232,6 +250,16 @@ class Done(NamedTuple):
 
 
 Outcome: TypeAlias = "Done | Refused | Failed"
+
+
+class Completed(NamedTuple):
+    """A completed call: its outcome, its ids in the record, and whether it was redacted or approved."""
+
+    outcome: Outcome
+    identity: Identity
+    duration_ms: float
+    is_redacted: bool = False
+    approval: str | None = None
 
 
 class Answer(NamedTuple):

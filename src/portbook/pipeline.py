@@ -18,20 +18,25 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from portbook.canonical import canonical_bytes, json_bytes
 from portbook.clock import Clock
+from portbook.dialects.exchange import Exchange
 from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Ending, Failed, Reason, Refused
-from portbook.faults import Fault, place_of
+from portbook.exception_place import Fault, place_of
+from portbook.executors.unsent import NothingSent
 from portbook.globs import matches
 from portbook.ids import Ids
 from portbook.model import (
     JSON,
     Call,
     Caller,
+    Completed,
     Done,
+    Draft,
+    DraftReport,
     Identity,
     InputNeeded,
     JSONObject,
@@ -41,22 +46,23 @@ from portbook.model import (
     Run,
 )
 from portbook.policy import Action, Decision, PolicyInput, decide
-from portbook.provenance.subject import Occasion
+from portbook.provenance.occasion import Occasion
 from portbook.redaction import Redactor
 from portbook.stages.approval import ApprovalStage, unusable
 from portbook.stages.checked_result import bytes_of, checked
-from portbook.stages.deadline import timeout_ms_of
 from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, Executor, OffLoop, Sink
+from portbook.stages.prepared_tool import PreparedTool
 from portbook.stages.recorder import Recorder
-from portbook.stages.redacted_client import RedactedClient
+from portbook.stages.redacted_client import redacted_client
 from portbook.stages.rules import Rules
 from portbook.stages.state import CallState
 from portbook.stages.tool_errors import failure_by
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import Effect, ToolError
+from portbook.tools.stated_error import stated_bytes
 from portbook.wire.trace_context import is_trace_id
 
-__all__ = ["Completed", "Pipeline"]
+__all__ = ["Pipeline"]
 
 _T = TypeVar("_T")
 
@@ -69,16 +75,6 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
 
 # The longest message of a tool beside its progress, in characters.
 _MAX_MESSAGE: Final = 2000
-
-
-class Completed(NamedTuple):
-    """A completed call: its outcome, its ids in the record, and whether it was redacted or approved."""
-
-    outcome: Outcome
-    identity: Identity
-    duration_ms: float
-    is_redacted: bool = False
-    approval: str | None = None
 
 
 class Pipeline:
@@ -139,12 +135,16 @@ class Pipeline:
         decision = decide(self._rules.policy, subject)
         return None if decision.reason is None else Refused(decision.reason, details={"rule": decision.rule})
 
-    async def run(self, call: Call) -> Completed:
-        """Run `call` through every stage and record the outcome."""
-        started = self._clock.tick()
-        identity = self._name(call)
+    async def run(self, exchange: Exchange) -> Completed:
+        """Run the call of `exchange` through every stage and record the outcome."""
+        started, call = self._clock.tick(), exchange.call
         state = CallState(
-            call=call, rules=self._rules, identity=identity, redacting=self._redactor, started=started
+            exchange=exchange,
+            call=call,
+            rules=self._rules,
+            identity=self._name(call),
+            redacting=self._redactor,
+            started=started,
         )
         outcome: Outcome | None = None
         try:
@@ -164,36 +164,37 @@ class Pipeline:
         return Completed(outcome, state.identity, duration_ms, state.is_redacted, state.approval)
 
     async def _cross(self, state: CallState) -> Done:
-        call, rules = state.call, state.rules
+        call, rules, exchange = state.call, state.rules, state.exchange
         if call.flaw is not None:
             raise call.flaw
         self._recorder.require(rules)
-        if call.act is not None:
-            return await self._operate(state, call.act)
+        if exchange.act is not None:
+            return await self._operate(state, exchange.act)
         state.caller = caller = self._identify(call, rules)
-        if call.handler is not None:
-            result = call.handler(caller)
+        if exchange.handler is not None:
+            result = exchange.handler(caller)
             return _sealed(state, result, bytes_of(result))
-        state.tool = tool = self._resolve(call, caller)
+        row = self._resolve(call, caller, rules)
+        state.tool = tool = row.tool
         if rules.records_arguments:
             await self._sized(call.input_bytes, state.shown)
-        state.decision = decision = decide(rules.policy, _subject(state, tool, caller))
+        state.decision = decision = row.decision or row.policy.decide(_subject(state, tool, caller))
         self._heed(decision, caller, rules)
         if not tool.input.allows(call.arguments):
             raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
         if decision.action is Action.ALLOW:
-            return await self._perform(state, tool)
+            return await self._perform(state, row)
         _require_runnable(tool, call)
         await self._sized(call.input_bytes, state.shown)
         state.approval = ticket = await self._approving.admit(state, tool, decision, caller)
         try:
             self._require_unchanged(state, tool, ticket)
-            done = await self._perform(state, tool)
+            done = await self._perform(state, row)
         except InputNeeded as needed:  # it will run again, under the same ticket
             needed.approval = ticket
             await self._approvals.restore(ticket)
             raise
-        except Refused:  # it never ran: the approval stays valid
+        except (Refused, NothingSent):  # it never ran: the approval stays valid
             self._approvals.give_back(ticket)
             raise
         except BaseException:
@@ -229,16 +230,26 @@ class Pipeline:
         state.operator_said = call.operator_says
         return _sealed(state, result, bytes_of(result))
 
-    async def _perform(self, state: CallState, tool: Tool) -> Done:
+    async def _perform(self, state: CallState, row: PreparedTool) -> Done:
         """Run the tool, then check, redact and seal its result."""
-        if state.call.began is not None:
-            state.call.began()
-        if tool.spec.effect is not Effect.READ:
+        tool = row.tool
+        state.exchange.began(tool)
+        if row.has_intent:
             self._recorder.intend(state)
         state.has_begun = True
-        result = await self._execute(state, tool)
+        try:
+            result = await self._execute(state, row)
+        except NothingSent:
+            state.has_begun = False
+            raise
+        except (Exception, InputNeeded):
+            state.exchange.send_reports()
+            raise
+        state.exchange.send_reports()
         body = bytes_of(result)
-        return await self._sized(len(body), partial(self._finished, state, tool, result, body))
+        if len(body) <= LARGE_BYTES:
+            return self._finished(state, tool, result, body)
+        return await self._off_loop.run(partial(self._finished, state, tool, result, body))
 
     async def _sized(self, size: int, work: Callable[[], _T]) -> _T:
         """Return what `work` returns; work on a value of this `size` is done off the loop if it is large."""
@@ -249,12 +260,17 @@ class Pipeline:
         result, body = checked(result, body, tool, state)
         return _sealed(state, result, body, self._enclosed(state, result))
 
-    def _resolve(self, call: Call, caller: Caller) -> Tool:
-        is_visible = call.tool is not None and matches(caller.tools, call.tool)
-        tool = self._catalog.find(call.tool, call.kind) if is_visible and call.tool is not None else None
-        if tool is None:  # a tool that the caller may not see counts as unknown
-            raise Refused(_UNKNOWN[call.kind])
-        return tool
+    def _resolve(self, call: Call, caller: Caller, rules: Rules) -> PreparedTool:
+        name, kind = call.tool, call.kind
+        if name is None or not matches(caller.tools, name):
+            raise Refused(_UNKNOWN[kind])  # a tool that the caller may not see counts as unknown
+        row = rules.prepared.get((kind, name))
+        if row is None:
+            tool = self._catalog.find(name, kind)
+            row = None if tool is None else rules.prepare(tool)
+        if row is None or (row.switch is not None and not row.switch.is_on):
+            raise Refused(_UNKNOWN[kind])
+        return row
 
     def _heed(self, decision: Decision, caller: Caller, rules: Rules) -> None:
         """Check that policy does not deny the call, and that its caller is within the rate limit."""
@@ -265,29 +281,30 @@ class Pipeline:
         if seconds is not None:
             raise Refused(Reason.RATE_LIMITED, details={"retry_after_s": seconds})
 
-    async def _execute(self, state: CallState, tool: Tool) -> Any:
-        call, rules = state.call, state.rules
+    async def _execute(self, state: CallState, row: PreparedTool) -> Any:
+        tool, call, report = row.tool, state.call, state.exchange.report
         run = Run(
-            timeout_ms_of(tool, rules),
+            row.timeout_ms,
             state.identity,
             state.session,
             call.context.correlation,
-            _without_secrets(call.report, state),
-            None if call.client is None else RedactedClient(call.client, state),
+            None if report is None else _without_secrets(report, state),
+            partial(redacted_client, state, self._off_loop),
         )
         try:
             return await self._executor.execute(tool, call.arguments, run)
         except Refused as refused:
             if refused.reason is not Reason.POLICY_VIOLATION:
                 raise
-            state.decision = denied = rules.policy.denied_where_dialled()
+            state.decision = denied = state.rules.policy.denied_where_dialled()
             raise Refused(refused.reason, note=refused.note, details={"rule": denied.rule}) from None
         except Ending:
             raise
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
             named, request = f"{tool.spec.kind} {tool.spec.name}", state.identity.request
             self._on_fault(Fault(error, named, request, isinstance(error, ToolError)))
-            raise failure_by(error, state) from None
+            failure = await self._sized(stated_bytes(error), partial(failure_by, error, state))
+            raise failure from None
 
     def _enclosed(self, state: CallState, outcome: JSON | Failed) -> JSONObject | None:
         """Return the envelope of an outcome, if the caller or the operator wants one."""
@@ -352,34 +369,32 @@ def _require_runnable(tool: Tool, call: Call) -> None:
         raise refusal
 
 
-def _without_secrets(report: Report | None, state: CallState) -> Report | None:
-    """Return `report` with its messages redacted and cut."""
-    if report is None:
-        return None
+def _without_secrets(report: DraftReport, state: CallState) -> Report:
+    """Return `report` with its messages cut, and redacted when they are sent."""
 
     def tell(progress: float, total: float | None, message: str | None) -> None:
-        told = None if message is None else state.without_secrets(message[:_MAX_MESSAGE])
-        report(progress, total, told)
+        cut = None if message is None else message[:_MAX_MESSAGE]
+        report(progress, total, None if cut is None else Draft(len(cut), partial(state.without_secrets, cut)))
 
     return tell
 
 
 def _sealed(state: CallState, result: JSON, body: bytes, envelope: JSONObject | None = None) -> Done:
     """Return the result in the form of its wire contract."""
-    seal = state.call.seal
-    sealed = None if seal is None else seal(result, body, envelope, state.is_redacted)
+    sealed = state.exchange.seal(state.tool, result, body, envelope, state.is_redacted)
     return Done(body, sealed, None if envelope is None else json_bytes(envelope))
 
 
 def _paused(state: CallState, needed: InputNeeded) -> Outcome:
     """Return the outcome of a call whose tool needs answers of the client first."""
-    call, needed.is_redacted = state.call, state.is_redacted
-    if call.pause is None:
-        return Failed(Reason.NO_ANSWER, note="asked where nobody can answer")
+    needed.is_redacted = state.is_redacted
     try:
-        return Done(b"", call.pause(needed), is_asking=True)
+        paused = state.exchange.pause(needed)
     except Failed as failure:
         return failure
+    if paused is None:
+        return Failed(Reason.NO_ANSWER, note="asked where nobody can answer")
+    return Done(b"", paused, is_asking=True)
 
 
 def _as_outcome(ending: Ending, state: CallState) -> Outcome:
@@ -399,10 +414,20 @@ def _as_outcome(ending: Ending, state: CallState) -> Outcome:
         )
     if isinstance(words := ending.details.get("detail"), str):  # a backend's words
         ending.details = {**ending.details, "detail": state.without_secrets(words)}
+    if "upstream_body" in ending.details:
+        body = state.redacted(cast("JSON", ending.details["upstream_body"]))
+        ending.details = {**ending.details, "upstream_body": body}
+    ending.only_read = _only_reads(state)
     if state.is_redacted:
         ending.details = {**ending.details, "redacted": True}
     return ending
 
 
 def _cut_short(reason: Reason, state: CallState, note: str | None = None) -> Outcome:
-    return Failed(reason, note=note) if state.has_begun else Refused(reason, note=note)
+    outcome = Failed(reason, note=note) if state.has_begun else Refused(reason, note=note)
+    outcome.only_read = _only_reads(state)
+    return outcome
+
+
+def _only_reads(state: CallState) -> bool:
+    return state.tool is not None and state.tool.spec.effect is Effect.READ

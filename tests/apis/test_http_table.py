@@ -277,7 +277,7 @@ def test_patterns_that_choose_nothing_are_a_warning(folder: Path) -> None:
     assert found.specs == []
     assert found.warnings == [
         "http.orders.include has 'nothing*', which matches no operation of the document",
-        "http.orders.openapi: none of its operations is served; check include and exclude",
+        "http.orders.openapi: none of its operations is served; check include, exclude and tags",
     ]
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from portbook.apis.request_composer import Composed, Composer
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
+from portbook.tools.credential_use import CredentialUse
 from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, Style
 
 BASE = "https://api.example.com/base/"
@@ -317,3 +318,11 @@ def test_what_is_refused_is_told_without_its_value() -> None:
     with pytest.raises(Refused) as caught:
         compose("GET", "/{id}", {"id": "../hunter2"})
     assert "hunter2" not in caught.value.findings[0].message
+
+
+def test_no_argument_sets_a_cookie_that_is_a_credential() -> None:
+    credentials = (CredentialUse("login", "cookie", "session"),)
+    cookie = Parameter("x", ParameterPlace.COOKIE, "x", Style.SPREAD)
+    given: dict[str, Any] = {"parameters": (cookie,), "credentials": credentials}
+    assert compose("GET", "/", {"x": {"theme": "dark"}}, **given).cookies == "theme=dark"
+    assert refused("GET", "/", {"x": {"session": "mine"}}, **given) == ("/x/session",)

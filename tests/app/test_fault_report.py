@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from portbook.app.fault_report import frames_of, line_of, report_fault
-from portbook.faults import Fault
+from portbook.exception_place import Fault
 
 
 def raised(make: Any) -> Exception:

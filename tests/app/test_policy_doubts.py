@@ -174,6 +174,30 @@ def test_what_can_never_hold_stops_every_verb(folder: Path, settings: str, said:
             "put it first",
         ),
         case(
+            "an effect of an excluded operation",
+            ORDERS + 'exclude = ["delete_*"]\neffects = { delete_orders = "read" }\n',
+            "portbook.toml:7: http.orders.effects has 'delete_orders', and what it matches is left out by "
+            "include, exclude, tags or deprecated",
+        ),
+        case(
+            "an operation that is included and excluded",
+            ORDERS + 'include = ["delete_orders", "list_*"]\nexclude = ["delete_*"]\n',
+            "portbook.toml:6: http.orders.include has 'delete_orders', and what it matches is left out by ",
+        ),
+        case(
+            "conditions that contradict each other",
+            rule('tools = ["refund"]\nwhere = { "/amount" = { minimum = 5, maximum = 1 } }'),
+            "portbook.toml:7: rule 'r' sets conditions for '/amount' that contradict each other; "
+            "no value meets them",
+        ),
+        case(
+            "methods that exclude the backend of assets",
+            '[assets]\nenabled = true\nbackend_url = "http://127.0.0.1:9"\n'
+            '[policy]\nallowed_methods = ["GET"]\n',
+            "portbook.toml:7: policy.allowed_methods has none of the methods of assets.backend_url at "
+            "portbook.toml:5; every call of its tools is denied; add POST",
+        ),
+        case(
             "a key for a tool that does not exist",
             f'[[keys.allow]]\nname = "ci"\nsha256 = "{"0" * 64}"\ntools = ["look", "lok"]\n',
             "portbook.toml:6: key 'ci' names 'lok', which matches nothing that is served; did you mean look?",
@@ -204,8 +228,8 @@ def test_what_has_no_effect_is_a_warning_of_every_verb(folder: Path, settings: s
         case("methods that include one of the API's", '[policy]\nallowed_methods = ["GET"]\n' + ORDERS),
         case("effects that hold", ORDERS + 'effects = { delete_orders = "read", "*" = "write" }\n'),
         case(
-            "an effect of an excluded operation",
-            ORDERS + 'exclude = ["delete_*"]\neffects = { delete_orders = "read" }\n',
+            "an effect of operations of which one is excluded",
+            ORDERS + 'exclude = ["delete_*"]\neffects = { "*_orders" = "read" }\n',
         ),
     ],
 )

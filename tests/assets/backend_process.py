@@ -15,6 +15,8 @@ ANSWERS: dict[str, tuple[int, str, bytes]] = {
     "/number": (200, "application/json", b'{"synesthetic_asset_id":17}'),
     "/nothing": (204, "text/plain", b""),
     "/nameless": (200, "application/json", b'{"stored":true}'),
+    "/blank-name": (200, "application/json", b'{"id":"  ","asset_id":"\\n\\t","synesthetic_asset_id":""}'),
+    "/unseen-name": (200, "application/json", b'{"id":"\\u200b\\u00a0\\u0007"}'),
     "/empty-name": (200, "application/json", b'{"id":"","asset_id":null,"synesthetic_asset_id":true}'),
     "/huge": (201, "application/json", b'{"id":"' + b"x" * 1_048_576 + b'"}'),
     "/refused": (400, "application/json", b'{"detail":"name is taken"}'),

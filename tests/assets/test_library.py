@@ -69,6 +69,26 @@ def test_a_folder_is_listed_below_the_projects_folder_however_it_was_configured(
         assert library.example((folder / "tone.json").as_posix()) is library.examples[0]
 
 
+@pytest.mark.parametrize(
+    "written", ["../lib/ex", "./../lib/ex", "a/../../lib/ex", "sch", "./sch", "a/../sch"]
+)
+@pytest.mark.parametrize("start", ["project", "elsewhere"], ids=["as in the file", "as in a variable"])
+def test_a_document_is_found_by_the_folder_as_it_was_written(
+    start: str, written: str, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("lib/ex", "project/sch", "elsewhere/sch"):
+        write(f"{folder}/tone.json", TONE)
+    for folder in ("project", "elsewhere"):
+        (tmp_path / folder / "a").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    project = tmp_path / "project"
+    configured = project / written if start == "project" else Path(written)
+    library = load_library(configured, configured, project)
+    for path in (f"{written}/tone.json", f"{Path(written)}/tone.json"):
+        assert library.schema(path) is library.schemas[0]
+        assert library.example(path) is library.examples[0]
+
+
 def test_a_schema_is_found_by_name_by_alias_and_by_path(library: Library, tmp_path: Path) -> None:
     tone = library.schemas[1]
     for name in ("tone", "tone.schema.json", f"{tmp_path}/schemas/tone.schema.json"):

@@ -132,7 +132,7 @@ def test_an_id_may_be_a_number(send: Send, backend: BackendProcess) -> None:
 
 
 @pytest.mark.covers("004.populate.names-the-asset")
-@pytest.mark.parametrize("path", ["/nothing", "/nameless", "/empty-name"])
+@pytest.mark.parametrize("path", ["/nothing", "/nameless", "/empty-name", "/blank-name", "/unseen-name"])
 def test_a_success_that_names_no_asset_is_none(path: str, send: Send, backend: BackendProcess) -> None:
     assert send(backend.url, path=path) == error(502, "invalid_response")
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from portbook.audit.chain import GENESIS, Break, ChainVerdict, Head, Links, chained, head_of, verify
 from portbook.audit.log_reader import files_in, lines_of
 from portbook.audit.log_writer import ChainedSink
+from portbook.canonical import json_bytes
 from support.counts import count
 
 RECORD: Any = {"timestamp": "2026-01-02T03:04:05.678Z", "session_id": "grüße\n\u2028", "tool_id": None}
@@ -40,7 +41,7 @@ class Log:
         """Write so many records in one run, to its end."""
         sink = self.open(run, keep=keep)
         for number in range(records):
-            sink.write({**RECORD, "number": number})
+            sink.write(json_bytes({**RECORD, "number": number}))
         self.close(sink)
         return sink.path
 
@@ -119,10 +120,10 @@ def test_a_file_follows_the_last_record_of_the_newest_one(log: Log) -> None:
 
 def test_two_runs_at_once_both_hold(log: Log) -> None:
     first, second = log.open(1), log.open(2)
-    first.write(RECORD)
+    first.write(json_bytes(RECORD))
     third = log.open(3)  # follows what the first has written so far
     for sink in (first, second, third, first):
-        sink.write(RECORD)
+        sink.write(json_bytes(RECORD))
     verdict = log.verify()
     assert (verdict.broken, verdict.files, verdict.records) == (None, 3, 5)
     assert parsed(second.path)[0]["prev"] == GENESIS
@@ -132,12 +133,12 @@ def test_two_runs_at_once_both_hold(log: Log) -> None:
 @pytest.mark.covers("002.logging.linked")
 def test_a_file_follows_every_file_that_none_follows_to_its_end(log: Log) -> None:
     server = log.open(1)
-    server.write(RECORD)
+    server.write(json_bytes(RECORD))
     assert followed_by(log.run(2, 1)) == ["01#1"]
     assert followed_by(log.run(3, 1)) == ["02#1"]  # what the second follows is held by it
     worker = log.open(4)
-    server.write(RECORD)
-    worker.write(RECORD)
+    server.write(json_bytes(RECORD))
+    worker.write(json_bytes(RECORD))
     assert followed_by(worker.path) == ["03#1"]
     assert followed_by(log.run(5, 1)) == ["01#2", "04#1"]
     assert followed_by(log.run(6, 1)) == ["05#1"]
@@ -146,7 +147,7 @@ def test_a_file_follows_every_file_that_none_follows_to_its_end(log: Log) -> Non
 
 def test_what_only_a_file_that_is_about_to_be_pruned_follows_is_followed_anew(log: Log) -> None:
     server = log.open(1)
-    server.write(RECORD)
+    server.write(json_bytes(RECORD))
     assert followed_by(log.run(2, 1, keep=2)) == ["01#1"]
     log.run(3, 1, keep=2)
     assert followed_by(log.run(4, 1, keep=2)) == ["01#1", "03#1"]
@@ -169,7 +170,7 @@ def test_a_file_that_is_none_of_ours_is_not_followed(log: Log) -> None:
 
 def test_a_number_that_is_too_long_for_the_fast_writer_is_written_all_the_same(log: Log) -> None:
     sink = log.open(1)
-    sink.write({"agent_step": 10**30})
+    sink.write(json_bytes({"agent_step": 10**30}))
     assert parsed(sink.path)[0]["agent_step"] == 10**30
     assert log.verify().broken is None
 
@@ -185,8 +186,8 @@ def test_a_half_written_line_of_another_process_is_not_followed(log: Log) -> Non
 @pytest.mark.parametrize("size", [10, 70_000, 200_000])
 def test_the_last_record_is_found_however_long_it_is(log: Log, size: int) -> None:
     sink = log.open(1)
-    sink.write({"a": "x"})
-    sink.write({"a": "x" * size})
+    sink.write(json_bytes({"a": "x"}))
+    sink.write(json_bytes({"a": "x" * size}))
     assert parsed(log.run(2, 1))[0]["prev"].startswith(f"{sink.path.name}#2:")
 
 
@@ -210,14 +211,14 @@ def test_a_record_that_cannot_be_written_leaves_no_gap(
     takes: int, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sink = log.open(1)
-    sink.write(RECORD)
+    sink.write(json_bytes(RECORD))
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", FullDisk(takes))
         for _ in range(2):
             with pytest.raises(OSError, match="No space left"):
-                sink.write(RECORD)
+                sink.write(json_bytes(RECORD))
     sink.mend()
-    sink.write(RECORD)
+    sink.write(json_bytes(RECORD))
     assert [record["seq"] for record in parsed(sink.path)] == [1, 2]
     assert log.verify().broken is None
 
@@ -227,7 +228,7 @@ def test_a_record_is_one_write(log: Log, monkeypatch: pytest.MonkeyPatch) -> Non
     writes: list[bytes] = []
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", lambda _file, data: writes.append(data) or len(data))
-        sink.write(RECORD)
+        sink.write(json_bytes(RECORD))
     assert [json.loads(data)["seq"] for data in writes] == [1]
 
 
@@ -260,7 +261,7 @@ def with_its_hash_anew(line: bytes) -> bytes:
     record = json.loads(altered(line))
     del record["hash"]
     seq, prev = record.pop("seq"), record.pop("prev")
-    return chained(record, seq, prev)[0]
+    return chained(json_bytes(record), seq, prev)[0]
 
 
 # The third of five records of the first of two files is harmed.
@@ -321,10 +322,10 @@ def test_a_last_record_made_anew_is_found_by_the_file_that_follows_it(log: Log) 
 def test_records_cut_off_a_file_that_went_on_beside_others_are_missed(left: int, log: Log) -> None:
     server = log.open(1)
     for _ in range(2):
-        server.write(RECORD)
+        server.write(json_bytes(RECORD))
     log.run(2, 1)
     for _ in range(6):
-        server.write(RECORD)
+        server.write(json_bytes(RECORD))
     log.close(server)
     log.run(3, 1)
     cut(server.path, left)
@@ -335,7 +336,7 @@ def test_records_cut_off_a_file_that_went_on_beside_others_are_missed(left: int,
 
 def test_a_file_beside_others_that_was_removed_is_missed(log: Log) -> None:
     server = log.open(1)
-    server.write(RECORD)
+    server.write(json_bytes(RECORD))
     between, last = log.run(2, 1), log.run(3, 1)
     server.path.unlink()
     broken = log.broken()
@@ -360,7 +361,7 @@ def test_a_record_that_a_kill_cut_in_two_is_no_break(log: Log) -> None:
 
 def test_a_first_record_that_follows_nothing_sensible_is_named(log: Log) -> None:
     path = log.run(1, 1)
-    path.write_bytes(chained(RECORD, 1, "somewhere")[0])
+    path.write_bytes(chained(json_bytes(RECORD), 1, "somewhere")[0])
     assert log.broken().problem == "altered"
 
 
@@ -378,7 +379,7 @@ def test_files_that_were_pruned_by_age_are_no_break(keep: int, log: Log) -> None
 
 def test_a_file_that_outlives_younger_ones_is_no_break(log: Log) -> None:
     running = log.open(1)
-    running.write(RECORD)
+    running.write(json_bytes(RECORD))
     for run in range(2, 7):
         log.run(run, 1, keep=2)
     assert [path.name[:10] for path in files_in(log.folder)] == ["2026-01-01", "2026-01-05", "2026-01-06"]
@@ -434,7 +435,7 @@ def test_a_chain_made_anew_is_found_by_a_noted_record(log: Log) -> None:
     path.unlink()
     sink = log.open(1)
     for _ in range(2):
-        sink.write({"forged": True})
+        sink.write(json_bytes({"forged": True}))
     assert log.verify().broken is None
     assert log.broken(50, noted).problem == "altered"
 
@@ -489,16 +490,17 @@ _json = st.recursive(
     lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(), below, max_size=3),
     max_leaves=8,
 )
+_records = st.dictionaries(st.text(min_size=5), _json, min_size=1, max_size=4)
 
 
 @pytest.mark.soak("altered bytes")
 @settings(max_examples=count("altered bytes"))
-@given(st.lists(st.dictionaries(st.text(min_size=5), _json, max_size=4), min_size=1, max_size=5), st.data())
+@given(st.lists(_records, min_size=1, max_size=5), st.data())
 def test_no_byte_of_a_log_can_be_changed_unseen(records: list[Any], data: st.DataObject) -> None:
     written: list[bytes] = []
     prev = GENESIS
     for seq, record in enumerate(records, 1):
-        line, prev = chained(record, seq, prev)
+        line, prev = chained(json_bytes(record), seq, prev)
         written.append(line)
     whole = b"".join(written)
     head = head_of("f", written[-1])

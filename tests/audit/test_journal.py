@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from portbook.audit.journal import Journal
+from portbook.canonical import json_bytes
 
 STARTED = "2026-01-02T03:04:05.678Z"
 ENVELOPE: Any = {"ts": STARTED, "requestId": "r-1"}
@@ -58,7 +59,7 @@ def without_chain(record: dict[str, Any]) -> dict[str, Any]:
 def test_a_record_is_kept_in_both_views_before_write_returns(kept: Kept) -> None:
     journal = kept.open()
     for count in (1, 2):
-        journal.write({**ENVELOPE, "count": count}, {**EXECUTION, "count": count})
+        journal.write(json_bytes({**ENVELOPE, "count": count}), json_bytes({**EXECUTION, "count": count}))
         assert kept.lines("envelope_validation")[-1] == {**ENVELOPE, "count": count}
         assert without_chain(kept.lines("execution")[-1]) == {**EXECUTION, "count": count}
     assert len(kept.lines("execution")) == len(kept.lines("envelope_validation")) == 2
@@ -67,7 +68,7 @@ def test_a_record_is_kept_in_both_views_before_write_returns(kept: Kept) -> None
 def test_the_execution_view_is_numbered_and_chained_and_the_envelope_view_is_not(kept: Kept) -> None:
     journal = kept.open()
     for _ in range(3):
-        journal.write(ENVELOPE, EXECUTION)
+        journal.write(json_bytes(ENVELOPE), json_bytes(EXECUTION))
     first, second, third = kept.lines("execution")
     assert [record["seq"] for record in (first, second, third)] == [1, 2, 3]
     assert [second["prev"], third["prev"]] == [first["hash"], second["hash"]]
@@ -76,10 +77,10 @@ def test_the_execution_view_is_numbered_and_chained_and_the_envelope_view_is_not
 
 def test_the_intents_have_a_file_from_the_first_of_them_on(kept: Kept) -> None:
     journal = kept.open()
-    journal.write(ENVELOPE, EXECUTION)
+    journal.write(json_bytes(ENVELOPE), json_bytes(EXECUTION))
     assert kept.streams() == ["envelope_validation", "execution"]
     for count in (1, 2):
-        journal.intend({**INTENT, "count": count})
+        journal.intend(json_bytes({**INTENT, "count": count}))
         assert without_chain(kept.lines("intent")[-1]) == {**INTENT, "count": count}
     assert kept.streams() == ["envelope_validation", "execution", "intent"]
     first, second = kept.lines("intent")
@@ -88,7 +89,7 @@ def test_the_intents_have_a_file_from_the_first_of_them_on(kept: Kept) -> None:
 
 def test_the_files_of_a_run_have_one_name_and_only_the_owner_can_read_them(kept: Kept) -> None:
     journal = kept.open()
-    journal.intend(INTENT)
+    journal.intend(json_bytes(INTENT))
     for stream in kept.streams():
         path = kept.log_dir / "mcp_server" / stream / "2026-01-02T03-04-05.678Z.0a1b2c3d.jsonl"
         assert path.stat().st_mode & 0o777 == 0o600
@@ -97,7 +98,7 @@ def test_the_files_of_a_run_have_one_name_and_only_the_owner_can_read_them(kept:
 def test_every_stream_keeps_as_many_runs_as_it_was_told(kept: Kept) -> None:
     for run in "abc":
         journal = kept.open(run, keep=2)
-        journal.intend(INTENT)
+        journal.intend(json_bytes(INTENT))
         kept.opened.pop().close()
     for stream in kept.streams():
         files = [path for path in (kept.log_dir / "mcp_server" / stream).iterdir() if not path.is_symlink()]
@@ -109,8 +110,8 @@ def test_execution_records_go_to_standard_error_where_that_was_asked_for(
     kept: Kept, capsys: pytest.CaptureFixture[str], to_stderr: bool
 ) -> None:
     journal = kept.open(to_stderr=to_stderr)
-    journal.intend(INTENT)
-    journal.write(ENVELOPE, EXECUTION)
+    journal.intend(json_bytes(INTENT))
+    journal.write(json_bytes(ENVELOPE), json_bytes(EXECUTION))
     said = capsys.readouterr()
     assert said.out == ""
     assert [json.loads(line) for line in said.err.splitlines()] == ([EXECUTION] if to_stderr else [])
@@ -123,7 +124,7 @@ def test_a_record_is_kept_even_if_nobody_reads_standard_error_any_more(
     os.close(reading)
     with os.fdopen(writing, "w", buffering=1) as broken:
         monkeypatch.setattr("sys.stderr", broken)
-        kept.open(to_stderr=True).write(ENVELOPE, EXECUTION)
+        kept.open(to_stderr=True).write(json_bytes(ENVELOPE), json_bytes(EXECUTION))
         with pytest.raises(BrokenPipeError):
             broken.flush()
         with contextlib.suppress(BrokenPipeError):
@@ -137,7 +138,7 @@ BEYOND_64_BITS: Any = {**EXECUTION, "arguments": {"n": 2**64}}
 def test_a_number_that_is_too_long_for_the_fast_writer_reaches_every_copy(
     kept: Kept, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept.open(to_stderr=True).write(ENVELOPE, BEYOND_64_BITS)
+    kept.open(to_stderr=True).write(json_bytes(ENVELOPE), json_bytes(BEYOND_64_BITS))
     assert [without_chain(record) for record in kept.lines("execution")] == [BEYOND_64_BITS]
     assert kept.lines("envelope_validation") == [ENVELOPE]
     assert json.loads(capsys.readouterr().err) == BEYOND_64_BITS
@@ -150,7 +151,7 @@ def test_a_record_is_kept_even_if_standard_error_was_closed(
     closed = io.StringIO()
     closed.close()
     monkeypatch.setattr("sys.stderr", closed if is_there else None)
-    kept.open(to_stderr=True).write(ENVELOPE, EXECUTION)
+    kept.open(to_stderr=True).write(json_bytes(ENVELOPE), json_bytes(EXECUTION))
     assert [without_chain(record) for record in kept.lines("execution")] == [EXECUTION]
 
 
@@ -160,7 +161,7 @@ def test_files_that_were_removed_are_noticed_within_a_second_and_made_anew(
     now = 0.0
     monkeypatch.setattr("portbook.audit.journal.time.monotonic", lambda: now)
     journal = kept.open()
-    journal.write(ENVELOPE, EXECUTION)
+    journal.write(json_bytes(ENVELOPE), json_bytes(EXECUTION))
     shutil.rmtree(kept.log_dir)
     journal.look()  # it has just been looked at
     now = 1.5
@@ -168,7 +169,7 @@ def test_files_that_were_removed_are_noticed_within_a_second_and_made_anew(
         journal.look()
     journal.mend()
     journal.look()
-    journal.write(ENVELOPE, EXECUTION)
+    journal.write(json_bytes(ENVELOPE), json_bytes(EXECUTION))
     assert len(kept.lines("execution")) == len(kept.lines("envelope_validation")) == 1
 
 
@@ -192,20 +193,20 @@ def test_what_cannot_be_kept_is_an_os_error_and_leaves_no_half_record_and_no_gap
 ) -> None:
     disk = FullDisk(monkeypatch)
     journal = kept.open()
-    journal.write(ENVELOPE, EXECUTION)
-    journal.intend(INTENT)
+    journal.write(json_bytes(ENVELOPE), json_bytes(EXECUTION))
+    journal.intend(json_bytes(INTENT))
     disk.is_full = True
     for attempt in (
-        lambda: journal.write(ENVELOPE, EXECUTION),
-        lambda: journal.intend(INTENT),
+        lambda: journal.write(json_bytes(ENVELOPE), json_bytes(EXECUTION)),
+        lambda: journal.intend(json_bytes(INTENT)),
         journal.mend,
     ):
         with pytest.raises(OSError, match="No space left"):
             attempt()
     disk.is_full = False
     journal.mend()
-    journal.write(ENVELOPE, EXECUTION)
-    journal.intend(INTENT)
+    journal.write(json_bytes(ENVELOPE), json_bytes(EXECUTION))
+    journal.intend(json_bytes(INTENT))
     assert kept.lines("envelope_validation") == [ENVELOPE] * 2
     for stream in ("execution", "intent"):
         first, second = kept.lines(stream)
@@ -222,7 +223,7 @@ def test_the_intents_of_a_folder_that_has_gone_are_an_os_error(kept: Kept) -> No
     journal = kept.open()
     (kept.log_dir / "mcp_server" / "intent").write_text("in the way")
     with pytest.raises(OSError, match="intent"):
-        journal.intend(INTENT)
+        journal.intend(json_bytes(INTENT))
 
 
 def test_closing_lets_go_of_every_file(kept: Kept) -> None:
@@ -231,7 +232,7 @@ def test_closing_lets_go_of_every_file(kept: Kept) -> None:
         return [target for link in links if (target := str(link.readlink())).startswith(str(kept.log_dir))]
 
     journal = kept.open()
-    journal.intend(INTENT)
+    journal.intend(json_bytes(INTENT))
     assert len(opened()) == 3
     kept.opened.pop().close()
     assert opened() == []

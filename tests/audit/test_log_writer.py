@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from portbook.audit.log_writer import ENVELOPE_STREAM, JsonlSink, MemorySink, NoSink
+from portbook.canonical import json_bytes
 
 STARTED = "2026-01-02T03:04:05.678Z"
 RECORD: Any = {
@@ -66,17 +67,17 @@ def test_a_run_has_one_file_named_by_its_start_and_its_run(sinks: Sinks, tmp_pat
 
 def test_the_latest_link_is_relative_and_leads_to_the_file(sinks: Sinks) -> None:
     sink = sinks.open()
-    sink.write(RECORD)
+    sink.write(json_bytes(RECORD))
     assert sinks.link.readlink() == Path(sink.path.name)
     assert sinks.link.read_bytes() == sink.path.read_bytes() != b""
 
 
 def test_a_second_run_moves_the_link_and_leaves_the_first_file_alone(sinks: Sinks) -> None:
     first = sinks.open(run="1")
-    first.write(RECORD)
+    first.write(json_bytes(RECORD))
     second = sinks.open(run="2")
     assert sinks.link.readlink() == Path(second.path.name)
-    first.write(RECORD)
+    first.write(json_bytes(RECORD))
     assert [len(lines(first)), len(lines(second))] == [2, 0]
 
 
@@ -117,7 +118,7 @@ def test_only_the_owner_can_read_the_records(sinks: Sinks) -> None:
 
 
 def test_a_file_that_is_already_there_is_not_written_to(sinks: Sinks) -> None:
-    sinks.open().write(RECORD)
+    sinks.open().write(json_bytes(RECORD))
     with pytest.raises(FileExistsError):
         sinks.open()
     assert len(lines(sinks.opened[0])) == 1
@@ -132,13 +133,13 @@ def test_a_folder_that_cannot_be_made_is_an_os_error(tmp_path: Path) -> None:
 def test_a_record_is_in_the_file_before_write_returns(sinks: Sinks) -> None:
     sink = sinks.open()
     for count in range(1, 4):
-        sink.write({**RECORD, "count": count})
+        sink.write(json_bytes({**RECORD, "count": count}))
         assert parsed(sink) == [{**RECORD, "count": number} for number in range(1, count + 1)]
 
 
 def test_a_record_is_one_line_whatever_stands_in_it(sinks: Sinks) -> None:
     sink = sinks.open()
-    sink.write({"a": "\n\r\x0b\x0c\x1c\x85\u2028\u2029", "b\n": None})
+    sink.write(json_bytes({"a": "\n\r\x0b\x0c\x1c\x85\u2028\u2029", "b\n": None}))
     assert sink.path.read_bytes().count(b"\n") == 1
     assert parsed(sink) == [{"a": "\n\r\x0b\x0c\x1c\x85\u2028\u2029", "b\n": None}]
 
@@ -175,7 +176,7 @@ def test_a_file_that_is_still_written_to_is_never_pruned(sinks: Sinks) -> None:
     ended.close()
     latest = sinks.open(keep=1)
     assert sinks.runs() == [running.path.name, latest.path.name]
-    running.write(RECORD)
+    running.write(json_bytes(RECORD))
     assert parsed(running) == [RECORD]
 
 
@@ -215,14 +216,14 @@ def test_a_full_disk_fails_the_record_and_spoils_no_other(
     takes: list[int], failures: int, left_behind: list[bytes], sinks: Sinks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sink = sinks.open()
-    sink.write(RECORD)
+    sink.write(json_bytes(RECORD))
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", Disk(*takes))
         for _ in range(failures):
             with pytest.raises(OSError, match="No space left"):
-                sink.write(RECORD)
-        sink.write(RECORD)
-    sink.write(RECORD)
+                sink.write(json_bytes(RECORD))
+        sink.write(json_bytes(RECORD))
+    sink.write(json_bytes(RECORD))
     found = sink.path.read_bytes().split(b"\n")
     assert found.pop() == b""
     assert [line for line in found if not line.endswith(b"}")] == left_behind
@@ -233,15 +234,15 @@ def test_after_a_failure_the_sink_says_whether_there_is_room_again(
     sinks: Sinks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sink = sinks.open()
-    sink.write(RECORD)
+    sink.write(json_bytes(RECORD))
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", Disk(5, 0, 100, 0))
         with pytest.raises(OSError, match="No space left"):
-            sink.write(RECORD)
+            sink.write(json_bytes(RECORD))
         with pytest.raises(OSError, match="No space left"):
             sink.mend()
     sink.mend()
-    sink.write(RECORD)
+    sink.write(json_bytes(RECORD))
     assert [json.loads(line) for line in sink.path.read_bytes().splitlines()] == [RECORD] * 2
 
 
@@ -249,7 +250,7 @@ def test_a_write_that_takes_only_a_part_is_continued(sinks: Sinks, monkeypatch: 
     sink = sinks.open()
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", Disk(1, 2, 3))
-        sink.write(RECORD)
+        sink.write(json_bytes(RECORD))
     assert parsed(sink) == [RECORD]
 
 
@@ -260,15 +261,15 @@ def test_a_record_is_one_write_so_that_no_other_process_can_cut_into_it(
     writes: list[bytes] = []
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", lambda _file, data: writes.append(data) or len(data))
-        sink.write(RECORD)
+        sink.write(json_bytes(RECORD))
     assert [json.loads(data) for data in writes] == [RECORD]
 
 
 def test_records_are_appended_even_if_the_file_was_cut(sinks: Sinks) -> None:
     sink = sinks.open()
-    sink.write(RECORD)
+    sink.write(json_bytes(RECORD))
     os.truncate(sink.path, 0)
-    sink.write(RECORD)
+    sink.write(json_bytes(RECORD))
     assert parsed(sink) == [RECORD]
 
 
@@ -276,8 +277,8 @@ def test_the_memory_sink_keeps_both_views_and_intents_in_order() -> None:
     sink = MemorySink()
     sink.mend()
     for number in (1, 2):
-        sink.intend({"intent": number})
-        sink.write({"envelope": number}, {"execution": number})
+        sink.intend(json_bytes({"intent": number}))
+        sink.write(json_bytes({"envelope": number}), json_bytes({"execution": number}))
     sink.close()
     assert sink.records == [{"envelope": 1}, {"envelope": 2}]
     assert sink.executions == [{"execution": 1}, {"execution": 2}]
@@ -288,6 +289,6 @@ def test_no_sink_keeps_nothing_and_never_fails() -> None:
     sink = NoSink()
     sink.look()
     sink.mend()
-    sink.intend(RECORD)
-    sink.write(RECORD, RECORD)
+    sink.intend(json_bytes(RECORD))
+    sink.write(json_bytes(RECORD), json_bytes(RECORD))
     sink.close()

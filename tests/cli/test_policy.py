@@ -148,9 +148,10 @@ def test_a_decision_that_differs_fails_the_test_and_is_named(folder: Path, old: 
             "cases.toml:2: 'argz' is not part of a case; did you mean args?",
         ),
         case("no expectation", "[[case]]\ntool = 'look'", "cases.toml:1: expect must be one of deny, ask"),
-        case("a misspelt one", "[[case]]\ntool = 'look'\nexpect = 'deni'", "expect must be one of deny, ask"),
+        case("a misspelt one", "[[case]]\ntool = 'look'\nexpect = 'deni'", "did you mean deny?"),
         case("no tool", "[[case]]\nexpect = 'deny'", "cases.toml:1: no such tool"),
-        case("an unknown tool", "[[case]]\ntool = 'no'\nexpect = 'deny'", "no such tool"),
+        case("an unknown tool", "[[case]]\ntool = 'no'\nexpect = 'deny'", "no such tool; `portbook tools`"),
+        case("a misspelt tool", "[[case]]\ntool = 'loook'\nexpect = 'deny'", "did you mean look?"),
         case(
             "arguments that are no table", "[[case]]\ntool = 'look'\nexpect = 'deny'\nargs = [1]",
             "cases.toml:1: args must be a table\n",

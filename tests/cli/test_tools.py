@@ -121,6 +121,30 @@ def test_a_toolset_that_two_modules_offer_is_served_once(tmp_path: Path) -> None
     assert served_names(tmp_path, "offers", "again.py") == ["count"]
 
 
+MORE = """
+@toolset.tool(effect="read")
+def more() -> int:
+    return 1
+"""
+
+
+@pytest.mark.parametrize("named", [("offers.py", "again.py"), ("again.py", "offers.py"), ("again.py",)])
+@pytest.mark.parametrize(
+    ("offers", "imported"),
+    [("offers.py", "offers"), ("pack/offers.py", "pack.offers"), ("real.py", "offers")],
+)
+def test_a_toolset_that_a_second_file_adds_to_is_served_once(
+    tmp_path: Path, offers: str, imported: str, named: tuple[str, ...]
+) -> None:
+    (tmp_path / offers).parent.mkdir(exist_ok=True)
+    (tmp_path / offers).write_text(OFFERS)
+    if offers == "real.py":
+        (tmp_path / "offers.py").symlink_to("real.py")
+    (tmp_path / "again.py").write_text(f"from {imported} import toolset\n{MORE}")
+    sources = [offers if name == "offers.py" else name for name in named]
+    assert served_names(tmp_path, *sources) == ["count", "more"]
+
+
 def test_two_files_with_the_same_tool_are_still_refused(tmp_path: Path) -> None:
     for name in ("one.py", "two.py"):
         (tmp_path / name).write_text(OFFERS)

@@ -276,3 +276,11 @@ def test_a_tools_own_message_is_the_detail() -> None:
         "detail": "No room.",
     }
     assert status == 422
+
+
+@pytest.mark.parametrize("given", [{}, {"upstream_body": {"field": "/size"}}])
+def test_a_rejection_by_a_backend_has_its_status_and_its_json(given: dict[str, Any]) -> None:
+    rejected = Failed(Reason.UPSTREAM_REJECTED, details={"upstream_status": 409, **given})
+    body, _ = Bare(frozenset()).write(rejected, Id(b"1", is_present=True))
+    told = {"ok": False, "reason": "backend_error", "status": 409, "detail": "request rejected"}
+    assert json.loads(body)["result"] == {**told, **given}

@@ -40,7 +40,7 @@ def flaw_of(call: Call) -> list[tuple[str, str]]:
 
 
 def test_a_body_with_what_is_required_is_a_call(rest: Rest) -> None:
-    call = rest.read(BODY, ARRIVAL)
+    call = rest.read(BODY, ARRIVAL).call
     assert call.flaw is None
     assert (call.arrival, call.method, call.tool) == (ARRIVAL, "execute", "orders.get")
     assert (call.arguments, call.input_bytes) == ({"id": "7"}, len('{"id":"7"}'))
@@ -57,7 +57,7 @@ def test_everything_that_a_body_may_say_is_read(rest: Rest) -> None:
         "approval_id": "a-1",
         "wait_ms": 500,
     }
-    call = rest.read({**BODY, **more}, ARRIVAL)
+    call = rest.read({**BODY, **more}, ARRIVAL).call
     assert call.context == CallerContext(step_id=4, attempt=2, session="s-1", correlation="c-1")
     assert (call.trace, call.approval, call.wait_ms) == ("t-1", "a-1", 500)
 
@@ -74,13 +74,13 @@ def test_everything_that_a_body_may_say_is_read(rest: Rest) -> None:
     ],
 )
 def test_a_tool_is_named_with_or_without_the_prefix(rest: Rest, tool_id: str, tool: str | None) -> None:
-    call = rest.read({**BODY, "tool_id": tool_id}, ARRIVAL)
+    call = rest.read({**BODY, "tool_id": tool_id}, ARRIVAL).call
     assert (call.tool, call.flaw) == (tool, None)
 
 
 @pytest.mark.parametrize("number", [2, 2.0])
 def test_a_whole_number_is_one_however_it_is_written(rest: Rest, number: float) -> None:
-    call = rest.read({**BODY, "agent_step": number, "attempt": number, "wait_ms": number}, ARRIVAL)
+    call = rest.read({**BODY, "agent_step": number, "attempt": number, "wait_ms": number}, ARRIVAL).call
     assert (call.context.step_id, call.context.attempt, call.wait_ms) == (2, 2, 2)
     assert all(type(found) is int for found in (call.context.step_id, call.context.attempt, call.wait_ms))
 
@@ -90,8 +90,8 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 def test_the_trace_is_the_bodys_own_or_else_the_headers(rest: Rest) -> None:
     arrival = Arrival("http", "/execute", traceparent=f"00-{TRACE}-00f067aa0ba902b7-01")
-    assert rest.read(BODY, arrival).trace == TRACE
-    assert rest.read({**BODY, "trace_id": "its-own"}, arrival).trace == "its-own"
+    assert rest.read(BODY, arrival).call.trace == TRACE
+    assert rest.read({**BODY, "trace_id": "its-own"}, arrival).call.trace == "its-own"
 
 
 @pytest.mark.covers("002.execute.malformed")
@@ -127,20 +127,20 @@ def test_what_is_malformed_or_missing_is_a_flaw_with_the_pointer_of_each_problem
     rest: Rest, change: dict[str, Any], expected: list[tuple[str, str | None]]
 ) -> None:
     body = {name: value for name, value in {**BODY, **change}.items() if value is not ...}
-    found = flaw_of(rest.read(body, ARRIVAL))
+    found = flaw_of(rest.read(body, ARRIVAL).call)
     assert [pointer for pointer, _ in found] == [pointer for pointer, _ in expected]
     assert all(want in (None, said) for (_, said), (_, want) in zip(found, expected, strict=True))
 
 
 @pytest.mark.parametrize("body", [None, True, 5, "x", [], [BODY]], ids=repr)
 def test_a_body_that_is_no_object_is_a_flaw(rest: Rest, body: Any) -> None:
-    call = rest.read(body, ARRIVAL)
+    call = rest.read(body, ARRIVAL).call
     assert flaw_of(call) == [("", "expected object")]
     assert (call.tool, call.arguments, call.input_bytes) == (None, {}, 0)
 
 
 def test_a_flawed_body_is_recorded_with_what_of_it_is_usable_and_redeems_nothing(rest: Rest) -> None:
-    call = rest.read({**BODY, "attempt": "x", "approval_id": "a-1", "wait_ms": 5}, ARRIVAL)
+    call = rest.read({**BODY, "attempt": "x", "approval_id": "a-1", "wait_ms": 5}, ARRIVAL).call
     assert (call.tool, call.input_bytes, call.context) == ("orders.get", 10, CallerContext())
     assert (call.approval, call.wait_ms) == (None, 0)
 
@@ -148,7 +148,7 @@ def test_a_flawed_body_is_recorded_with_what_of_it_is_usable_and_redeems_nothing
 def test_a_flaw_quotes_nobody(rest: Rest) -> None:
     call = rest.read(
         {**BODY, "session_id": {"x": CANARY}, "attempt": CANARY, "trace_id": CANARY + "\n"}, ARRIVAL
-    )
+    ).call
     assert CANARY not in repr(flaw_of(call))
 
 
@@ -167,7 +167,7 @@ def test_a_route_names_the_tool_and_the_body_names_no_other(
     rest: Rest, route: str, given: Any, flaw: str | None
 ) -> None:
     body = {name: value for name, value in {**BODY, "tool_id": given}.items() if value is not ...}
-    call = rest.read(body, ARRIVAL, route)
+    call = rest.read(body, ARRIVAL, route).call
     if flaw is None:
         assert (call.flaw, call.tool) == (None, "orders.get")
     else:
@@ -183,11 +183,12 @@ def test_a_question_and_an_operators_decision_are_calls_too(rest: Rest) -> None:
 
     arrival = Arrival("http", "/tools", traceparent=f"00-{TRACE}-00f067aa0ba902b7-01")
     question = rest.question("tools", arrival, handler)
-    assert (question.method, question.tool, question.handler, question.act) == ("tools", None, handler, None)
+    assert (question.call.method, question.call.tool) == ("tools", None)
+    assert (question.handler, question.act) == (handler, None)
     decision = rest.decision("approvals.decide", arrival, act, "ticket-1", "approve")
-    assert (decision.method, decision.handler, decision.act) == ("approvals.decide", None, act)
-    assert (decision.approval, decision.operator_says) == ("ticket-1", "approve")
-    assert question.trace == decision.trace == TRACE
+    assert (decision.call.method, decision.handler, decision.act) == ("approvals.decide", None, act)
+    assert (decision.call.approval, decision.call.operator_says) == ("ticket-1", "approve")
+    assert question.call.trace == decision.call.trace == TRACE
 
 
 # --- writing

@@ -109,6 +109,37 @@ def test_a_reader_waits_without_holding_up_the_loop(run: Run, ends: Ends) -> Non
     run(main())
 
 
+def test_a_reader_that_nobody_reads_from_leaves_the_loop_alone(run: Run, ends: Ends) -> None:
+    reading, writing = ends.reading, ends.writing
+
+    async def main() -> None:
+        reader = Reader(reading)
+        os.write(writing, b"one")
+        assert await reader.read() == b"one"
+        os.write(writing, b"two")
+        await turns(5)
+        assert reader._loop is None  # else the loop would be told of the same bytes without end
+        assert await reader.read() == b"two"
+
+    run(main())
+
+
+def test_a_read_that_is_given_up_loses_no_bytes(run: Run, ends: Ends) -> None:
+    reading, writing = ends.reading, ends.writing
+
+    async def main() -> None:
+        reader = Reader(reading)
+        given_up = asyncio.create_task(reader.read())
+        await turns(2)
+        given_up.cancel()
+        await asyncio.wait((given_up,))
+        os.write(writing, b"for the next")
+        await turns(3)
+        assert await reader.read() == b"for the next"
+
+    run(main())
+
+
 def test_a_reader_gets_every_byte_in_order(run: Run, ends: Ends) -> None:
     reading, writing = ends.reading, ends.writing
     sent = pattern(2_000_000)

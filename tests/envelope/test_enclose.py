@@ -315,7 +315,7 @@ def test_warnings_of_controls_are_in_the_envelope() -> None:
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: str(outcome)[:20])
 def test_the_same_request_twice_is_the_same_bytes(outcome: Any, signer: Any) -> None:
     first = enclose(outcome, FULL, SUBJECT, signer)
-    later = replace(SUBJECT.occasion, request_id="another", time="2027-01-01T00:00:00Z", duration_ms=99.0)
+    later = SUBJECT.occasion._replace(request_id="another", time="2027-01-01T00:00:00Z", duration_ms=99.0)
     second = enclose(outcome, FULL, replace(SUBJECT, occasion=later), signer)
     assert json_bytes(first) == json_bytes(second)
     assert "meta" not in first

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.gateway import Gateway, Secret
-from portbook.executors.credentials import Credentials
+from portbook.apis.gateway import Gateway, Login, Secret
+from portbook.executors.credentials import Credentials, SentCredentials
 from portbook.executors.secrets import NoCredential
 from portbook.net.http_client import HttpClient
+from portbook.tools.credential_use import CredentialUse
 
 BASE = "https://api.example.com"
 
 
 def lines(gateway: Gateway, environ: dict[str, str]) -> str:
-    return asyncio.run(Credentials(gateway, environ, HttpClient()).lines())
+    return asyncio.run(Credentials(gateway, environ, HttpClient()).read()).lines
 
 
 @pytest.mark.covers("002.execution.credentials-by-us")
@@ -70,3 +71,39 @@ def test_every_secret_is_known_once_it_was_read(tmp_path: Path) -> None:
     )
     assert credentials.problems() == []
     assert credentials.secrets() == seen == ["other-value", "key-value", "file-token"]
+
+
+def sent(gateway: Gateway, environ: dict[str, str], *uses: CredentialUse) -> SentCredentials:
+    return asyncio.run(Credentials(gateway, environ, HttpClient()).read(uses))
+
+
+def test_a_credential_of_a_scheme_goes_where_the_operation_says() -> None:
+    logins = (("key", Login(Secret(env="KEY"))), ("other", Login(Secret(env="OTHER"))))
+    gateway = Gateway("orders", BASE, bearer=Secret(env="TOKEN"), logins=logins)
+    environ = {"KEY": "k&=1", "OTHER": "o-1", "TOKEN": "t-1"}
+    always = "Authorization: Bearer t-1\r\n"
+    assert sent(gateway, environ) == SentCredentials(always)
+    assert sent(gateway, environ, CredentialUse("key", "header", "X-Key")) == SentCredentials(
+        f"{always}X-Key: k&=1\r\n"
+    )
+    assert sent(
+        gateway, environ, CredentialUse("key", "query", "api key"), CredentialUse("other", "query", "o")
+    ) == SentCredentials(always, "api%20key=k%26%3D1&o=o-1")
+    assert sent(
+        gateway, environ, CredentialUse("key", "cookie", "sid"), CredentialUse("other", "cookie", "b")
+    ) == SentCredentials(always, "", "sid=k&=1; b=o-1")
+
+
+@pytest.mark.parametrize("value", ["a;b", 'a"b', "a b", "a,b", "a\\b"])
+def test_a_cookie_that_would_be_two_is_refused(value: str) -> None:
+    gateway = Gateway("orders", BASE, logins=(("key", Login(Secret(env="KEY"))),))
+    with pytest.raises(NoCredential, match=r"^http\.orders\.credentials\.key: a cookie cannot") as caught:
+        sent(gateway, {"KEY": value}, CredentialUse("key", "cookie", "sid"))
+    assert value not in str(caught.value)
+
+
+def test_a_credential_of_a_scheme_that_is_missing_is_a_problem_at_start() -> None:
+    gateway = Gateway("orders", BASE, logins=(("key", Login(Secret(env="KEY"), Secret(env="NAME"))),))
+    assert Credentials(gateway, {"KEY": "k-1"}, HttpClient()).problems() == [
+        "http.orders.credentials.key.username: the environment variable NAME is not set"
+    ]

@@ -123,7 +123,7 @@ def test_arguments_arrive_where_they_belong(desk: Desk) -> None:
 def test_a_wrong_key_is_the_gateways_401(desk: Desk) -> None:
     (Path(desk.found.gateways[0].subscription_key.file)).write_text("another-key")  # type: ignore[union-attr, arg-type]
     ending = desk.ending("get_order", {"id": "A-1001"})
-    assert (ending.reason, ending.is_retryable) == (Reason.UPSTREAM_ERROR, False)
+    assert (ending.reason, ending.is_retryable) == (Reason.UPSTREAM_DENIED, False)
     assert ending.details == {"happened": "the answer has the status 401", "upstream_status": 401}
     assert "key" not in str(ending.note)
 

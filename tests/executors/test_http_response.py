@@ -38,25 +38,6 @@ def test_a_response_to_head_is_null() -> None:
     assert result(said, method="HEAD")[0] is None
 
 
-STATUSES = [
-    # status, whether it may pass
-    (300, False), (304, False), (400, False), (401, False), (403, False), (404, False), (408, False),
-    (409, False), (422, False), (429, True), (499, False), (500, True), (501, True), (502, True),
-    (503, True), (504, True), (599, True),
-]  # fmt: skip
-
-
-@pytest.mark.covers("002.execution.upstream-statuses")
-@pytest.mark.parametrize(("status", "may_pass"), STATUSES)
-def test_a_status_that_is_no_success_is_told_and_nothing_else(status: int, may_pass: bool) -> None:
-    said = answer(b'{"password":"hunter2"}', status, X_Secret="hunter2")
-    ending, upstream = failure(said, method="POST")
-    assert (ending.reason, ending.is_retryable) == (Reason.UPSTREAM_ERROR, may_pass)
-    assert ending.details == {"happened": f"the answer has the status {status}", "upstream_status": status}
-    assert "hunter2" not in f"{ending.note}{ending.details}{ending.findings}"
-    assert len(upstream.asked) == 1
-
-
 USELESS = [
     ("another type", answer(b"<html>hunter2</html>", content_type="text/html")),
     ("no type", answer(b'{"a":1}', content_type="")),

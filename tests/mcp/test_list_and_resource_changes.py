@@ -78,6 +78,7 @@ class Line:
     def _emit(self, message: bytes, is_wanted: Callable[[], bool], **_: object) -> bool:
         if is_wanted():
             self.told.append(json.loads(message))
+        return True
 
     @property
     def heard(self) -> list[str]:

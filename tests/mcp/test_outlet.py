@@ -1,33 +1,26 @@
-"""What waits on its way to a client: in order, bounded in count and bytes, passed on by one callback."""
+"""The way to a client: in order, in short steps, finished only when it is sent, until the call ends."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
-from portbook.mcp.outlet import MAX_BYTES, MAX_REPORTS, Outlet
+from portbook.mcp.outlet import Outlet
+from portbook.mcp.report_queue import MAX_BYTES, MAX_REPORTS
+from portbook.model import Draft
 
 
 class Door:
-    """Takes messages while it has room, and counts how often the loop was called from a thread."""
+    """Takes messages while it has room, and counts the messages of each step of the loop."""
 
     def __init__(self) -> None:
         self.taken: list[bytes] = []
+        self.steps: list[int] = []
         self.has_room = True
         self.on_room: list[Callable[[], None]] = []
-        self.callbacks = 0
-        loop = asyncio.get_running_loop()
-        schedule = loop.call_soon_threadsafe
-
-        def counted(*arguments: Any, **options: Any) -> Any:
-            self.callbacks += getattr(arguments[0], "__name__", "") == "_pass_on"
-            return schedule(*arguments, **options)
-
-        loop.call_soon_threadsafe = counted  # type: ignore[method-assign]
 
     def emit(
         self,
@@ -50,6 +43,15 @@ class Door:
         for pass_on in waiting:
             pass_on()
 
+    async def settle(self) -> None:
+        """Let the loop run until it passes on nothing more."""
+        while True:
+            before = len(self.taken)
+            await asyncio.sleep(0)
+            if len(self.taken) == before:
+                return
+            self.steps.append(len(self.taken) - before)
+
 
 def scene(play: Callable[[Door, Outlet], Awaitable[None]]) -> None:
     async def run() -> None:
@@ -66,23 +68,35 @@ def in_a_thread(work: Callable[[], object]) -> None:
     thread.join()
 
 
-@pytest.mark.covers("mcp.reports.bounded")
-def test_however_much_a_thread_reports_one_callback_passes_on_a_bounded_number() -> None:
+def report(outlet: Outlet, message: bytes, finished: list[bytes] | None = None) -> None:
+    def finish() -> bytes:
+        if finished is not None:
+            finished.append(message)
+        return message
+
+    outlet.report(Draft(len(message), finish))
+
+
+def test_of_a_flood_only_what_is_sent_is_ever_finished() -> None:
     async def play(door: Door, outlet: Outlet) -> None:
-        in_a_thread(lambda: [outlet.tell(b"%d" % number) for number in range(10_000)])
-        assert (door.callbacks, door.taken) == (1, [])
-        await asyncio.sleep(0)
-        assert door.taken == [b"%d" % number for number in range(10_000 - MAX_REPORTS, 10_000)]
+        finished: list[bytes] = []
+        for number in range(10_000):
+            report(outlet, b"%d" % number, finished)
+        assert finished == []
+        await door.settle()
+        assert finished == door.taken == [b"%d" % number for number in range(10_000 - MAX_REPORTS, 10_000)]
 
     scene(play)
 
 
-@pytest.mark.parametrize("size", [1, 1000, MAX_BYTES, MAX_BYTES + 1])
-def test_the_bytes_that_wait_are_bounded(size: int) -> None:
+@pytest.mark.parametrize(("size", "most"), [(1, 32), (1000, 7), (8192, 1), (MAX_BYTES, 1)])
+def test_one_step_of_the_loop_finishes_a_bounded_number_of_bytes(size: int, most: int) -> None:
     async def play(door: Door, outlet: Outlet) -> None:
-        in_a_thread(lambda: [outlet.tell(b"x" * size) for _ in range(300)])
-        await asyncio.sleep(0)
-        assert len(door.taken) == min(MAX_REPORTS, MAX_BYTES // size)
+        for _ in range(100):
+            report(outlet, b"x" * size)
+        await door.settle()
+        assert len(door.taken) == min(100, MAX_BYTES // size)
+        assert max(door.steps) == most
 
     scene(play)
 
@@ -91,12 +105,25 @@ def test_reports_wait_for_room_and_the_newest_is_among_them() -> None:
     async def play(door: Door, outlet: Outlet) -> None:
         door.has_room = False
         for number in range(1000):
-            outlet.tell(b"%d" % number)
+            report(outlet, b"%d" % number)
+        await door.settle()
         assert (door.taken, len(door.on_room)) == ([], 1)
         door.make_room()
-        assert (len(door.taken), door.taken[-1]) == (MAX_REPORTS, b"999")
-        outlet.tell(b"next")
+        await door.settle()
+        assert door.taken == [b"%d" % number for number in range(1000 - MAX_REPORTS, 1000)]
+        report(outlet, b"next")
+        await door.settle()
         assert door.taken[-1] == b"next"
+
+    scene(play)
+
+
+def test_a_report_that_cannot_be_sent_is_left_out() -> None:
+    async def play(door: Door, outlet: Outlet) -> None:
+        outlet.report(Draft(1, lambda: None))
+        report(outlet, b"next")
+        await door.settle()
+        assert door.taken == [b"next"]
 
     scene(play)
 
@@ -104,15 +131,16 @@ def test_reports_wait_for_room_and_the_newest_is_among_them() -> None:
 def test_what_is_vital_is_never_dropped_and_overtakes_nothing() -> None:
     async def play(door: Door, outlet: Outlet) -> None:
         door.has_room = False
-        outlet.tell(b"before")
+        report(outlet, b"before")
         outlet.send(b"question")
-        outlet.tell(b"after")
+        report(outlet, b"after")
         assert door.taken == [b"before", b"question"]
         for _ in range(1000):
-            outlet.tell(b"report")
+            report(outlet, b"report")
         in_a_thread(lambda: outlet.send(b"question 2"))
-        outlet.flush()
-        assert door.taken.count(b"question 2") == 1
+        await door.settle()
+        assert door.taken[-1] == b"question 2"
+        assert len(door.taken) == 2 + MAX_REPORTS + 1
 
     scene(play)
 
@@ -120,7 +148,7 @@ def test_what_is_vital_is_never_dropped_and_overtakes_nothing() -> None:
 def test_what_waits_comes_before_the_answer() -> None:
     async def play(door: Door, outlet: Outlet) -> None:
         door.has_room = False
-        outlet.tell(b"last words")
+        report(outlet, b"last words")
         outlet.flush()
         assert door.taken == [b"last words"]
 
@@ -130,11 +158,14 @@ def test_what_waits_comes_before_the_answer() -> None:
 def test_nothing_is_kept_for_a_call_that_has_ended() -> None:
     async def play(door: Door, outlet: Outlet) -> None:
         door.has_room = False
-        outlet.tell(b"waits")
-        outlet.is_over = True
-        in_a_thread(lambda: outlet.tell(b"too late"))
+        report(outlet, b"waits")
+        await door.settle()
+        outlet.end()
+        in_a_thread(lambda: report(outlet, b"too late"))
+        outlet.tell(b"too late")
+        outlet.send(b"too late")
         door.make_room()
-        await asyncio.sleep(0)
+        await door.settle()
         assert (door.taken, door.on_room) == ([], [])
 
     scene(play)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -77,7 +78,7 @@ def test_what_the_pipeline_records_of_a_call_is_read_back_as_that_call() -> None
         {},
     )
     trail = Trail(caller=Caller("ada"), tool=tool)
-    record = execution_view(call, Done(b"1"), Identity("r", "t", "s"), trail, ts="", latency_ms=1)
+    record = json.loads(execution_view(call, Done(b"1"), Identity("r", "t", "s"), trail, ts="", latency_ms=1))
     found = subject_of(record)
     assert found is not None
     assert found[:2] + found[2:3] + found[5:8] == ("orders.add", Effect.WRITE, "ada", 8, 3, "s")

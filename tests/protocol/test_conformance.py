@@ -32,7 +32,6 @@ TYPES = [
 ]
 
 
-@pytest.mark.covers("001.validator.lifecycle")
 def test_a_validator_is_made_ready_once_and_can_be_let_go() -> None:
     validator = SchemaValidator(STORE)
     with pytest.raises(RuntimeError, match="before initialize"):

@@ -10,8 +10,9 @@ import pytest
 from portbook.canonical import digest
 from portbook.provenance.artifacts import Artifact
 from portbook.provenance.inputs_and_outputs import inputs_of
+from portbook.provenance.occasion import Occasion
 from portbook.provenance.record import build_record
-from portbook.provenance.subject import Occasion, Subject
+from portbook.provenance.subject import Subject
 from portbook.tools.registry import SchemaRegistry
 
 SUBJECT = Subject("t", "1", arguments={"a": 1})

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from portbook.errors import Finding
 from portbook.schema import engine
 from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema, SchemaViolation, Validator, compile_schema, is_usable_pattern
-from portbook.schema.references import DIALECT
+from portbook.schema.dialects import DIALECT
+from portbook.schema.engine import BadSchema, SchemaViolation, compile_schema, is_usable_pattern
 from support.counts import count
 from support.random_schemas import LEAVES, SCHEMAS, VALUES, values
 
@@ -592,23 +592,6 @@ def test_checking_a_document_does_not_change_it() -> None:
     assert not validator_for(PERSON).is_valid(document)
     validator_for(PERSON).findings(document)
     assert repr(document) == before
-
-
-# --- compiled on first use
-
-
-def test_a_deferred_validator_gives_the_same_verdicts_and_findings() -> None:
-    schema = {"type": "object", "required": ["a"]}
-    now, later = validator_for(schema), Validator.deferred(schema)
-    for value in ({"a": 1}, {}, 5):
-        assert later.is_valid(value) is now.is_valid(value)
-        assert later.findings(value) == now.findings(value)
-
-
-def test_a_deferred_schema_is_not_compiled_before_it_is_used() -> None:
-    later = Validator.deferred({"pattern": "("})
-    with pytest.raises(ValueError, match="is not a"):
-        later.allows("a")
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,6 @@ def test_the_embedded_schemas_are_whole() -> None:
     SchemaStore().verify()
 
 
-@pytest.mark.covers("001.validator.cached")
 def test_threads_share_one_validator() -> None:
     store = SchemaStore()
     found: list[object] = []

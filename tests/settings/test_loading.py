@@ -325,7 +325,7 @@ DIGITS = "sha256 must be 64 hexadecimal digits (sha256 of the key)"
     [
         case("no digest", '[[keys.allow]]\nname = "ada"', SHAPE),
         case("no name", f'[[keys.allow]]\nsha256 = "{DIGEST}"', SHAPE),
-        case("something else", f'[[keys.allow]]\n{KEY}key = "x"', SHAPE),
+        case("something else", f'[[keys.allow]]\n{KEY}key = "x"', "[[keys.allow]]; use name, sha256, tools"),
         case("a name that is no string", f'[[keys.allow]]\nname = 1\nsha256 = "{DIGEST}"', SHAPE),
         case("a digest that is no string", '[[keys.allow]]\nname = "ada"\nsha256 = 1', SHAPE),
         case("a string", '[keys]\nallow = "ada"', SHAPE),
@@ -344,7 +344,7 @@ DIGITS = "sha256 must be 64 hexadecimal digits (sha256 of the key)"
 )  # fmt: skip
 def test_an_allowed_key_of_another_shape_is_refused(text: str, said: str, tmp_path: Path) -> None:
     found = complaint(tmp_path, text)
-    assert re.match(rf"{re.escape(str(tmp_path / CONFIG_NAME))}:[12]: ", found)
+    assert re.match(rf"{re.escape(str(tmp_path / CONFIG_NAME))}:[124]: ", found)
     assert found.endswith(said)
     assert "the key itself" not in found
 

@@ -10,7 +10,7 @@ import pytest
 from portbook.access.callers import Callers
 from portbook.access.rates import Rates
 from portbook.errors import Failed, Reason, Refused
-from portbook.model import Arrival, Caller, CallerContext, Done, Identity, Run
+from portbook.model import Arrival, Caller, CallerContext, Done, Draft, Identity
 from portbook.policy import Policy
 from portbook.redaction import Redactor
 from portbook.stages.rules import Rules
@@ -28,6 +28,7 @@ from support.fake_world import (
     a_policy,
     a_rule,
     case,
+    exchange_of,
     refusal,
 )
 
@@ -171,9 +172,14 @@ def test_a_question_about_the_boundary_is_answered_for_its_caller_and_recorded()
         return {"tools": list(caller.tools)}
 
     world = World()
-    assert world.run(a_call(tool=None, arrival=GUEST, handler=handler)) == Done(b'{"tools":["echo","any*"]}')
+    assert world.run(exchange_of(a_call(tool=None, arrival=GUEST), handler=handler)) == Done(
+        b'{"tools":["echo","any*"]}'
+    )
     assert (world.execution["caller"], world.execution["tool_id"]) == ("guest", None)
-    assert world.run(a_call(tool=None, arrival=WRONG_KEY, handler=handler)).reason is Reason.UNAUTHORIZED
+    assert (
+        world.run(exchange_of(a_call(tool=None, arrival=WRONG_KEY), handler=handler)).reason
+        is Reason.UNAUTHORIZED
+    )
 
 
 class Act:
@@ -194,14 +200,14 @@ class Act:
 @pytest.mark.parametrize("arrival", [NO_KEY, WRONG_KEY, Arrival("test", "test", key=KEY), GUEST])
 def test_an_operators_act_needs_the_operators_key_and_is_not_done_without_it(arrival: Arrival) -> None:
     world, act = World(), Act()
-    assert world.run(a_call(tool=None, arrival=arrival, act=act)).reason is Reason.UNAUTHORIZED
+    assert world.run(exchange_of(a_call(tool=None, arrival=arrival), act=act)).reason is Reason.UNAUTHORIZED
     assert act.count == 0
     assert world.execution["error_class"] == "UNAUTHORIZED"
 
 
 def test_an_operators_act_is_done_and_recorded_as_the_operators() -> None:
     world, act = World(), Act()
-    deciding = a_call(tool=None, arrival=OPERATOR, act=act, approval="ticket-1")
+    deciding = exchange_of(a_call(tool=None, arrival=OPERATOR, approval="ticket-1"), act=act)
     assert world.run(deciding) == Done(b'{"state":"approved"}')
     assert act.count == 1
     assert (world.execution["caller"], world.execution["status_code"]) == ("operator", 200)
@@ -210,7 +216,9 @@ def test_an_operators_act_is_done_and_recorded_as_the_operators() -> None:
 
 def test_an_operators_act_that_is_refused_is_recorded_so() -> None:
     world, act = World(), Act(Refused(Reason.APPROVAL_UNKNOWN))
-    assert world.run(a_call(tool=None, arrival=OPERATOR, act=act)).reason is Reason.APPROVAL_UNKNOWN
+    assert (
+        world.run(exchange_of(a_call(tool=None, arrival=OPERATOR), act=act)).reason is Reason.APPROVAL_UNKNOWN
+    )
     assert world.execution["status_code"] == 404
 
 
@@ -250,12 +258,12 @@ def test_a_result_leaves_without_secrets_and_with_its_types(
 def test_a_wire_contract_gets_the_result_without_secrets() -> None:
     sealed: list[Any] = []
 
-    def seal(result: Any, body: bytes, envelope: object, is_redacted: bool) -> bytes:
+    def seal(tool: object, result: Any, body: bytes, envelope: object, is_redacted: bool) -> bytes:
         sealed.append((result, body))
         return b"sealed"
 
     world = World(lambda: {"token": "x"}, redactor=REDACTOR)
-    assert world.run(a_call(tool="secretive", seal=seal)).wire == b"sealed"
+    assert world.run(exchange_of(a_call(tool="secretive"), seal=seal)).wire == b"sealed"
     assert sealed == [({"token": "[redacted]"}, b'{"token":"[redacted]"}')]
 
 
@@ -313,15 +321,15 @@ def test_a_tool_has_its_own_deadline_or_the_default_and_never_more_than_policy_a
 def test_an_executor_is_told_whose_work_the_call_is_part_of() -> None:
     told: list[Any] = []
 
-    def report(done: float, total: float | None, word: str | None) -> None:
-        told.append((done, total, word))
+    def report(done: float, total: float | None, word: Draft[str] | None) -> None:
+        told.append((done, total, None if word is None else word.finish()))
 
     world = World(redactor=REDACTOR)
     arrival = Arrival("test", "test", KEY, session="of the transport")
-    world.run(a_call(arrival=arrival, report=report, context=CallerContext(correlation="c-1")))
+    world.run(exchange_of(a_call(arrival=arrival, context=CallerContext(correlation="c-1")), report=report))
     (run,) = world.executor.runs
     names = Identity("request-1", "trace-1", "span-1")
-    assert run._replace(report=None) == Run(30_000, names, "of the transport", "c-1")
+    assert run[:4] == (30_000, names, "of the transport", "c-1")
     assert run.report is not None
     run.report(1, 2, "halfway")
     run.report(2, None, None)

@@ -6,8 +6,10 @@ import asyncio
 
 import pytest
 
-from portbook.model import Identity
+from portbook.dialects.exchange import Exchange
+from portbook.model import Draft, Identity
 from portbook.redaction import Redactor
+from portbook.stages.ports import AtOnce
 from portbook.stages.redacted_client import RedactedClient
 from portbook.stages.rules import Rules
 from portbook.stages.state import CallState
@@ -22,15 +24,17 @@ class Conversation:
         self.redactor = redactor
         self.listener = Listener()
         state = CallState(
+            exchange=Exchange(a_call()),
             call=a_call(),
             rules=Rules(callers=CALLERS),
             identity=Identity("request-1", "trace-1", "span-1"),
             redacting=lambda: self.redactor,
         )
-        self.client = RedactedClient(self.listener, state)
+        self.client = RedactedClient(self.listener, state, AtOnce())
 
     def tell(self) -> None:
-        self.client.log("info", {"seen": [f"the key is {CANARY}"]}, "tool")
+        data = {"seen": [f"the key is {CANARY}"]}
+        self.client.log("info", Draft(len(str(data)), lambda: data), "tool")
 
     def ask(self) -> None:
         asked = {"who": {"method": "elicitation/create", "params": {"message": f"Is it {CANARY}?"}}}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from portbook.audit.log_writer import ChainedSink, JsonlSink
+from portbook.canonical import json_bytes
 from support.portbook_process import PORTBOOK, Finished, environment, run
 
 IDS = [f"{number}0000000-0000-4000-a000-000000000000" for number in range(10)]
@@ -47,8 +48,10 @@ class Log:
 
     def write(self, *numbers: int, **members: Any) -> None:
         for number in numbers:
-            self.execution.write(record(number, **members))
-            self.envelope.write({"requestId": IDS[number], "status": "ok", "metadata": {"toolId": "t"}})
+            self.execution.write(json_bytes(record(number, **members)))
+            self.envelope.write(
+                json_bytes({"requestId": IDS[number], "status": "ok", "metadata": {"toolId": "t"}})
+            )
 
     def end(self) -> None:
         while self._opened:

@@ -48,6 +48,11 @@ COUNTS: Final = {
         "{count:,} frames altered by chance, for each of {tests} checks: at most one answer and one record "
         "each, and the next one is served",
     ),
+    "requests compared": Count(
+        25,
+        2_000,
+        "{count:,} requests of imported operations, for each of {tests} comparisons: a server reads the same",
+    ),
     "broken documents": Count(
         100,
         20_000,

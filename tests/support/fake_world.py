@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,9 +12,10 @@ import pytest
 
 from portbook.access.approval_ticket import Ask
 from portbook.access.callers import AllowedKey, Callers, digest_of_key
+from portbook.dialects.exchange import Exchange
 from portbook.errors import Reason, Refused
-from portbook.model import Arrival, Call, CallerContext, Identity, JSONObject, Run
-from portbook.pipeline import Completed, Pipeline
+from portbook.model import Arrival, Call, CallerContext, Completed, Identity, JSONObject, Run
+from portbook.pipeline import Pipeline
 from portbook.policy import Limits, Policy, read_policy
 from portbook.stages.rules import Rules
 from portbook.tools.catalog import Catalog, Tool
@@ -145,18 +147,18 @@ class FakeSink:
         if self.mend_failure is not None:
             raise self.mend_failure
 
-    def intend(self, intent: JSONObject) -> None:
+    def intend(self, intent: bytes) -> None:
         self.diary.append("intended")
         if self.intent_failure is not None:
             raise self.intent_failure
-        self.intents.append(intent)
+        self.intents.append(json.loads(intent))
 
-    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+    def write(self, envelope: bytes, execution: bytes) -> None:
         self.diary.append("recorded")
         if self.failure is not None:
             raise self.failure
-        self.records.append(envelope)
-        self.executions.append(execution)
+        self.records.append(json.loads(envelope))
+        self.executions.append(json.loads(execution))
 
 
 class FakeClock:
@@ -213,15 +215,15 @@ class World:
             warn=self.warnings.append,
         )
 
-    async def completed(self, call: Call) -> Completed:
-        completed = await self.pipeline.run(call)
+    async def completed(self, call: Call | Exchange) -> Completed:
+        completed = await self.pipeline.run(Exchange(call) if isinstance(call, Call) else call)
         self.diary.append("returned")
         return completed
 
-    def cross(self, call: Call) -> Completed:
+    def cross(self, call: Call | Exchange) -> Completed:
         return asyncio.run(self.completed(call))
 
-    def run(self, call: Call) -> Any:
+    def run(self, call: Call | Exchange) -> Any:
         return self.cross(call).outcome
 
     @property
@@ -247,6 +249,19 @@ def a_call(**changes: Any) -> Call:
         content={"method": "mcp.tool.invoke", "params": {}},
     )
     return call._replace(**changes)
+
+
+class FakeExchange(Exchange):
+    """A call with the behaviour that a test gives it."""
+
+    def __init__(self, call: Call, **behaviour: Any) -> None:
+        super().__init__(call)
+        for name, value in behaviour.items():
+            setattr(self, name, value)
+
+
+def exchange_of(call: Call, **behaviour: Any) -> FakeExchange:
+    return FakeExchange(call, **behaviour)
 
 
 NO_KEY = Arrival("test", "test")

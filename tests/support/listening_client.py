@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from portbook.model import Draft
+
 
 class Listener:
     """A client that keeps what it is told, and answers yes."""
@@ -16,8 +18,15 @@ class Listener:
     def lacks(self, request: Any) -> None:
         return None
 
-    def log(self, level: str, data: Any, logger: str | None) -> None:
-        self.heard.append((level, data, logger))
+    def hears(self, level: str) -> bool:
+        return True
+
+    def log(self, level: str, data: Draft[Any], logger: str | None) -> None:
+        self.heard.append((level, data.finish(), logger))
+
+    async def room(self) -> None: ...
+
+    def flush(self) -> None: ...
 
     def report(self, progress: float, total: float | None, message: str | None) -> None:
         self.heard.append((progress, total, message))

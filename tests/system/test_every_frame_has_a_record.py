@@ -143,6 +143,24 @@ def test_a_cancellation_in_a_batch_is_heeded_and_leaves_the_record_of_its_call(t
     assert reasons(tmp_path / "runs") == ["OK", "CANCELLED"]
 
 
+def test_a_member_of_a_batch_is_cancelled_like_any_request(tmp_path: Path) -> None:
+    wait = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "wait", "arguments": {}}}
+    ping = {"jsonrpc": "2.0", "id": 8, "method": "ping"}
+    (tmp_path / "waiting.py").write_text(
+        "import asyncio\nfrom portbook import Toolset\ntoolset = Toolset('waiting')\n"
+        "@toolset.tool(effect='read')\nasync def wait() -> str:\n    await asyncio.Event().wait()\n"
+    )
+    command = [sys.executable, "-m", "portbook", "serve", "--stdio", "waiting.py"]
+    with child(command, cwd=tmp_path, stdin=-1, stdout=-1, stderr=-1) as process:
+        cancellation = {**CANCELLATION, "params": {"requestId": 7}}
+        again = {**wait, "id": 9}
+        frames = [HELLO, [wait, ping], cancellation, [again], {**CANCELLATION, "params": {"requestId": 9}}]
+        out, _ = process.communicate(b"".join(encoded(each) + b"\n" for each in frames), timeout=30)
+    _, batch = map(json.loads, out.splitlines())  # of the other batch, nothing is left to answer
+    assert [answer["id"] for answer in batch] == [8]
+    assert sorted(reasons(tmp_path / "runs")) == ["CANCELLED", "CANCELLED", "OK", "OK"]
+
+
 @pytest.mark.covers("000.log.unclaimed")
 def test_what_no_dialect_claims_has_the_same_record_at_every_door(tmp_path: Path) -> None:
     views: dict[str, list[dict[str, Any]]] = {}

@@ -1,9 +1,8 @@
-"""No call holds the others: large results are redacted beside them, and reports wait for their reader."""
+"""No call holds the others: large values are redacted beside them."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,15 +10,13 @@ from typing import IO, Any
 
 import pytest
 
-from portbook.mcp.outlet import MAX_BYTES
-from support.in_process_connection import params
+from support.in_process_connection import META, params
 from support.portbook_process import PORTBOOK, child
 
 REVISION = "2026-07-28"
-REPORTS = 5_000
 
 TOOLS = """
-from portbook import Context, Toolset
+from portbook import Context, ToolError, Toolset
 
 tools = Toolset("costly")
 
@@ -28,16 +25,16 @@ def large() -> str:
     return "token: " * 150_000
 
 @tools.tool(effect="read", inline=True)
-def small() -> str:
-    return "small"
+def large_error() -> str:
+    raise ToolError("no", code="no", data={"text": "token: " * 130_000})
 
 @tools.tool(effect="read")
-def chatty(reports: int, fifo: str, context: Context) -> str:
-    for number in range(reports):
-        context.progress(number + 1, reports, "x" * 1000)
-        context.log("info", {"number": number + 1, "text": "x" * 1000})
-    with open(fifo, "w"):  # waits for its reader: only now does the client read
-        return "done"
+async def large_question(context: Context) -> str:
+    return (await context.elicit("token: " * 130_000)).action
+
+@tools.tool(effect="read", inline=True)
+def small() -> str:
+    return "small"
 """
 
 
@@ -67,36 +64,12 @@ def streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
 
 
 @pytest.mark.covers("mcp.loop.large-results")
-def test_a_call_is_answered_while_a_large_result_is_redacted(server: subprocess.Popen[bytes]) -> None:
+@pytest.mark.parametrize("tool", ["large", "large_error", "large_question"])
+def test_a_call_is_answered_while_a_large_value_is_redacted(
+    server: subprocess.Popen[bytes], tool: str
+) -> None:
     incoming, outgoing = streams(server)
-    incoming.write(frame(1, "large", {}) + frame(2, "small", {}))
+    asked = {META + "clientCapabilities": {"elicitation": {}}}
+    incoming.write(frame(1, tool, {}, **asked) + frame(2, "small", {}))
     incoming.flush()
     assert [json.loads(outgoing.readline())["id"] for _ in range(2)] == [2, 1]
-
-
-@pytest.mark.covers("mcp.reports.wait")
-def test_reports_wait_for_their_reader_and_are_bounded(
-    server: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    incoming, outgoing = streams(server)
-    level = {"io.modelcontextprotocol/logLevel": "debug"}
-    arguments = {"reports": REPORTS, "fifo": str(fifo)}
-    incoming.write(frame(1, "chatty", arguments, progressToken=7, **level))
-    incoming.flush()
-    with fifo.open():  # the tool has reported everything
-        pass
-    lines = [outgoing.readline()]
-    while "id" not in json.loads(lines[-1]):
-        lines.append(outgoing.readline())
-    *reports, answer = map(json.loads, lines)
-    assert answer["result"]["structuredContent"] == "done"
-    assert [report["params"]["progress"] for report in reports if "progress" in report["params"]][
-        -1
-    ] == REPORTS
-    assert [report["params"]["data"]["number"] for report in reports if "data" in report["params"]][
-        -1
-    ] == REPORTS
-    # The pipe, the batch that waits for it, the next batch, and the queue of the call.
-    assert sum(map(len, lines)) < 5 * MAX_BYTES

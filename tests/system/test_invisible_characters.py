@@ -118,6 +118,11 @@ def test_records_and_standard_error_hold_none(folder: Path) -> None:
         ("audit", "show", "2"),
         ("tools",),
         ("explain", BAD),
+        ("init", "a", BAD),
+        ("serve", f"--{BAD}"),
+        ("serve", "--port", BAD),
+        ("audit", BAD),
+        (f"-{BAD}",),
         ("call", "echo", f"{BAD}=1"),
         ("call", BAD),
         ("serve", "--stdio", f"{BAD}.py"),
@@ -143,3 +148,11 @@ def test_a_name_with_a_line_break_cannot_look_like_a_message_of_its_own(tmp_path
     done = run("tools", "--config", f"a{os.linesep}portbook: all is well", cwd=tmp_path)
     assert done.code == 2
     assert [line for line in done.err.splitlines() if line.startswith("portbook: all is well")] == []
+
+
+@pytest.mark.parametrize("arguments", [("init", "a"), ("serve", "--port"), ("audit",)])
+def test_an_argument_that_click_quotes_stays_on_its_line(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    done = run(*arguments, f"x{os.linesep}Error: all is well\x1b[2J", cwd=tmp_path)
+    assert done.code == 2
+    assert "\x1b" not in done.err
+    assert [line for line in done.err.splitlines() if line.startswith("Error: all is well")] == []

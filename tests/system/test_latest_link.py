@@ -62,3 +62,14 @@ def test_of_two_servers_the_newer_one_is_meant_while_it_runs(end: signal.Signals
         if end is signal.SIGKILL:  # which leaves no time to set the link: the next run does
             call_beside(tmp_path)
         assert latest(tmp_path) == older
+
+
+def test_a_server_takes_the_link_from_one_that_was_killed(tmp_path: Path) -> None:
+    with http_server(cwd=tmp_path) as first:
+        older = used(first, tmp_path)
+        with http_server(cwd=tmp_path) as second:
+            assert used(second, tmp_path) > older
+            second.process.kill()
+            second.process.wait(30)
+        # A server looks at its files once a second, so that records cost no more.
+        assert any(used(first, tmp_path) == older for _ in range(2000))

@@ -18,11 +18,12 @@ WRITER = """
 import sys
 from pathlib import Path
 from portbook.audit.log_writer import ChainedSink
+from portbook.canonical import json_bytes
 sink = ChainedSink(Path(sys.argv[1]), "execution", started=sys.argv[2], run="r", keep=1000)
 number = 0
 while True:
     number += 1
-    sink.write({"number": number, "text": "x" * (number * 37 % 5000)})
+    sink.write(json_bytes({"number": number, "text": "x" * (number * 37 % 5000)}))
     sys.stdout.write(f"{number}\\n")
     sys.stdout.flush()
 """

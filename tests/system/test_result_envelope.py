@@ -23,7 +23,7 @@ from portbook import (
 from portbook.canonical import digest, json_bytes
 from portbook.envelope.controls import read_controls
 from portbook.envelope.request import read_request
-from portbook.provenance.subject import Occasion
+from portbook.provenance.occasion import Occasion
 from support.portbook_process import ROOT, run
 
 Golden = Callable[[str, bytes], None]

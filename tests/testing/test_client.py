@@ -158,6 +158,7 @@ def test_ids_of_tasks_are_the_same_in_every_run() -> None:
 
     @later.tool(effect="read", task="required")
     async def slow() -> int:
+        await asyncio.Event().wait()  # a tool that never waits is answered at once, without a task
         return 5
 
     def run() -> str:

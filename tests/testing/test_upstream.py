@@ -78,7 +78,7 @@ def test_a_function_can_be_a_coroutine_function_and_say_how() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (ApiResponse(404, json={}), "UPSTREAM_ERROR"),
+        (ApiResponse(404, json={}), "UPSTREAM_NOT_FOUND"),
         (ApiResponse(200, body=b"<html>", headers={"content-type": "text/html"}), "UPSTREAM_ERROR"),
         (ApiResponse(200, json="x" * 200), "UPSTREAM_ERROR"),
         (ConnectionRefusedError(), "UPSTREAM_ERROR"),

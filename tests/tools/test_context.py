@@ -27,7 +27,7 @@ def serve(function: Callable[..., Any], **options: Any) -> Tool:
 def executed(function: Callable[..., Any], client: Listener | None = None, **options: Any) -> Any:
     client = client or Listener()
     identity = Identity("request-1", "trace-1", "span-1")
-    run = Run(20_000, identity, "session-1", None, client.report, client)  # type: ignore[arg-type]
+    run = Run(20_000, identity, "session-1", None, client.report, lambda: client)  # type: ignore[arg-type,return-value]
 
     async def main() -> Any:
         return await PythonExecutor(workers=1).execute(serve(function, **options), {}, run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from portbook.errors import Reason, Refused
 from portbook.model import Caller
@@ -19,10 +19,13 @@ OPERATOR = Caller("operator", ())
 _OPERATORS_KEY = (
     "The operator's key is needed, as a bearer token: what PORTBOOK_OPERATOR_KEY was when the server started."
 )
+_NO_OPERATORS_KEY = (
+    "This server has no operator key. Set PORTBOOK_OPERATOR_KEY and start it again, "
+    "or use `portbook approvals`."
+)
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedKey:
+class AllowedKey(NamedTuple):
     """A key that may call tools: the name of its caller, and its sha256 in hexadecimal."""
 
     name: str
@@ -63,6 +66,11 @@ class Callers:
         """Return whether a call without a key is refused."""
         return self._required
 
+    @property
+    def has_operator_key(self) -> bool:
+        """Return whether an operator key is set, with which approvals are decided over HTTP."""
+        return self._operator is not None
+
     def identify(self, key: str | None) -> Caller:
         """Return the caller of `key`.
 
@@ -98,7 +106,8 @@ class Callers:
         Raises `Refused` for every other key.
         """
         if not self.is_operator(key):
-            raise Refused(Reason.UNAUTHORIZED, details={"hint": _OPERATORS_KEY})
+            hint = _OPERATORS_KEY if self.has_operator_key else _NO_OPERATORS_KEY
+            raise Refused(Reason.UNAUTHORIZED, details={"hint": hint})
         return OPERATOR
 
     def is_operator(self, key: str | None) -> bool:

@@ -10,28 +10,30 @@ any destination that is not on the allowlist.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from portbook.apis.effects import READING_METHODS, default_effect
 from portbook.apis.gateway import Gateway
-from portbook.apis.gateway_table import GATEWAY_KEYS, is_argument_header, read_gateway, sends_cookies
+from portbook.apis.gateway_table import GATEWAY_KEYS, is_argument_header, read_base_url, read_gateway
+from portbook.apis.import_selection import ImportSelection
+from portbook.apis.imported_documents import (
+    DOCUMENT_KEYS,
+    ImportedDocuments,
+    PlacedOperation,
+    read_documents,
+)
 from portbook.apis.left_out import Cause, LeftOutOperation, summary_of
-from portbook.apis.openapi_arguments import ArgumentRules
-from portbook.apis.openapi_documents import BadOpenAPI, Documents
 from portbook.apis.openapi_operation import ImportedOperation
-from portbook.apis.openapi_paths import read_openapi
 from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
-from portbook.did_you_mean import did_you_mean
-from portbook.globs import is_pattern, matches
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
+from portbook.tools.http_methods import METHODS
 from portbook.tools.media_types import is_media_type
 from portbook.tools.operation import (
-    METHODS,
     HttpOperation,
     Parameter,
     ParameterPlace,
@@ -40,11 +42,10 @@ from portbook.tools.operation import (
     split_path,
 )
 from portbook.tools.spec import Effect, ToolSpec
-from portbook.tools.tool_names import MAX_NAME, canonical_name, is_declarable
+from portbook.tools.tool_names import canonical_name, is_declarable
 
 __all__ = ["HttpTools", "read_http"]
 
-_IMPORT_KEYS: Final = ("openapi", "include", "exclude", "effects")
 _TOOL_KEYS: Final = (
     "body",
     "description",
@@ -65,8 +66,8 @@ _TOOL_KEYS: Final = (
 _ADJUSTABLE: Final = (
     "description", "effect", "idempotent", "max_response_bytes", "output", "retries", "timeout_ms",
 )  # fmt: skip
-# What a gateway's name must leave to the names of imported tools.
-_SHORTEST_ROOM: Final = 32
+# Models choose badly among more tools than this, and some clients list no more.
+_MANY_TOOLS: Final = 100
 _MAX_TIMEOUT_MS: Final = 86_400_000
 _MAX_RETRIES: Final = 10
 _MAX_RESPONSE_BYTES: Final = 67_108_864
@@ -94,23 +95,29 @@ def read_http(
         table = Table(value, ("http", name), complain)
         if not is_declarable(name) or "." in name:
             raise table.wrong(None, "is not a valid name for a gateway; use A-Z, a-z, 0-9, '_' and '-'")
-        table.only((*GATEWAY_KEYS, *_IMPORT_KEYS, "timeout_ms", "tools"))
-        gateway = read_gateway(name, table, environ, folder)
+        table.only((*GATEWAY_KEYS, *DOCUMENT_KEYS, "timeout_ms", "tools"))
+        base_url = read_base_url(table, environ)
+        gateway = read_gateway(name, table, base_url or "", folder)
+        documents = read_documents(table, gateway, base_url, folder)
+        server = documents.server
+        gateway = replace(gateway, base_url=server.base_url, is_proposed=server.is_proposed)
         problem = problem_of_base_url(gateway.base_url)
         if problem is not None:
             found.warnings.append(f"http.{name}.base_url: {problem}; calls of its tools are denied")
         found.gateways.append(gateway)
-        found.specs.extend(_specs(table, gateway, folder, found))
+        found.warnings.extend(documents.warnings)
+        found.specs.extend(_specs(table, gateway, documents, found))
     return found
 
 
-def _specs(table: Table, gateway: Gateway, folder: Path, found: HttpTools) -> list[ToolSpec]:
+def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: HttpTools) -> list[ToolSpec]:
     timeout_ms = table.whole("timeout_ms", 1, _MAX_TIMEOUT_MS)
-    operations = _imported(table, gateway, folder, found)
     prefix = f"{gateway.name}."
-    imported = {prefix + each.name: each for each in operations if isinstance(each, ImportedOperation)}
-    effects = _effects(table)
-    specs = {name: _spec_of(operation, name, gateway, effects) for name, operation in imported.items()}
+    imported = {prefix + each.operation.name: each.operation for each in documents.operations}
+    specs = {
+        prefix + each.operation.name: _spec_of(each, prefix, gateway, documents.selection)
+        for each in documents.operations
+    }
     declared = table.table("tools") if "tools" in table else ()
     for name in declared:
         assert isinstance(declared, Table)
@@ -124,11 +131,7 @@ def _specs(table: Table, gateway: Gateway, folder: Path, found: HttpTools) -> li
         else:
             specs[full] = _declared(one, full, gateway)
             imported.pop(full, None)
-    left_out = [
-        replace(each, name=f"{gateway.name}.{each.name}")
-        for each in operations
-        if isinstance(each, LeftOutOperation)
-    ]
+    left_out = [replace(each, name=prefix + each.name) for each in documents.left_out]
     for name, operation in imported.items():
         problem = _problem_of_result(operation, specs[name])
         if problem is not None:
@@ -136,9 +139,12 @@ def _specs(table: Table, gateway: Gateway, folder: Path, found: HttpTools) -> li
             del specs[name]
     found.left_out.extend(left_out)
     if left_out:
-        found.warnings.append(summary_of(left_out, len(operations), table.text("openapi") or ""))
-    if operations and not specs:
+        found.warnings.append(summary_of(left_out, documents.total, ", ".join(documents.names)))
+    if documents.total and not specs:
         found.warnings.append(f"http.{gateway.name}.openapi: none of its operations is served")
+    if len(specs) > _MANY_TOOLS and not documents.selection.is_given:
+        advice = "choose with tags, include or exclude; `portbook tools --tree` shows them by tag"
+        found.warnings.append(str(table.wrong("openapi", f"becomes {len(specs)} tools; {advice}")))
     return [_completed(spec, timeout_ms) for spec in specs.values()]
 
 
@@ -157,12 +163,17 @@ def _problem_of_result(operation: ImportedOperation, spec: ToolSpec) -> str | No
 
 
 def _completed(spec: ToolSpec, timeout_ms: int | None) -> ToolSpec:
-    """Return `spec` with the gateway's deadline where it has none, and with its check of arguments."""
+    """Return `spec` with the gateway's deadline where it has none, and with what its operation determines."""
     operation = spec.operation
     assert operation is not None
     # Without a usable base URL, every call is denied before its arguments are checked.
     refuse = None if operation.destination is None else Composer(operation).refuse
-    return replace(spec, timeout_ms=spec.timeout_ms or timeout_ms, refuse=refuse)
+    return replace(
+        spec,
+        timeout_ms=spec.timeout_ms or timeout_ms,
+        refuse=refuse,
+        gives_content=operation.gives_content,
+    )
 
 
 # -- tools of a table
@@ -188,6 +199,7 @@ def _declared(table: Table, name: str, gateway: Gateway) -> ToolSpec:
         retries=table.whole("retries", 0, _MAX_RETRIES),
         max_response_bytes=table.whole("max_response_bytes", 1, _MAX_RESPONSE_BYTES),
         response=response,
+        is_proposed=gateway.is_proposed,
     )
     schema = table.schema("input")
     if isinstance(schema, bool):
@@ -242,95 +254,26 @@ def _is_idempotent(table: Table, method: str, effect: Effect) -> bool:
 # -- tools of an OpenAPI document
 
 
-def _imported(
-    table: Table, gateway: Gateway, folder: Path, found: HttpTools
-) -> list[ImportedOperation | LeftOutOperation]:
-    """Return the wanted operations of the gateway's document; none where it has no document."""
-    file = table.text("openapi")
-    if file is None:
-        _refuse_import_keys(table)
-        return []
-    include, exclude = table.texts("include") or ("*",), table.texts("exclude") or ()
-    names: list[str] = []
-
-    def is_wanted(name: str) -> bool:
-        names.append(name)
-        return matches(include, name) and not matches(exclude, name)
-
-    longest = MAX_NAME - len(f"{gateway.name}.")
-    if longest < _SHORTEST_ROOM:
-        raise table.wrong(
-            None, f"is too long a name for a gateway with a document; cut it by {_SHORTEST_ROOM}"
-        )
-    try:
-        operations = read_openapi(
-            Documents(folder / file), is_wanted, _argument_rules(gateway), longest, found.warnings.append
-        )
-    except BadOpenAPI as error:
-        raise table.wrong("openapi", f"cannot be imported: {error}") from None
-    for key, patterns in (("include", include), ("exclude", exclude), ("effects", tuple(_effects(table)))):
-        found.warnings.extend(_vain_patterns(table, key, patterns, names))
-    if not operations:
-        found.warnings.append(
-            f"http.{gateway.name}.openapi: none of its operations is served; check include and exclude"
-        )
-    return operations
-
-
-def _argument_rules(gateway: Gateway) -> ArgumentRules:
-    return ArgumentRules(
-        lambda header: is_argument_header(header, gateway), takes_cookies=not sends_cookies(gateway)
-    )
-
-
-def _refuse_import_keys(table: Table) -> None:
-    for key in ("include", "exclude", "effects"):
-        if key in table:
-            raise table.wrong(key, "applies to imported tools; set openapi to a document")
-
-
-def _vain_patterns(table: Table, key: str, patterns: tuple[str, ...], names: Sequence[str]) -> Iterator[str]:
-    """Yield a warning for each pattern that matches no operation of the document.
-
-    A name without a wildcard is an error: the document is read, and has no such operation.
-    """
-    for at, pattern in enumerate(patterns):
-        matched = [name for name in names if matches((pattern,), name)]
-        if not matched and not is_pattern(pattern):
-            hint = did_you_mean(pattern, names, "use the names of its operations")
-            raise table.wrong(key, f"names {pattern[:80]!r}, and the document has no such operation; {hint}")
-        if not matched:
-            yield str(table.wrong(key, f"has {pattern[:80]!r}, which matches no operation of the document"))
-        elif key == "effects" and all(matches(patterns[:at], name) for name in matched):
-            yield str(
-                table.wrong(key, f"has {pattern[:80]!r} after patterns that match the same; put it first")
-            )
-
-
-def _effects(table: Table) -> dict[str, Effect]:
-    if "effects" not in table:
-        return {}
-    given = table.table("effects")
-    return {pattern: Effect(given.choice(pattern, Effect) or Effect.WRITE) for pattern in given}
-
-
-def _spec_of(
-    operation: ImportedOperation, name: str, gateway: Gateway, effects: dict[str, Effect]
-) -> ToolSpec:
-    named = (effect for pattern, effect in effects.items() if matches((pattern,), operation.name))
-    effect = next(named, default_effect(operation.method))
+def _spec_of(placed: PlacedOperation, prefix: str, gateway: Gateway, selection: ImportSelection) -> ToolSpec:
+    operation = placed.operation
+    name = prefix + operation.name
+    effect = selection.effect_of(operation.name) or default_effect(operation.method)
+    words = operation.description
     return ToolSpec(
         canonical_name(name),
-        operation.description,
+        f"Deprecated. {words}" if operation.is_deprecated else words,
         operation.input_schema,
         operation.output_schema,
         effect,
         operation=HttpOperation(
             gateway.name,
-            gateway.base_url,
+            placed.server.base_url,
             operation.method,
             operation.path,
             parameters=operation.parameters,
+            credentials=placed.credentials.uses,
+            lacks=placed.credentials.lacks,
+            is_proposed=placed.server.is_proposed,
             headers=operation.headers,
             body=operation.body,
             has_body=operation.has_body,
@@ -338,9 +281,12 @@ def _spec_of(
             is_idempotent=operation.method in READING_METHODS and effect is Effect.READ,
             request=operation.request,
             response=operation.response,
+            other_responses=operation.other_responses,
         ),
         declared_name=name,
         are_schemas_checked=True,
+        tags=operation.tags,
+        is_deprecated=operation.is_deprecated,
     )
 
 

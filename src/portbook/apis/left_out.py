@@ -22,6 +22,8 @@ class Cause(StrEnum):
     """The document breaks a rule of OpenAPI there."""
     UNSUPPORTED = "unsupported"
     """It needs a feature that Portbook does not have."""
+    SERVER = "server"
+    """Its document names no server that can be called."""
     INPUT_SCHEMA = "input-schema"
     """Its arguments cannot be checked."""
     OUTPUT_SCHEMA = "output-schema"
@@ -32,6 +34,7 @@ _PHRASES: Final = {
     Cause.REFERENCE: "with a reference that cannot be followed",
     Cause.INVALID: "with a part that is not valid OpenAPI",
     Cause.UNSUPPORTED: "with a feature that is not supported",
+    Cause.SERVER: "without a server that can be called",
     Cause.INPUT_SCHEMA: "with an input schema that cannot be used",
     Cause.OUTPUT_SCHEMA: "with an output schema that cannot be used",
 }

@@ -32,6 +32,8 @@ class ArgumentRules:
     """Returns whether an argument may set the header."""
     takes_cookies: bool = True
     """Whether arguments may set cookies; not where the operator sets the Cookie header."""
+    credentials: frozenset[tuple[str, str]] = frozenset()
+    """Places and names that credentials of the operator have; headers in lower case."""
     takes_paths: bool = False
     """Whether a file may be given by its path in the operator's folder."""
 

@@ -55,7 +55,7 @@ class ImportedBody(NamedTuple):
     """The fields of a form."""
 
 
-class _Offer(NamedTuple):
+class _BodyOffer(NamedTuple):
     """One content type of a body, and how it would be sent."""
 
     content_type: str
@@ -95,7 +95,7 @@ def read_body(
     return _read_offer(documents, offer, arguments, schemas, is_required=is_required)
 
 
-def _offer(documents: Documents, media: str, node: DocumentNode) -> _Offer | None:
+def _offer(documents: Documents, media: str, node: DocumentNode) -> _BodyOffer | None:
     """Return a content type as an offer, or None where it cannot be sent."""
     content_type = plain_type(media)
     kind = kind_of(content_type)
@@ -103,10 +103,10 @@ def _offer(documents: Documents, media: str, node: DocumentNode) -> _Offer | Non
     if not is_media_type(content_type) or is_other_multipart:
         return None
     parts = read_parts(documents, node, is_multipart=kind is MediaKind.MULTIPART) if kind in _FORMS else ()
-    return _Offer(content_type, essence(media).endswith("*"), node, kind, parts)
+    return _BodyOffer(content_type, essence(media).endswith("*"), node, kind, parts)
 
 
-def _is_empty_form(documents: Documents, offer: _Offer) -> bool:
+def _is_empty_form(documents: Documents, offer: _BodyOffer) -> bool:
     """Return whether a body is a form without fields: some generators write one for every operation."""
     schema = documents.resolved(offer.node.at("schema"))
     is_closed = not schema.at("additionalProperties").value
@@ -115,7 +115,7 @@ def _is_empty_form(documents: Documents, offer: _Offer) -> bool:
 
 def _read_offer(
     documents: Documents,
-    offer: _Offer,
+    offer: _BodyOffer,
     arguments: Arguments,
     schemas: SchemaWriter,
     *,
@@ -138,7 +138,9 @@ def _read_offer(
     return ImportedBody(offer.content_type, argument, parts=offer.parts)
 
 
-def _whole_schema(documents: Documents, offer: _Offer, arguments: Arguments, schemas: SchemaWriter) -> Any:
+def _whole_schema(
+    documents: Documents, offer: _BodyOffer, arguments: Arguments, schemas: SchemaWriter
+) -> Any:
     """Return the schema of a body that is one argument."""
     node = offer.node.at("schema")
     found = documents.resolved(node)

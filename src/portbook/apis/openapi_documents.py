@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 from urllib.parse import unquote
@@ -16,10 +17,10 @@ from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
 from portbook.wire.parsing import parse
 
-__all__ = ["BadOpenAPI", "DocumentNode", "Documents"]
+__all__ = ["MAX_DOCUMENT_BYTES", "BadOpenAPI", "DocumentNode", "Documents"]
 
-# Larger than any real API description; the largest known, Microsoft Graph, has 36 MB.
-_MAX_BYTES: Final = 67_108_864
+# Larger than any real API description; the largest known, Microsoft Graph's beta, has 47 MB.
+MAX_DOCUMENT_BYTES: Final = 67_108_864
 # A reference may lead to a reference; more steps than this are a cycle.
 _MAX_STEPS: Final = 32
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
@@ -87,8 +88,10 @@ class DocumentNode(NamedTuple):
 class Documents:
     """The files of one API description."""
 
-    def __init__(self, entry: Path) -> None:
+    def __init__(self, entry: Path, problem_of: Callable[[bytes], str | None] = lambda _: None) -> None:
+        """Read the document at `entry`; `problem_of` returns why its bytes are not the document, if so."""
         real = entry.resolve()
+        self._problem_of = problem_of
         self._folder = real.parent
         self.entry = real.name
         """The name of the file that the others are read for."""
@@ -160,8 +163,11 @@ class Documents:
             if node is not None:
                 raise node.bad_reference("refers to a file that cannot be read") from None
             raise BadOpenAPI(f"{name}: cannot be read") from None
-        if len(data) > _MAX_BYTES:
-            raise BadOpenAPI(f"{name}: larger than {_MAX_BYTES} bytes")
+        if len(data) > MAX_DOCUMENT_BYTES:
+            raise BadOpenAPI(f"{name}: larger than {MAX_DOCUMENT_BYTES} bytes")
+        problem = self._problem_of(data) if name == self.entry else None
+        if problem is not None:
+            raise BadOpenAPI(problem)
         if path.suffix.lower() in (".yaml", ".yml"):
             return _from_yaml(name, data)
         try:
@@ -180,7 +186,7 @@ def _bytes_of(path: Path) -> bytes:
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError
-        return file.read(_MAX_BYTES + 1)
+        return file.read(MAX_DOCUMENT_BYTES + 1)
 
 
 def _from_yaml(name: str, data: bytes) -> JSON:

@@ -9,21 +9,32 @@ operator's, because both become part of requests.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from portbook.apis.left_out import Cause, LeftOutOperation
 from portbook.apis.openapi_arguments import ArgumentRules, Arguments, NotSupported
 from portbook.apis.openapi_bodies import read_body
 from portbook.apis.openapi_documents import DocumentNode, Documents
 from portbook.apis.openapi_parameters import read_parameters
-from portbook.apis.openapi_responses import read_responses
+from portbook.apis.openapi_responses import ImportedResult, read_responses
 from portbook.apis.openapi_schemas import SchemaWriters
+from portbook.apis.openapi_security import Requirement
+from portbook.apis.openapi_servers import Server
 from portbook.apis.path_keys import read_path_key, with_query
 from portbook.model import JSONObject
-from portbook.tools.media_types import JSON_TYPE, is_media_type
+from portbook.tools.media_types import JSON_TYPE
 from portbook.tools.operation import BodyPart, Parameter, problem_of_path
 
-__all__ = ["ImportedOperation", "OperationReader"]
+__all__ = ["ImportedOperation", "OperationHead", "OperationReader"]
+
+
+class OperationHead(NamedTuple):
+    """What is known of an operation before it is read: enough to tell whether it is wanted."""
+
+    name: str
+    tags: tuple[str, ...] | None = None
+    """None where they are not known, because the operation cannot be read."""
+    is_deprecated: bool = False
 
 
 class ImportedOperation(NamedTuple):
@@ -45,11 +56,19 @@ class ImportedOperation(NamedTuple):
     """The fields of a body that is a form."""
     headers: tuple[tuple[str, str], ...] = ()
     """Headers of every request, beside those of parameters."""
+    other_responses: tuple[str, ...] = ()
+    """Further content types that a response may have."""
     output_problem: str | None = None
     """Why its result cannot be checked against the output schema, or None where it can."""
     file: str = ""
     pointer: str = ""
     """The operation's JSON Pointer in `file`."""
+    tags: tuple[str, ...] = ()
+    is_deprecated: bool = False
+    requirement: Requirement = ()
+    """The security schemes that it requires."""
+    server: Server | None = None
+    """Where the document says that it is called, if it does."""
 
     def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
         """Return why this operation is left out after all."""
@@ -86,12 +105,10 @@ class OperationReader:
         arguments = Arguments(self._rules)
         parameters = read_parameters(self._documents, self._item, self._node, key, arguments, self._input)
         body = read_body(self._documents, self._node, arguments, self._input)
-        nothing: tuple[dict[str, Any], str] = ({"type": "null"}, JSON_TYPE)
-        is_head = method == "HEAD"
-        output, response = nothing if is_head else read_responses(self._documents, self._node, self._output)
-        request = body.content_type or JSON_TYPE
-        if not (is_media_type(request) and is_media_type(response)):
-            raise NotSupported("it names a content type that is not valid in a header")
+        if method == "HEAD":
+            result = ImportedResult({"type": "null"})
+        else:
+            result = read_responses(self._documents, self._node, self._output)
         taken = self._input.with_definitions(arguments.as_schema(is_open=body.is_open))
         if (problem := self._input.problem_of(taken)) is not None:
             raise self._node.bad(f"its input schema {problem}", Cause.INPUT_SCHEMA)
@@ -103,13 +120,14 @@ class OperationReader:
             parameters,
             body.argument,
             body.content_type is not None,
-            request,
-            response,
+            body.content_type or JSON_TYPE,
+            result.content_type,
             taken,
-            output,
+            result.schema,
             body.parts,
             tuple(arguments.fixed_headers.items()),
-            self._output.problem_of(output),
+            result.other_types,
+            self._output.problem_of(result.schema),
         )
 
     def _describe(self, method: str, path: str) -> str:

@@ -115,6 +115,8 @@ def _only_value(documents: Documents, parameter: DocumentNode, place: str) -> st
 
 
 def _may_be_argument(place: str, name: str, rules: ArgumentRules) -> bool:
+    if (place, name.lower() if place == "header" else name) in rules.credentials:
+        return False
     if place == "header":
         return name.lower() not in _IGNORED_HEADERS and rules.is_argument_header(name)
     if place == "cookie":

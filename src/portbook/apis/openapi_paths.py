@@ -9,32 +9,50 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 from portbook.apis.left_out import Cause, LeftOutOperation
 from portbook.apis.openapi_arguments import ANY_ARGUMENT, ArgumentRules, NotSupported
 from portbook.apis.openapi_documents import BadOpenAPI, DocumentNode, Documents
-from portbook.apis.openapi_operation import ImportedOperation, OperationReader
+from portbook.apis.openapi_operation import ImportedOperation, OperationHead, OperationReader
 from portbook.apis.openapi_schemas import SchemaWriters
+from portbook.apis.openapi_security import read_requirement
+from portbook.apis.openapi_servers import ServerChooser
 from portbook.escaping import escaped
-from portbook.tools.operation import METHODS
+from portbook.tools.http_methods import METHODS
 from portbook.tools.tool_names import MAX_NAME, name_digest, shortened
 
-__all__ = ["read_openapi"]
+__all__ = ["ImportedNames", "operation_names", "read_openapi"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedNames:
+    """How the operations of a document are named."""
+
+    longest: int = MAX_NAME
+    """A longer name is shortened."""
+    shared: frozenset[str] = frozenset()
+    """Names that another document of the gateway has, too."""
+    document: str = ""
+    """The document, as the settings name it: it tells operations with a shared name apart."""
+
+
+_OWN_NAMES: Final = ImportedNames()
 
 
 def read_openapi(
     documents: Documents,
-    is_wanted: Callable[[str], bool] = lambda _: True,
+    is_wanted: Callable[[OperationHead], bool] = lambda _: True,
     rules: ArgumentRules = ANY_ARGUMENT,
-    longest_name: int = MAX_NAME,
+    names: ImportedNames = _OWN_NAMES,
+    servers: ServerChooser | None = None,
     warn: Callable[[str], None] = lambda _: None,
 ) -> list[ImportedOperation | LeftOutOperation]:
-    """Return the operations of a document whose names are wanted, in its order.
+    """Return the operations of a document that are wanted, in its order.
 
     An operation that cannot be imported is left out, and stops no other one. `rules` say what may become an
-    argument. A longer name than `longest_name` is shortened. `warn` is told what is served, but not checked.
+    argument, `servers` chooses the base URL of each. `warn` is told what is served, but not checked.
 
     Raises `BadOpenAPI` where the document cannot be read, or is not OpenAPI 3.0 or 3.1, nor Swagger 2.0.
     """
@@ -42,11 +60,12 @@ def read_openapi(
     found = re.match(r"3\.[01](?=\.|$)", root.text("openapi") or "")
     if found is None:
         raise root.bad("must be OpenAPI 3.0 or 3.1, or Swagger 2.0; convert an older document first")
+    servers = servers or ServerChooser(root)
     schemas = SchemaWriters(documents, found[0])
     operations = [
-        _read(documents, entry, schemas, rules) if isinstance(entry, _Entry) else entry
-        for entry in _told_apart(list(_entries(documents, root)), longest_name)
-        if is_wanted(entry.name)
+        entry if isinstance(entry, LeftOutOperation) else _read(documents, entry, schemas, rules, servers)
+        for entry in _told_apart(list(_entries(documents, root)), names)
+        if is_wanted(_head(entry))
     ]
     if unchecked := schemas.unchecked_patterns:
         warn(_unchecked(unchecked, documents.entry))
@@ -59,6 +78,14 @@ def _unchecked(places: list[str], file: str) -> str:
         f"{len(places)} {what} not checked in {file}, for being no pattern or not one that can be matched in "
         f"linear time; the descriptions have the text; the first is at {escaped(places[0])}"
     )
+
+
+def operation_names(documents: Documents) -> list[str]:
+    """Return the names of a document's operations, as they are before they are told apart.
+
+    Raises `BadOpenAPI` where the document cannot be read.
+    """
+    return [entry.name for entry in _entries(documents, documents.root())]
 
 
 class _Entry(NamedTuple):
@@ -97,18 +124,22 @@ def _entries(documents: Documents, root: DocumentNode) -> Iterator[_Entry | Left
             yield _Entry(name, method, path, resolved, node, place)
 
 
-def _told_apart(entries: list[_Entry | LeftOutOperation], longest: int) -> list[_Entry | LeftOutOperation]:
-    """Return the entries with distinct names of at most `longest` characters.
+def _told_apart(
+    entries: list[_Entry | LeftOutOperation], names: ImportedNames
+) -> list[_Entry | LeftOutOperation]:
+    """Return the entries with distinct names.
 
-    All operations of one name get a digest of their method and path: a rule for the name must not silently
-    mean one of them.
+    All operations of one name get a digest of their method and path, and of their document where that is what
+    tells them apart: a rule for the name must not silently mean one of them.
     """
     counts = Counter(entry.name for entry in entries)
 
     def name_of(entry: _Entry | LeftOutOperation) -> str:
-        if counts[entry.name] == 1 or isinstance(entry, LeftOutOperation):
-            return shortened(entry.name, longest)
-        return shortened(f"{entry.name}_{name_digest(f'{entry.method} {entry.path}')}", longest)
+        name, is_shared = entry.name, entry.name in names.shared
+        if isinstance(entry, _Entry) and (is_shared or counts[name] > 1):
+            place = f"{entry.method} {entry.path}"
+            name = f"{name}_{name_digest(f'{names.document} {place}' if is_shared else place)}"
+        return shortened(name, names.longest)
 
     return [
         entry._replace(name=name_of(entry))
@@ -119,18 +150,33 @@ def _told_apart(entries: list[_Entry | LeftOutOperation], longest: int) -> list[
 
 
 def _read(
-    documents: Documents, entry: _Entry, schemas: SchemaWriters, rules: ArgumentRules
+    documents: Documents, entry: _Entry, schemas: SchemaWriters, rules: ArgumentRules, servers: ServerChooser
 ) -> ImportedOperation | LeftOutOperation:
     try:
         reader = OperationReader(documents, schemas, entry.item, entry.node, rules)
         imported = reader.read(entry.name, entry.method, entry.path)
-        return imported._replace(file=entry.place.file, pointer=entry.place.pointer)
+        head = _head(entry)
+        return imported._replace(
+            file=entry.place.file,
+            pointer=entry.place.pointer,
+            tags=head.tags or (),
+            is_deprecated=head.is_deprecated,
+            requirement=read_requirement(documents.root(), entry.node),
+            server=servers.choose(entry.item, entry.node),
+        )
     except NotSupported as why:
         return entry.left_out(Cause.UNSUPPORTED, str(why))
     except BadOpenAPI as error:
         return entry.left_out(error.cause, str(error))
     except RecursionError:
         return entry.left_out(Cause.INVALID, "nested too deeply")
+
+
+def _head(entry: _Entry | LeftOutOperation) -> OperationHead:
+    if isinstance(entry, LeftOutOperation):
+        return OperationHead(entry.name)
+    tags = tuple(item.value for item in entry.node.at("tags").items if isinstance(item.value, str))
+    return OperationHead(entry.name, tags, entry.node.at("deprecated").value is True)
 
 
 def _slug(text: str) -> str:

@@ -1,42 +1,125 @@
-"""Reads the responses of an OpenAPI operation: the schema and the content type of its result."""
+"""Reads the responses of an OpenAPI operation: the schema and the content types of its result.
+
+The 2xx responses describe the result; without one, `default` does, which then covers success, too. Of a
+response with several content types, the first of these is wanted: JSON, text, binary data.
+
+A response without content may have any body, unless its status forbids one (204, 205). Beside a response with
+content, it means a result of null.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from portbook.apis.openapi_arguments import NotSupported
 from portbook.apis.openapi_documents import DocumentNode, Documents
 from portbook.apis.openapi_schemas import SchemaWriter
-from portbook.tools.media_types import JSON_TYPE, is_json, plain_type
+from portbook.tools.media_types import (
+    ANY_TYPE,
+    JSON_TYPE,
+    MediaKind,
+    essence,
+    is_json,
+    is_media_range,
+    kind_of,
+)
 
-__all__ = ["read_responses"]
+__all__ = ["ImportedResult", "read_responses"]
+
+_NULL: Final[dict[str, Any]] = {"type": "null"}
+_TEXT: Final[dict[str, Any]] = {"type": "string"}
+# How binary data is given beside results of other kinds; alone, it is content of its own.
+_BINARY: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"content_type": _TEXT, "base64": {"type": "string", "contentEncoding": "base64"}},
+    "required": ["content_type", "base64"],
+}
+_WITHOUT_BODY: Final = ("204", "205")
+_RANKS: Final = {MediaKind.JSON: 0, MediaKind.TEXT: 1, MediaKind.FORM: 1}
 
 
-def read_responses(documents: Documents, operation: DocumentNode, schemas: SchemaWriter) -> tuple[Any, str]:
-    """Return the schema and the content type of the result."""
-    written: list[Any] = []
-    response: str | None = None
-    is_known = True
-    for status, node in operation.at("responses").members.items():
-        if not status.startswith("2"):
-            continue
-        content = documents.resolved(node).at("content").members
-        media = next((name for name in content if is_json(name)), next(iter(content), None))
-        if media is None:
-            written.append({"type": "null"})
-            continue
-        if response is not None and is_json(response) is not is_json(media):
-            raise NotSupported("its responses have several content types")
-        response = response or plain_type(media)
-        schema = content[media].at("schema")
-        if not is_json(media):
-            written.append({"type": "string"})
-        elif schema.value is None:
-            is_known = False
+class ImportedResult(NamedTuple):
+    """The result of an operation, as its document describes it."""
+
+    schema: Any
+    content_type: str = JSON_TYPE
+    other_types: tuple[str, ...] = ()
+    """Further content types that a response may have; the last may be any."""
+
+
+class _ResponseOffer(NamedTuple):
+    """The content type that is wanted of one response."""
+
+    media: str
+    node: DocumentNode
+
+    @property
+    def rank(self) -> tuple[int, bool]:
+        """Return its place in the order of the module's docstring; a wildcard is the last of its kind."""
+        return _RANKS.get(kind_of(self.media), 2), self.media.endswith("*")
+
+
+def read_responses(documents: Documents, operation: DocumentNode, schemas: SchemaWriter) -> ImportedResult:
+    """Return the result of an operation.
+
+    Raises `NotSupported` where no content type of a response can be accepted.
+    """
+    offers: list[_ResponseOffer] = []
+    is_null, is_any = False, False
+    for status, response in _successes(documents, operation).items():
+        content = response.at("content").members
+        if content:
+            offers.append(_best(content))
+        elif status in _WITHOUT_BODY:
+            is_null = True
         else:
-            written.append(schemas.write(schema))
-    if not written or not is_known:
-        return True, response or JSON_TYPE
+            is_any = True
+    if not offers:
+        is_only_null = is_null and not is_any
+        return ImportedResult(_NULL) if is_only_null else ImportedResult(True, other_types=(ANY_TYPE,))
+    offers.sort(key=lambda offer: offer.rank)
+    types = list(dict.fromkeys(_accepted(offer.media) for offer in offers))
+    if any(offer.media == ANY_TYPE for offer in offers):
+        types = [each for each in types if each != ANY_TYPE] + [ANY_TYPE]
+    if kind_of(offers[0].media) not in _RANKS:  # nothing but binary data, which is content
+        return ImportedResult(True, types[0], tuple(types[1:]))
+    written = [_schema(offer, schemas) for offer in offers]
+    if is_null or is_any:
+        written.append(_NULL)
+    first = types[0] if types[0] != ANY_TYPE else JSON_TYPE
+    return ImportedResult(_united(written, schemas), first, tuple(each for each in types if each != first))
+
+
+def _successes(documents: Documents, operation: DocumentNode) -> dict[str, DocumentNode]:
+    found = operation.at("responses").members
+    successes = {status: node for status, node in found.items() if status.startswith("2")}
+    chosen = successes or {status: node for status, node in found.items() if status == "default"}
+    return {status: documents.resolved(node) for status, node in chosen.items()}
+
+
+def _best(content: dict[str, DocumentNode]) -> _ResponseOffer:
+    offers = [_ResponseOffer(essence(media), node) for media, node in content.items()]
+    acceptable = [offer for offer in offers if is_media_range(offer.media)]
+    if not acceptable:
+        raise NotSupported("it names a content type that is not valid in a header")
+    return min(acceptable, key=lambda offer: offer.rank)
+
+
+def _accepted(media: str) -> str:
+    """Return the content type to accept: any JSON counts as every other, so one of them is enough."""
+    return JSON_TYPE if media == "application/*" else media
+
+
+def _schema(offer: _ResponseOffer, schemas: SchemaWriter) -> Any:
+    if is_json(offer.media):
+        node = offer.node.at("schema")
+        return True if node.value is None else schemas.write(node)
+    return _TEXT if kind_of(offer.media) in _RANKS else _BINARY
+
+
+def _united(written: list[Any], schemas: SchemaWriter) -> Any:
+    """Return the schema of results that one of `written` allows."""
+    if any(schema is True for schema in written):
+        return True
     distinct = [schema for index, schema in enumerate(written) if schema not in written[:index]]
-    one = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
-    return schemas.with_definitions(one), response or JSON_TYPE
+    return schemas.with_definitions(distinct[0] if len(distinct) == 1 else {"anyOf": distinct})

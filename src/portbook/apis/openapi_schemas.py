@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
+from portbook.apis.one_sided_properties import Side, leave_out_other_side
 from portbook.apis.openapi_documents import DocumentNode, Documents
 from portbook.apis.vendor_keywords import DROPPED, translated
 from portbook.model import JSONObject
@@ -44,8 +45,6 @@ _SAYS_NOTHING: Final = frozenset(
     {"title", "description", "default", "deprecated", "readOnly", "writeOnly", "format"}
 )
 
-Side = Literal["input", "output"]
-
 
 class SchemaWriter:
     """Converts the input or output schemas of one document."""
@@ -54,7 +53,7 @@ class SchemaWriter:
         """Use the OpenAPI `version`, `3.0` or `3.1`; input leaves out read-only properties."""
         self._documents = documents
         self._is_old = version == "3.0"
-        self._hidden = "readOnly" if side == "input" else "writeOnly"
+        self._side: Side = side
         self._names: dict[tuple[str, str], str] = {}
         self._pending: dict[str, DocumentNode] = {}
         self._definitions: dict[str, Any] = {}
@@ -165,7 +164,7 @@ class SchemaWriter:
             self._check_names(node, written)
         if "properties" in written:
             self._require(node, written)
-            self._hide(node, written)
+        leave_out_other_side(self._documents, node, written, self._side)
         _renew_bounds(value, written)
         return written
 
@@ -228,21 +227,6 @@ class SchemaWriter:
         named = [name for name, part in parts if part.at("required").value is True]
         if named:
             written["required"] = list(dict.fromkeys([*written.get("required", []), *named]))
-
-    def _hide(self, node: DocumentNode, written: dict[str, Any]) -> None:
-        """Remove the properties that this side does not have."""
-        hidden = {
-            name
-            for name, part in node.at("properties").members.items()
-            if self._documents.resolved(part).at(self._hidden).value is True
-        }
-        if not hidden:
-            return
-        written["properties"] = {
-            name: part for name, part in written["properties"].items() if name not in hidden
-        }
-        if "required" in written:
-            written["required"] = [name for name in written["required"] if name not in hidden]
 
 
 class SchemaWriters:

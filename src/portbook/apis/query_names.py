@@ -23,11 +23,16 @@ class TakenNames:
 
     __slots__ = ("_fixed", "_placed")
 
-    def __init__(self, fixed_query: str, placed: Iterable[tuple[str, str]]) -> None:
-        """Reserve the names in the path's query, and the parameters: pairs of name and argument."""
+    def __init__(
+        self, fixed_query: str, placed: Iterable[tuple[str, str]], credentials: Iterable[str] = ()
+    ) -> None:
+        """Reserve the names in the path's query, those of credentials, and the parameters.
+
+        Parameters are pairs of name and argument.
+        """
         # Some servers accept a semicolon as an ampersand.
         fixed = parse_qsl(fixed_query.replace(";", "&"), keep_blank_values=True)
-        self._fixed = _index((name, "") for name, _ in fixed)
+        self._fixed = _index((name, "") for name in (*(name for name, _ in fixed), *credentials))
         self._placed = _index(placed)
 
     def is_fixed(self, name: str) -> bool:

@@ -27,16 +27,9 @@ from portbook.canonical import json_bytes
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import parse_url
+from portbook.tools.http_methods import BODY_METHODS
 from portbook.tools.media_types import JSON_TYPE, MediaKind, kind_of
-from portbook.tools.operation import (
-    BODY_METHODS,
-    HttpOperation,
-    Parameter,
-    ParameterPlace,
-    Style,
-    is_token,
-    split_path,
-)
+from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, Style, is_token, split_path
 
 __all__ = ["Composed", "Composer"]
 
@@ -63,6 +56,7 @@ class Composer:
     """Composes the requests of one operation."""
 
     __slots__ = (
+        "_credential_cookies",
         "_fixed_query",
         "_literals",
         "_members",
@@ -85,7 +79,10 @@ class Composer:
         self._names = [in_path.get(name) or Parameter(name, ParameterPlace.PATH, name) for name in names]
         self._placed = placed | {parameter.argument: parameter for parameter in self._names}
         in_query = [item for item in operation.parameters if item.place is ParameterPlace.QUERY]
-        self._taken = TakenNames(fixed_query, [(item.name, item.argument) for item in in_query])
+        credentials = [use.name for use in operation.credentials if use.place == "query"]
+        self._credential_cookies = {use.name for use in operation.credentials if use.place == "cookie"}
+        placed_names = [(item.name, item.argument) for item in in_query]
+        self._taken = TakenNames(fixed_query, placed_names, credentials)
         self._members = {item.name for item in operation.parameters if item.place is ParameterPlace.BODY}
 
         is_json = kind_of(operation.request) is MediaKind.JSON
@@ -131,7 +128,7 @@ class Composer:
             elif placed.place is ParameterPlace.BODY:
                 fields[placed.name] = value
             elif placed.place is ParameterPlace.COOKIE:
-                cookies.extend(_cookies(placed, value))
+                cookies.extend(self._cookies(placed, value))
         path = self._path(arguments)
         target = f"{path}?{'&'.join(query)}" if query else path
         body, content_type = self._body(arguments, fields, files)
@@ -177,6 +174,14 @@ class Composer:
             return self._writer.write(value, place, files)
         return json_bytes(value), operation.request
 
+    def _cookies(self, parameter: Parameter, value: JSON) -> Iterator[str]:
+        for name, members, text in pairs_of(parameter.name, value, parameter.style, as_uri_text):
+            if members and not is_token(name):
+                raise unsendable((parameter.argument, *members), "is not the name of a cookie")
+            if name in self._credential_cookies:
+                raise unsendable((parameter.argument, *members), "names the operator's cookie; leave it out")
+            yield f"{name}={text}"
+
     def _path(self, arguments: JSONObject) -> str:
         if not self._names:
             return self._literals[0]
@@ -200,10 +205,3 @@ def _header(parameter: Parameter, value: JSON) -> Iterable[tuple[str, str]]:
             (parameter.argument,), "goes into a header: give printable ASCII, without line breaks"
         )
     return ((parameter.name, text.strip(" ")),)
-
-
-def _cookies(parameter: Parameter, value: JSON) -> Iterator[str]:
-    for name, members, text in pairs_of(parameter.name, value, parameter.style, as_uri_text):
-        if members and not is_token(name):
-            raise unsendable((parameter.argument, *members), "is not the name of a cookie")
-        yield f"{name}={text}"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
-from portbook.app.rules_from_settings import doubts_of, rules_of
-from portbook.app.signing_key_file import load_signing_key
+from portbook.app.rules_from_settings import rules_of
+from portbook.app.start_warnings import doubts_of
 from portbook.app.tools_from_settings import Collected, collect_tools
 from portbook.audit.journal import Journal
 from portbook.boundary import Boundary
@@ -21,10 +21,10 @@ from portbook.dialects.envelope import Envelope
 from portbook.dialects.rest_bodies import Rest
 from portbook.envelope.request import REQUEST
 from portbook.errors import Refused
+from portbook.exception_place import Fault
 from portbook.executors.dispatch import Dispatch
 from portbook.executors.large_values import LargeValues
 from portbook.executors.python import PythonExecutor
-from portbook.faults import Fault
 from portbook.ids import ContentIds, Ids, RandomIds
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
@@ -32,11 +32,10 @@ from portbook.mcp.request_state import SignedStates
 from portbook.mcp.server_info import About
 from portbook.mcp.task_board import TaskBoard
 from portbook.net.allowed_hosts_and_origins import BadHost, Hosts
-from portbook.net.fetch import CannotFetch, fetch, without_secrets
 from portbook.pipeline import Pipeline
 from portbook.protocol.conformance import SchemaValidator
-from portbook.provenance.signing import BadKey, Signer
-from portbook.schema.override import MAX_BYTES, BadOverride, check_override
+from portbook.schema.engine import Validator
+from portbook.schema.late_validator import LateValidator
 from portbook.schema.store import SchemaStore
 from portbook.settings import Settings
 from portbook.stages.ports import Sink
@@ -46,7 +45,7 @@ from portbook.stores.errors import StoreError
 from portbook.stores.keys import Keys
 from portbook.stores.sessions import SessionStore
 from portbook.stores.sqlite import Store
-from portbook.tools.asset_contracts import ASSET_TOOLS
+from portbook.tools.asset_tool_names import ASSET_TOOLS
 from portbook.tools.catalog import Catalog
 from portbook.tools.registry import SchemaRegistry
 from portbook.tools.toolset import Toolset
@@ -54,6 +53,7 @@ from portbook.version import __version__
 
 if TYPE_CHECKING:
     from portbook.net.http_client import HttpClient
+    from portbook.provenance.signing import Signer
 
 __all__ = ["FETCH_S", "App", "assemble", "official_schemas", "open_journal"]
 
@@ -238,8 +238,10 @@ def assemble(
         outgoing=settings.outgoing_validation,
         warn=warn,
     )
-    envelope = Envelope(registry.load_envelope(), registry.load(REQUEST))
-    rest = Rest(registry.load_execute())
+    # A contract of the operator is compiled now, to find its mistakes; our own when it is first used.
+    contract = LateValidator if settings.schema_root is None else _loaded
+    envelope = Envelope(contract(registry.load_envelope), contract(lambda: registry.load(REQUEST)))
+    rest = Rest(contract(registry.load_execute))
     boundary = Boundary(pipeline, envelope, official, Bare(ASSET_TOOLS), rest, tasks, notices)
     gateways = [gateway.name for gateway in collected.gateways]
     # Last: whatever cannot be served is raised before a toolset knows of this boundary.
@@ -293,6 +295,10 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
     uri, revision = settings.schema_override_uri, settings.schema_override_revision
     if uri is None:
         return embedded, []
+    # Late: a schema is seldom replaced.
+    from portbook.net.fetch import CannotFetch, fetch, without_secrets
+    from portbook.schema.override import MAX_BYTES, BadOverride, check_override
+
     origin = without_secrets(uri)
     try:
         data = fetch(uri, limit=MAX_BYTES, timeout_s=FETCH_S)
@@ -304,6 +310,10 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
     else:
         return SchemaStore(override), []
     return embedded, [f"the schema override is ignored and the embedded schemas are used: {reason}"]
+
+
+def _loaded(load: Callable[[], Validator]) -> Validator:
+    return load()
 
 
 def _hosts(settings: Settings, *, is_exposed: bool) -> Hosts:
@@ -381,6 +391,10 @@ def _learn_secrets(pipeline: Pipeline, executor: Dispatch) -> None:
 def _signer(settings: Settings) -> Signer | None:
     if settings.signing_key is None:
         return None
+    # Late: only where envelopes are signed.
+    from portbook.app.signing_key_file import load_signing_key
+    from portbook.provenance.signing import BadKey
+
     try:
         return load_signing_key(settings.signing_key)
     except BadKey as error:

@@ -13,7 +13,7 @@ from traceback import StackSummary, TracebackException, walk_tb
 from typing import Final
 
 from portbook.escaping import escaped, escaped_lines
-from portbook.faults import Fault, is_own_file
+from portbook.exception_place import Fault, is_own_file
 
 __all__ = ["frames_of", "line_of", "report_fault"]
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from portbook.clock import Clock
-from portbook.executors.http import HttpExecutor
 from portbook.stores.sqlite import Store
+
+if TYPE_CHECKING:
+    from portbook.executors.http import HttpExecutor
 
 __all__ = ["HealthChecks", "is_healthy"]
 

@@ -6,6 +6,7 @@ takes. The rest are warnings, because one policy may govern several servers, and
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -13,7 +14,9 @@ from portbook.did_you_mean import did_you_mean
 from portbook.globs import is_pattern, matches
 from portbook.policy import Policy, Rule
 from portbook.policy.arguments import Reach, declared_names, reach
+from portbook.policy.contradiction import is_contradictory
 from portbook.settings import Settings
+from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import ToolSpec
 
 __all__ = ["policy_doubts", "refuse_vain_conditions"]
@@ -66,6 +69,12 @@ def _doubts_of_rule(
     if names_tools and not _about(rule, specs):
         effects = " or ".join(rule.effects)
         yield ("effects",), f"matches nothing that is served: no tool that it names has the effect {effects}"
+    for each in rule.where:
+        if is_contradictory(each.schema):
+            yield (
+                ("where", each.pointer),
+                f"sets conditions for {each.pointer!r} that contradict each other; no value meets them",
+            )
     vain = _vain_condition(rule, specs)
     if vain is not None:
         pointer, _ = vain
@@ -90,19 +99,45 @@ def _doubts_of_gateways(settings: Settings, policy: Policy, specs: Sequence[Tool
     operations = [spec.operation for spec in specs if spec.operation is not None]
     for name in sorted({operation.gateway for operation in operations}):
         own = [operation for operation in operations if operation.gateway == name]
-        declared = settings.place_of("http", name, "base_url")
-        # An unusable base URL has its own warning.
-        if own[0].destination is not None and not policy.lists(own[0]):
-            yield (
-                f"{policy.place_of('allowed_domains')}: policy.allowed_domains excludes the host of "
-                f"http.{name}.base_url at {declared}; every call of its tools is denied; add the host"
-            )
+        # A gateway's name has no dots; the backend of assets has the key of its address instead.
+        is_backend = "." in name
+        gateway = name if is_backend else f"http.{name}"
+        declared = settings.place_of(*(name.split(".") if is_backend else ("http", name, "base_url")))
+        yield from _doubts_of_hosts(gateway, own, policy, declared)
         methods = {operation.method for operation in own}
         if policy.methods is not None and not methods & policy.methods:
             missing = " or ".join(sorted(methods))
             yield (
                 f"{policy.place_of('allowed_methods')}: policy.allowed_methods has none of the methods of "
-                f"http.{name} at {declared}; every call of its tools is denied; add {missing}"
+                f"{gateway} at {declared}; every call of its tools is denied; add {missing}"
+            )
+
+
+def _doubts_of_hosts(
+    gateway: str, operations: Sequence[HttpOperation], policy: Policy, declared: str
+) -> Iterator[str]:
+    """Yield the hosts of a gateway that may not be called; an unusable base URL has its own warning."""
+    denied = Counter(
+        (operation.destination.authority, operation.is_proposed)
+        for operation in operations
+        if operation.destination is not None and not policy.lists(operation)
+    )
+    for (host, is_proposed), count in sorted(denied.items()):
+        if not is_proposed:
+            yield (
+                f"{policy.place_of('allowed_domains')}: policy.allowed_domains excludes the host of "
+                f"{gateway}.base_url at {declared}; every call of its tools is denied; add the host"
+            )
+        elif policy.limits.allowed_domains is None:
+            yield (
+                f"{declared}: the document of {gateway} names the server {host}, which is not "
+                f"public https; calls of its {count} tools are denied; set base_url, or list it in "
+                "allowed_domains"
+            )
+        else:
+            yield (
+                f"{policy.place_of('allowed_domains')}: policy.allowed_domains excludes {host}, which the "
+                f"document of {gateway} at {declared} names; calls of its {count} tools are denied; add it"
             )
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from portbook.access.callers import AllowedKey, Callers
 from portbook.access.rates import Rates
-from portbook.app.operator_key import OPERATOR_KEY, operator_key_doubts
-from portbook.app.policy_doubts import policy_doubts, refuse_vain_conditions
+from portbook.app.operator_key import OPERATOR_KEY
+from portbook.app.policy_doubts import refuse_vain_conditions
 from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.policy import BadPolicy, Policy, read_policy
-from portbook.provenance.signing import Signer
 from portbook.redaction import BadRedaction, Redactor
 from portbook.settings import Settings
 from portbook.stages.rules import Rules
 from portbook.tools.spec import ToolSpec
 
+if TYPE_CHECKING:
+    from portbook.provenance.signing import Signer
+
 __all__ = [
-    "doubts_of",
     "policy_of",
     "redactor_of",
     "rules_of",
@@ -70,7 +72,7 @@ def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
         policy = read_policy(
             settings.limits,
             settings.policy_rules,
-            sorted({operation.base_url for operation in operations}),
+            sorted({operation.base_url for operation in operations if operation.is_listed_by_default}),
             lambda path: settings.place_of(*path),
             own_urls=sorted({operation.base_url for operation in operations if operation.is_listed}),
             is_redacting=settings.redaction_enabled,
@@ -79,18 +81,6 @@ def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
         raise settings.complain(error.path, str(error)) from None
     refuse_vain_conditions(settings, policy, specs)
     return policy
-
-
-def doubts_of(
-    settings: Settings, policy: Policy, specs: Iterable[ToolSpec], environ: Mapping[str, str]
-) -> list[str]:
-    """Return likely mistakes of the operator: rules that match nothing, secret variables that are not set."""
-    doubts = policy_doubts(settings, policy, list(specs))
-    for name in settings.secret_variables:
-        if not environ.get(name):
-            place = settings.place_of("redaction", "secrets")
-            doubts.append(f"{place}: the environment variable {name} is not set; its value is not redacted")
-    return [*doubts, *operator_key_doubts(environ)]
 
 
 def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> Redactor | None:

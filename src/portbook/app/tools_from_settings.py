@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from portbook.apis.gateway import Gateway
-from portbook.apis.left_out import LeftOutOperation
-from portbook.assets.library import Library, find_folders, load_library
+from portbook.assets.library_folders import find_folders
 from portbook.settings import BadSettings, Settings
 from portbook.tools.catalog import Catalog
 from portbook.tools.registry import Bundle, SchemaRegistry
@@ -19,13 +17,15 @@ from portbook.tools.toolset import Toolset
 from portbook.tools.toolset_loader import load_all
 
 if TYPE_CHECKING:
+    from portbook.apis.gateway import Gateway
+    from portbook.apis.left_out import LeftOutOperation
+    from portbook.assets.library import Library
     from portbook.assets.populate_backend import Backend
 
 __all__ = ["Collected", "asset_library", "collect_tools"]
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
+class Collected(NamedTuple):
     """What is served, and warnings."""
 
     catalog: Catalog
@@ -98,7 +98,11 @@ def asset_library(settings: Settings) -> Library | None:
     is_wanted = settings.assets_enabled
     if is_wanted is None:
         is_wanted = schemas is not None or examples is not None
-    return load_library(schemas, examples, settings.folder) if is_wanted else None
+    if not is_wanted:
+        return None
+    from portbook.assets.library import load_library  # late: only where assets are served
+
+    return load_library(schemas, examples, settings.folder)
 
 
 def _backend(settings: Settings) -> Backend | None:
@@ -115,6 +119,7 @@ def _backend(settings: Settings) -> Backend | None:
 
 
 def _gateway_of(backend: Backend) -> Gateway:
+    from portbook.apis.gateway import Gateway
     from portbook.assets.populate_backend import GATEWAY
 
     headers = () if backend.authorization is None else (("Authorization", backend.authorization),)

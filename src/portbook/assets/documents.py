@@ -11,7 +11,7 @@ from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
 from portbook.wire.parsing import parse
 
-__all__ = ["listed_folder", "objects_in", "parsed", "parsed_object"]
+__all__ = ["listed_folder", "objects_in", "parsed", "parsed_object", "spelled_folder"]
 
 
 def objects_in(folder: Path, leave_out: Callable[[str, str], None]) -> Iterator[tuple[str, JSONObject]]:
@@ -45,6 +45,20 @@ def listed_folder(folder: Path, home: Path) -> PurePosixPath:
         if found.is_relative_to(start):
             return PurePosixPath(found.relative_to(start).as_posix())
     return PurePosixPath(place.as_posix())
+
+
+def spelled_folder(folder: Path, home: Path) -> list[str]:
+    """Return every way in which an operator may have written a folder, each to be followed by a file's path.
+
+    Settings keep the folder alone, and not how it was written: a flag and a variable start in the current
+    folder, the settings file in `home`, and both allow `./`.
+    """
+    place = os.path.abspath(folder)  # noqa: PTH100 - without following links, and without `..`
+    written = [folder.as_posix(), place, *(os.path.relpath(place, start) for start in (home, Path()))]
+    if folder.is_relative_to(home):
+        written.append(folder.relative_to(home).as_posix())
+    plain = ["" if each == "." else f"{each}/" for each in dict.fromkeys(written)]
+    return [*plain, *(f"./{each}" for each in plain if not each.startswith("/"))]
 
 
 def parsed(data: bytes) -> JSON:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
-from portbook.assets.documents import listed_folder, objects_in
+from portbook.assets.documents import listed_folder, objects_in, spelled_folder
 from portbook.assets.names import ALIASES, component_of, named_schema, schema_name
 from portbook.assets.schema_files import LeftOut, SchemaFolder
 from portbook.assets.schema_version import version_of
@@ -18,7 +17,7 @@ from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator
 
-__all__ = ["EMPTY", "Example", "Library", "LibrarySchema", "find_folders", "load_library"]
+__all__ = ["EMPTY", "Example", "Library", "LibrarySchema", "load_library"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +97,6 @@ class Library:
 
 EMPTY = Library()
 
-# The asset specification's schemas and examples, in a checkout that has them as a submodule.
-_SUBMODULE: Final = Path("libs/synesthetic-schemas")
-
-
-def find_folders(schemas: Path | None, examples: Path | None) -> tuple[Path | None, Path | None]:
-    """Return the folders of a library: the given ones, otherwise those of the submodule, if they exist."""
-    return (
-        schemas or _if_exists(_SUBMODULE / "jsonschema"),
-        examples or _if_exists(_SUBMODULE / "examples"),
-    )
-
-
-def _if_exists(folder: Path) -> Path | None:
-    return folder if folder.is_dir() else None
-
 
 def load_library(schemas: Path | None, examples: Path | None, home: Path = Path()) -> Library:
     """Read the two folders; each may be None. Listed paths are relative to `home`, the project's folder."""
@@ -126,15 +110,18 @@ def load_library(schemas: Path | None, examples: Path | None, home: Path = Path(
         warnings=tuple(folder.warnings) if folder is not None else (),
         folder=folder,
         # A name wins over a path, because a file's path may equal a schema's name.
-        _schemas=_by_path(schemas, compiled) | by_name,
+        _schemas=_by_path(schemas, home, compiled) | by_name,
     )
     return library if examples is None else _with_examples(library, examples, home)
 
 
-def _by_path(folder: Path | None, compiled: list[tuple[str, LibrarySchema]]) -> dict[str, LibrarySchema]:
-    """Return schemas by their paths: below the folder, with the folder as configured, and as listed."""
-    configured = {} if folder is None else {(folder / path).as_posix(): schema for path, schema in compiled}
-    return dict(compiled) | configured | {schema.path: schema for _, schema in compiled}
+def _by_path(
+    folder: Path | None, home: Path, compiled: list[tuple[str, LibrarySchema]]
+) -> dict[str, LibrarySchema]:
+    """Return schemas by their paths: with the folder as configured, below the folder, and as listed."""
+    folders = [] if folder is None else spelled_folder(folder, home)
+    configured = {start + path: schema for start in folders for path, schema in compiled}
+    return configured | dict(compiled) | {schema.path: schema for _, schema in compiled}
 
 
 def _compile(folder: SchemaFolder) -> list[tuple[str, LibrarySchema]]:
@@ -171,7 +158,7 @@ def _with_examples(library: Library, folder: Path, home: Path) -> Library:
         library,
         examples=tuple(sorted(found, key=lambda example: (example.component, example.path))),
         warnings=(*library.warnings, *warnings),
-        _examples={(folder / example.below).as_posix(): example for example in found}
+        _examples={start + each.below: each for start in spelled_folder(folder, home) for each in found}
         | {example.path: example for example in found}
         | {example.below: example for example in found},
     )

@@ -158,7 +158,12 @@ def _asset_id(answer: JSON) -> str | None:
     members = answer if isinstance(answer, dict) else {}
     found = (members.get(name) for name in _ID_MEMBERS)
     ids = (str(value) for value in found if isinstance(value, str | int) and not isinstance(value, bool))
-    return next(filter(None, ids), None)
+    return next((each for each in ids if not _is_blank(each)), None)
+
+
+def _is_blank(text: str) -> bool:
+    """Return whether nobody could see the text: an id that is only there by name."""
+    return all(character.isspace() or not character.isprintable() for character in text)
 
 
 def _words(answer: JSON, body: bytes) -> str:

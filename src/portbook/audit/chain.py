@@ -16,13 +16,11 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import orjson
 
 from portbook.canonical import json_bytes
-from portbook.escaping import escaped_json_bytes
-from portbook.model import JSONObject
 
 __all__ = [
     "GENESIS",
@@ -33,7 +31,6 @@ __all__ = [
     "Problem",
     "chained",
     "head_of",
-    "line_of",
     "links_of",
     "verify",
 ]
@@ -128,19 +125,11 @@ class _ChainLine(NamedTuple):
     hash: str
 
 
-def line_of(record: Mapping[str, Any]) -> bytes:
-    """Return `record` as compact JSON, with the invisible characters of a caller's text escaped."""
-    try:
-        # Not `json_bytes`: its search for NaN takes longer than the writing, and a record has none.
-        body = orjson.dumps(record)
-    except orjson.JSONEncodeError:  # a caller's integer that is too long for orjson
-        body = json_bytes(record)
-    return escaped_json_bytes(body)
-
-
-def chained(record: JSONObject, seq: int, prev: str) -> tuple[bytes, str]:
-    """Return `record` as a line of the chain, and its hash."""
-    body = line_of({"seq": seq, "prev": prev, **record})
+def chained(record: bytes, seq: int, prev: str) -> tuple[bytes, str]:
+    """Return `record`, a JSON object with members, as a line of the chain, and its hash."""
+    # A hash needs no escapes; the names of files that the first record of a file follows may.
+    before = f'"{prev}"' if prev.isalnum() and prev.isascii() else json_bytes(prev).decode()
+    body = b'{"seq":%d,"prev":%b,%b' % (seq, before.encode(), record[1:])
     digest = hashlib.sha256(body).hexdigest()
     return b'%b,"hash":"%b"}\n' % (body[:-1], digest.encode()), digest
 

@@ -14,16 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from portbook.audit.chain import line_of
 from portbook.audit.log_writer import ENVELOPE_STREAM, ChainedSink, JsonlSink
-from portbook.model import JSONObject
 
 __all__ = ["EXECUTION_STREAM", "INTENT_STREAM", "Journal"]
 
 EXECUTION_STREAM: Final = "execution"
 INTENT_STREAM: Final = "intent"
 
-# The longest time until a full disk or removed files are noticed.
+# The longest time until a full disk, removed files or the link of a killed server are noticed.
 _LOOK_S: Final = 1.0
 
 
@@ -64,6 +62,8 @@ class Journal:
         if now - self._looked > _LOOK_S:
             self._execution.look()
             self._envelope.look()
+            for sink in self._sinks():
+                sink.lead()
             self._looked = now
 
     def mend(self) -> None:
@@ -71,12 +71,10 @@ class Journal:
 
         Raises `OSError` where there is still no space for a record.
         """
-        self._envelope.mend()
-        self._execution.mend()
-        if self._intents is not None:
-            self._intents.mend()
+        for sink in self._sinks():
+            sink.mend()
 
-    def intend(self, intent: JSONObject) -> None:
+    def intend(self, intent: bytes) -> None:
         """Write the intent of a call with effects, before it runs.
 
         Raises `OSError` where it cannot be written.
@@ -85,7 +83,7 @@ class Journal:
             self._intents = self._open_chained(INTENT_STREAM)
         self._intents.write(intent)
 
-    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+    def write(self, envelope: bytes, execution: bytes) -> None:
         """Write both views of a record.
 
         Raises `OSError` where they cannot be written.
@@ -97,15 +95,17 @@ class Journal:
 
     def close(self) -> None:
         """Close the files. Nothing is buffered, so nothing is flushed."""
-        self._envelope.close()
-        self._execution.close()
-        if self._intents is not None:
-            self._intents.close()
+        for sink in self._sinks():
+            sink.close()
+
+    def _sinks(self) -> list[JsonlSink]:
+        opened: list[JsonlSink] = [self._envelope, self._execution]
+        return opened if self._intents is None else [*opened, self._intents]
 
 
-def _copy_to_stderr(execution: JSONObject) -> None:
+def _copy_to_stderr(execution: bytes) -> None:
     """Copy a record that is already written; a failure here does not affect the call."""
     if sys.stderr is None:  # it was closed when the process started
         return
     with contextlib.suppress(OSError, ValueError):  # its reader has ended, or it was closed
-        sys.stderr.write(f"{line_of(execution).decode()}\n")
+        sys.stderr.write(f"{execution.decode()}\n")

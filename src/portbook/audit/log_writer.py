@@ -1,7 +1,8 @@
 """Sinks for records: JSON Lines files, one per run, with a link to the latest.
 
 The link leads to the newest file of a server that still runs. Where none runs, it leads to the file of the
-latest run of any kind: a short command beside a server does not move it.
+latest run of any kind: a short command beside a server does not move it. A server passes the link on when it
+ends, and takes it from one that was killed.
 
 A record is one `write(2)` to a file opened for appending, made before the answer is sent: a killed process
 loses no acknowledged record. The records of a chained stream are numbered, and each holds the hash of its
@@ -13,12 +14,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from portbook.audit.chain import Head, Links, chained, head_of, line_of, links_of
+from portbook.audit.chain import Head, Links, chained, head_of, links_of
 from portbook.audit.log_reader import files_in, is_served_to, lines_from_end, lines_of, stream_folder
 from portbook.model import JSONObject
 
@@ -43,7 +45,7 @@ class JsonlSink:
         folder = stream_folder(log_dir, stream)
         # No colons: not every file system allows them. The names still sort by time.
         self.path = folder / f"{started.replace(':', '-')}.{run}.jsonl"
-        self._stream = stream
+        self._latest = f"{stream}.latest.jsonl"
         self._is_server = is_server
         self._file = self._open()
         self._oldest = _prune(folder, keep)
@@ -58,29 +60,43 @@ class JsonlSink:
         self._link_latest(served or self.path)
         return file
 
+    def lead(self) -> None:
+        """Take the link from a server that was killed, and so could not pass it on."""
+        if not self._is_server:
+            return
+        with contextlib.suppress(OSError):  # the records are safe; a later look sets the link
+            latest = self.path.with_name(self._latest).readlink().name
+            if latest != self.path.name and not self._is_served(self.path.with_name(latest)):
+                served = self._newest_served()
+                self._link_latest(self.path if served is None else max(served, self.path))
+
     def _newest_served(self) -> Path | None:
         """Return the newest file of a server that runs, except this one."""
         for path in reversed(files_in(self.path.parent)):
-            with contextlib.suppress(OSError):  # pruned at this moment
-                if path != self.path and is_served_to(path):
-                    return path
+            if path != self.path and self._is_served(path):
+                return path
         return None
+
+    def _is_served(self, path: Path) -> bool:
+        try:
+            return is_served_to(path)
+        except OSError:  # it was pruned
+            return False
 
     def _link_latest(self, target: Path) -> None:
         # Created under a temporary name and renamed, so that the link always points to a file.
-        name = f"{self._stream}.latest.jsonl"
-        draft = self.path.with_name(f".{name}.{self.path.stem}")
+        draft = self.path.with_name(f".{self._latest}.{self.path.stem}")
         with contextlib.suppress(FileNotFoundError):
             draft.unlink()
         draft.symlink_to(target.name)
-        draft.replace(self.path.with_name(name))
+        draft.replace(self.path.with_name(self._latest))
 
-    def write(self, record: JSONObject) -> None:
-        """Write `record`. Once this returns, it survives a kill of the process.
+    def write(self, record: bytes) -> None:
+        """Write `record`, a JSON object. Once this returns, it survives a kill of the process.
 
         Raises `OSError` where it cannot be written.
         """
-        self._keep(line_of(record) + b"\n")
+        self._keep(record + b"\n")
 
     def mend(self) -> None:
         """Recover after a failed write.
@@ -162,7 +178,7 @@ class ChainedSink(JsonlSink):
             self._prev = str(Links((Head(self.path.name, self._seq, self._prev),)))
             self._seq = 0
 
-    def write(self, record: JSONObject) -> None:
+    def write(self, record: bytes) -> None:
         """Write `record` as the next of the chain; a failed write leaves no gap in it.
 
         Raises `OSError` where it cannot be written.
@@ -187,14 +203,14 @@ class MemorySink:
     def mend(self) -> None:
         """Do nothing: memory does not fill up."""
 
-    def intend(self, intent: JSONObject) -> None:
+    def intend(self, intent: bytes) -> None:
         """Keep `intent`."""
-        self.intents.append(intent)
+        self.intents.append(json.loads(intent))
 
-    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+    def write(self, envelope: bytes, execution: bytes) -> None:
         """Keep both views."""
-        self.records.append(envelope)
-        self.executions.append(execution)
+        self.records.append(json.loads(envelope))
+        self.executions.append(json.loads(execution))
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
@@ -209,10 +225,10 @@ class NoSink:
     def mend(self) -> None:
         """Do nothing: nothing can fail."""
 
-    def intend(self, intent: JSONObject) -> None:
+    def intend(self, intent: bytes) -> None:
         """Drop `intent`."""
 
-    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+    def write(self, envelope: bytes, execution: bytes) -> None:
         """Drop both views."""
 
     def close(self) -> None:

@@ -8,12 +8,17 @@ the operator asked for them, redacted. A caller's own strings are escaped, so th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
+import orjson
+
+from portbook.canonical import json_bytes
 from portbook.errors import Ending, Failed
-from portbook.escaping import escaped
-from portbook.model import Call, Caller, CallerContext, Done, Identity, JSONObject, Outcome
+from portbook.escaping import escaped, escaped_json_bytes
+from portbook.model import NO_CONTEXT, Call, Caller, CallerContext, Done, Identity, JSONObject, Kind, Outcome
 from portbook.policy import Decision
 from portbook.redaction import Redactor
 from portbook.tools.catalog import Tool
@@ -23,8 +28,6 @@ __all__ = ["Trail", "envelope_view", "execution_view", "intent_view", "without_s
 
 # More than an answer has, and still a bound on what one call can write.
 _MAX_VIOLATIONS: Final = 100
-
-_UNSAID: Final = CallerContext()
 
 
 @dataclass(slots=True)
@@ -46,10 +49,13 @@ class Trail:
 
 def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
     """Return `call` for the record, with secrets in the sender's own strings redacted."""
+    is_silent = call.context is NO_CONTEXT and call.arrival.session is None
+    if is_silent and call.flaw is None and trail.tool is not None:
+        return call  # nearly every call
     if trail.tool is None and call.tool is not None:  # the name of an existing tool is no secret
         call = call._replace(tool=redactor.redact_text(call.tool))
     context = call.context
-    if context is not _UNSAID and context != _UNSAID:
+    if context != NO_CONTEXT:
         said = {
             name: redactor.redact_text(value)
             for name, value in context._asdict().items()
@@ -66,92 +72,179 @@ def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
 
 def envelope_view(
     call: Call, outcome: Outcome, identity: Identity, *, ts: str, duration_ms: float, deterministic: bool
-) -> JSONObject:
-    """Return the record of one call in the form of the envelope contract."""
-    context = call.context
-    done = isinstance(outcome, Done)
-    return {
-        "ts": ts,
-        "agentId": _safe(context.agent_id),
-        "taskId": _safe(context.task_id),
-        "stepId": _step(context),
-        "transport": call.arrival.transport,
-        "route": call.arrival.route,
-        "method": _safe(call.method),
-        "requestId": identity.request,
-        "traceId": identity.trace,
-        "spanId": identity.span,
-        "status": "ok" if done else "error",
-        "durationMs": duration_ms,
-        "attempt": context.attempt,
-        "inputBytes": call.input_bytes,
-        "outputBytes": len(outcome.body) if done else 0,
-        "metadata": {
-            "schemaVersion": call.contract,
-            "deterministic": deterministic,
-            "toolId": None if call.tool is None else identifier_of(call.kind, call.tool),
-            "promptId": _safe(context.prompt_id),
-        },
-        "error": None if done else _error(outcome),
-    }
+) -> bytes:
+    """Return the record of one call in the form of the envelope contract, as JSON."""
+    arrival, context = call.arrival, call.context
+    sender, contract = _sender_and_contract(
+        context,
+        arrival.transport,
+        arrival.route,
+        call.method,
+        call.contract,
+        deterministic,
+        call.kind,
+        call.tool,
+    )
+    if isinstance(outcome, Done):
+        status, size, error = "ok", len(outcome.body), "null"
+    else:
+        status, size, error = "error", 0, _json(_error(outcome))
+    return (
+        f'{{"ts":"{ts}",{sender},"requestId":"{identity.request}","traceId":{_trace(identity)},'
+        f'"spanId":"{identity.span}","status":"{status}","durationMs":{duration_ms},'
+        f'"attempt":{context.attempt},"inputBytes":{call.input_bytes},"outputBytes":{size},'
+        f'"metadata":{contract},"error":{error}}}'
+    ).encode()
 
 
 def execution_view(
-    call: Call, outcome: Outcome, identity: Identity, trail: Trail, *, ts: str, latency_ms: float
-) -> JSONObject:
-    """Return the record of one call in the form of the execution log."""
+    call: Call,
+    outcome: Outcome,
+    identity: Identity,
+    trail: Trail,
+    *,
+    ts: str,
+    latency_ms: float,
+    arguments: JSONObject | None = None,
+) -> bytes:
+    """Return the record of one call in the form of the execution log, as JSON."""
     done = isinstance(outcome, Done)
-    record = _about(call, identity, trail, ts)
-    record["status_code"] = 200 if done else outcome.row.http
-    record["latency_ms"] = latency_ms
-    if not done:
-        record["error_class"] = outcome.reason.value
-    record["redaction_applied"] = trail.is_redacted
-    record |= _decided(call, trail)
-    record["output_bytes"] = len(outcome.body) if done else 0
-    return record
+    status, size = (200, len(outcome.body)) if done else (outcome.row.http, 0)
+    error = "" if done else f'"error_class":"{outcome.reason.value}",'
+    redacted = "true" if trail.is_redacted else "false"
+    return (
+        f'{{{_about(call, identity, trail, ts)},"status_code":{status},"latency_ms":{latency_ms},{error}'
+        f'"redaction_applied":{redacted},{_decided(call, trail)},"output_bytes":{size}'
+        f"{'' if arguments is None else _member_of(arguments)}}}"
+    ).encode()
 
 
-def intent_view(call: Call, identity: Identity, trail: Trail, *, ts: str) -> JSONObject:
-    """Return the intent of a call that is about to run, so that a crash leaves a trace of it."""
-    return _about(call, identity, trail, ts) | _decided(call, trail)
+def intent_view(
+    call: Call, identity: Identity, trail: Trail, *, ts: str, arguments: JSONObject | None = None
+) -> bytes:
+    """Return the intent of a call that is about to run, as JSON, so that a crash leaves a trace of it."""
+    about, decided = _about(call, identity, trail, ts), _decided(call, trail)
+    return f"{{{about},{decided}{'' if arguments is None else _member_of(arguments)}}}".encode()
 
 
-def _about(call: Call, identity: Identity, trail: Trail, ts: str) -> JSONObject:
-    context = call.context
-    operation = None if trail.tool is None else trail.tool.spec.operation
-    return {
-        "timestamp": ts,
-        "session_id": _safe(context.session or call.arrival.session),
-        "trace_id": identity.trace,
-        "request_id": identity.request,
-        "tool_id": None if call.tool is None else identifier_of(call.kind, call.tool),
-        "endpoint": None if operation is None else operation.endpoint,
-        "domain": None if operation is None else operation.domain,
-        "method": None if operation is None else operation.method,
-        "agent_step": _step(context),
-        "attempt": context.attempt,
+def _about(call: Call, identity: Identity, trail: Trail, ts: str) -> str:
+    context, operation = call.context, None if trail.tool is None else trail.tool.spec.operation
+    route = _NO_ROUTE if operation is None else (operation.endpoint, operation.domain, operation.method)
+    session = context.session or call.arrival.session
+    return (
+        f'"timestamp":"{ts}","session_id":{"null" if session is None else _safe(session)},'
+        f'"trace_id":{_trace(identity)},"request_id":"{identity.request}",'
+        f"{_tool_part(call.kind, call.tool, route)},"
+        f'"agent_step":{_step(context.step_id)},"attempt":{context.attempt}'
+    )
+
+
+def _decided(call: Call, trail: Trail) -> str:
+    caller, tool = trail.caller, trail.tool
+    part = _decision_part(
+        trail.decision,
+        trail.operator_said,
+        None if caller is None else caller.name,
+        trail.approval,
+        None if tool is None else tool.spec.effect.value,
+    )
+    return f'{part},"input_bytes":{call.input_bytes}'
+
+
+def _member_of(arguments: JSONObject) -> str:
+    return f',"arguments":{_json(arguments)}'
+
+
+# The parts below are the same for most calls, so each is written once and kept. What a caller says of itself
+# is among them: their number is limited.
+_KEPT: Final = 512
+
+# The endpoint, domain and method of a tool that calls no API.
+_NO_ROUTE: Final = (None, None, None)
+
+
+@lru_cache(maxsize=_KEPT)
+def _sender_and_contract(
+    context: CallerContext,
+    transport: str,
+    route: str,
+    method: str | None,
+    contract: str,
+    deterministic: bool,
+    kind: Kind,
+    tool: str | None,
+) -> tuple[str, str]:
+    sender = {
+        "agentId": _safe(context.agent_id),
+        "taskId": _safe(context.task_id),
+        "stepId": _step(context.step_id),
+        "transport": _json(transport),
+        "route": _json(route),
+        "method": _safe(method),
     }
-
-
-def _decided(call: Call, trail: Trail) -> JSONObject:
-    decision, tool = trail.decision, trail.tool
-    return {
-        "decision": trail.operator_said if decision is None else decision.action.value,
-        "rule": None if decision is None else f"{decision.rule} ({decision.place})",
-        "caller": None if trail.caller is None else trail.caller.name,
-        "approval_id": trail.approval,
-        "effect": None if tool is None else tool.spec.effect.value,
-        "input_bytes": call.input_bytes,
+    metadata = {
+        "schemaVersion": _json(contract),
+        "deterministic": _json(deterministic),
+        "toolId": _json(None if tool is None else identifier_of(kind, tool)),
+        "promptId": _safe(context.prompt_id),
     }
+    return _members(sender), f"{{{_members(metadata)}}}"
 
 
-def _safe(text: str | None) -> str | None:
-    return None if text is None else escaped(text)
+@lru_cache(maxsize=_KEPT)
+def _tool_part(kind: Kind, tool: str | None, route: tuple[str | None, ...]) -> str:
+    return _members(
+        {
+            "tool_id": _json(None if tool is None else identifier_of(kind, tool)),
+            **dict(zip(("endpoint", "domain", "method"), map(_json, route), strict=True)),
+        }
+    )
 
 
-def _step(context: CallerContext) -> int | str:
-    return escaped(context.step_id) if isinstance(context.step_id, str) else context.step_id
+@lru_cache(maxsize=_KEPT)
+def _decision_part(
+    decision: Decision | None, said: str | None, caller: str | None, approval: str | None, effect: str | None
+) -> str:
+    return _members(
+        {
+            "decision": _json(said if decision is None else decision.action.value),
+            "rule": _json(None if decision is None else f"{decision.rule} ({decision.place})"),
+            "caller": _json(caller),
+            "approval_id": _json(approval),
+            "effect": _json(effect),
+        }
+    )
+
+
+@lru_cache(maxsize=_KEPT)
+def _safe(text: str | None) -> str:
+    """Return a caller's text as JSON, on one line and cut."""
+    return _json(None if text is None else escaped(text))
+
+
+@lru_cache(maxsize=_KEPT)
+def _step(step: int | str) -> str:
+    return _safe(step) if isinstance(step, str) else str(step)
+
+
+def _trace(identity: Identity) -> str:
+    """Return the trace as JSON: it may be the caller's, where the ids beside it are ours."""
+    trace = identity.trace
+    return f'"{trace}"' if trace.isalnum() and trace.isascii() else _json(trace)
+
+
+def _members(parts: Mapping[str, str]) -> str:
+    return ",".join(f'"{name}":{value}' for name, value in parts.items())
+
+
+def _json(value: Any) -> str:
+    """Return `value` as compact JSON, with the invisible characters of a caller's text escaped."""
+    try:
+        # Not `json_bytes`: its search for NaN takes longer than the writing, and a record has none.
+        body = orjson.dumps(value)
+    except orjson.JSONEncodeError:  # a caller's integer that is too long for orjson
+        body = json_bytes(value)
+    return escaped_json_bytes(body).decode()
 
 
 def _error(ending: Ending) -> JSONObject:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
-from portbook.builtin.sections import SUFFIXES
+from portbook.builtin.file_types import SUFFIXES
 
 __all__ = ["MAX_FILES", "MAX_FILE_BYTES", "Stamp", "TextFile", "text_files"]
 

@@ -12,12 +12,9 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-__all__ = ["SUFFIXES", "Section", "cut"]
+from portbook.builtin.file_types import MARKDOWN
 
-_MARKDOWN: Final = (".md", ".markdown")
-
-SUFFIXES: Final = (*_MARKDOWN, ".txt", ".rst")
-"""The supported file extensions, in lower case."""
+__all__ = ["Section", "cut"]
 
 # A line that starts with '#' may have a megabyte. Longer titles and slugs are of no use.
 _MAX_TITLE: Final = 200
@@ -51,7 +48,7 @@ def cut(path: str, text: str) -> Iterator[Section]:
     """Yield the sections of the file at the relative POSIX `path`; a blank file has none."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_NO_CONTROLS)
     name = PurePosixPath(path)
-    if name.suffix.lower() in _MARKDOWN:
+    if name.suffix.lower() in MARKDOWN:
         yield from _cut_markdown(path, name.stem, text)
     elif body := text.strip():
         yield Section(path, _plain_title(name, text) or _tidy(name.stem), body)

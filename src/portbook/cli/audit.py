@@ -23,7 +23,7 @@ from portbook.audit.log_reader import (
 )
 from portbook.audit.log_writer import ENVELOPE_STREAM
 from portbook.cli import audit_export, audit_verify
-from portbook.cli.audit_export import status_of
+from portbook.cli.audit_filters import status_of
 from portbook.cli.audit_formats import in_a_line, in_lines
 from portbook.cli.audit_options import audit_options, opened_log, records_of
 from portbook.cli.exit_codes import ExitCode

@@ -138,5 +138,5 @@ def _explain(ending: Ending) -> None:
         if name != "happened":  # its sentence has it
             is_text = isinstance(value, str | int | float)
             say(f"  {name}: {value if is_text else json.dumps(value, ensure_ascii=False)}")
-    if ending.note and ending.note != ending.happened:
+    if ending.note and ending.note not in (ending.happened, *ending.details.values()):
         say(f"  {ending.note}")

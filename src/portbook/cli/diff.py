@@ -16,7 +16,7 @@ from portbook.assets.compat.verdict import Comparison, Compatibility, compare, c
 from portbook.assets.documents import parsed
 from portbook.assets.files import STDIN, CannotRead, read_named
 from portbook.assets.json_patch import diff
-from portbook.assets.library import find_folders
+from portbook.assets.library_folders import find_folders
 from portbook.assets.schema_files import SchemaFiles, SchemaFolder
 from portbook.canonical import json_bytes
 from portbook.cli.exit_codes import ExitCode

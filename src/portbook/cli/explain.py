@@ -20,6 +20,7 @@ from portbook.cli.options import (
     toolset_option,
 )
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
+from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped, escaped_lines
 from portbook.policy import Decision
 from portbook.tools.catalog import Catalog, Tool
@@ -62,7 +63,7 @@ def command(
         dry = dry_run(settings_from(config, toolsets=toolsets))
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    for warning in dry.warnings:
+    for warning in (*dry.warnings, *filter(None, (dry.doubt_about(caller),))):
         say(f"warning: {warning}")
     named = dry.catalog.named(tool)
     if named is None:
@@ -87,7 +88,8 @@ def _remedy(catalog: Catalog, name: str) -> str:
             return f"name a resource as {identifier_of('resource', name)}"
         if catalog.find(name, "prompt") is not None:
             return f"name a prompt as {identifier_of('prompt', name)}"
-    return "`portbook tools` lists what is served"
+    names = [tool.spec.name for tool in catalog.of("tool")]
+    return did_you_mean(slug_of(name), names, "`portbook tools` lists what is served")
 
 
 def _as_data(tool: Tool, decision: Decision, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from typing import Final
 import click
 
 from portbook.cli.exit_codes import ExitCode
+from portbook.did_you_mean import did_you_mean
+from portbook.escaping import escaped
 from portbook.version import __version__
 
 __all__ = ["cli", "main", "run"]
@@ -21,6 +23,7 @@ _VERBS: Final = {
     "call": "Run one call through the boundary and print its result.",
     "tools": "List the tools, resources and prompts that would be served.",
     "init": "Write a commented settings file.",
+    "fetch": "Fetch an OpenAPI document and pin it by its digest.",
     "explain": "Show how policy decides a call, without running it.",
     "policy": "Test a policy before it is in force.",
     "approvals": "List, show and decide approvals.",
@@ -45,6 +48,15 @@ class _LateGroup(click.Group):
             return None
         return importlib.import_module(f"portbook.cli.{cmd_name}").command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _VERBS and not name.startswith("-"):
+            hint = did_you_mean(name, _VERBS.keys(), "`portbook --help` lists the commands")
+            raise click.UsageError(f"there is no command {name[:80]!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_VERBS.items()))
@@ -64,12 +76,18 @@ def main() -> None:
 
 
 def run(command: click.Command, name: str) -> None:
-    """Run a command under its name; an error of the operating system is one line."""
+    """Run a command under its name; an error of the operating system is one line, and Ctrl-C is none."""
     try:
-        command(prog_name=name)
+        # Not standalone: click would say "Aborted!" after Ctrl-C, and exit with 1 as after a failure.
+        sys.exit(command.main(prog_name=name, standalone_mode=False))
+    except click.ClickException as error:
+        # click's own messages quote the arguments as they are. It calls the message final: for callers.
+        vars(error)["message"] = escaped(error.message, limit=10 * len(error.message) + 1)
+        error.show()
+        sys.exit(error.exit_code)
     except OSError as error:
         with contextlib.suppress(OSError):
             click.echo(f"portbook: error: {error.strerror or error}", err=True)
         os._exit(ExitCode.FAILURE)  # a normal exit would try to flush what cannot be written
-    except KeyboardInterrupt:
+    except (click.Abort, KeyboardInterrupt):
         sys.exit(ExitCode.INTERRUPTED)

@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 import click
 
+from portbook.access.callers import ANONYMOUS
 from portbook.audit.journal import EXECUTION_STREAM
 from portbook.audit.log_reader import records_in, stream_folder
 from portbook.canonical import NotJSON
@@ -57,7 +58,8 @@ def test(file: Path, *, toolsets: tuple[str, ...], is_json: bool, config: Path |
         verdicts = [_verdict(dry, case, place) for place, case in _cases(file)]
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    for warning in dry.warnings:
+    doubts = {verdict["caller"]: dry.doubt_about(verdict["caller"]) for verdict in verdicts}
+    for warning in (*dry.warnings, *filter(None, doubts.values())):
         say(f"warning: {warning}")
     failed = sum(not verdict["ok"] for verdict in verdicts)
     print_data({"ok": not failed, "cases": verdicts}, list(map(_line, verdicts)), out, is_json=is_json)
@@ -69,7 +71,7 @@ def test(file: Path, *, toolsets: tuple[str, ...], is_json: bool, config: Path |
 def _cases(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     import tomllib
 
-    from portbook.settings.places import Places
+    from portbook.settings.line_numbers import Places
 
     try:
         text = path.read_text("utf-8")
@@ -96,10 +98,12 @@ def _verdict(dry: DryRun, case: dict[str, Any], place: str) -> dict[str, Any]:
         if type(value) is not kind:
             raise BadSettings(f"{place}: {name} must be {wanted}")
     if case.get("expect") not in tuple(Action):
-        raise BadSettings(f"{place}: expect must be one of {', '.join(Action)}")
+        hint = did_you_mean(str(case.get("expect", "")), tuple(Action))
+        raise BadSettings(f"{place}: expect must be one of {', '.join(Action)}{hint and f'; {hint}'}")
     named = dry.catalog.named(str(case.get("tool")))
     if named is None:
-        raise BadSettings(f"{place}: no such tool; `portbook tools` lists what is served")
+        hint = did_you_mean(str(case.get("tool", "")), dry.names(), "`portbook tools` lists what is served")
+        raise BadSettings(f"{place}: no such tool; {hint}")
     tool, taken = named
     arguments = {**taken, **case.get("args", {})}
     given = {name: case[name] for name in ("caller", "attempt", "session") if name in case}
@@ -112,7 +116,9 @@ def _verdict(dry: DryRun, case: dict[str, Any], place: str) -> dict[str, Any]:
         "ok": is_right,
         "case": case.get("name", tool.spec.name),
         "place": place,
+        "caller": case.get("caller", ANONYMOUS.name),
         "expected": case["expect"],
+        "expected_rule": case.get("rule"),
         "decision": decision.action.value,
         "rule": decision.rule,
         "rule_place": decision.place,
@@ -122,7 +128,8 @@ def _verdict(dry: DryRun, case: dict[str, Any], place: str) -> dict[str, Any]:
 def _line(verdict: dict[str, Any]) -> str:
     mark = click.style("ok    ", fg="green") if verdict["ok"] else click.style("FAILED", fg="red")
     got = f"{verdict['decision']} by {verdict['rule']} ({verdict['rule_place']})"
-    wanted = "" if verdict["ok"] else f", expected {verdict['expected']}"
+    rule = "" if verdict["expected_rule"] is None else f" by {escaped(verdict['expected_rule'])}"
+    wanted = "" if verdict["ok"] else f", expected {verdict['expected']}{rule}"
     return f"{mark} {verdict['place']}: {escaped(verdict['case'])}: {got}{wanted}"
 
 

@@ -10,9 +10,10 @@ from typing import Final, TextIO
 import click
 
 from portbook.apis.left_out import LeftOutOperation
-from portbook.app.tools_from_settings import collect_tools
+from portbook.cli.dry_run import dry_run
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
-from portbook.cli.terminal import claim_stdout, print_json, stop_with
+from portbook.cli.terminal import claim_stdout, print_data, print_json, say, stop_with
+from portbook.cli.tool_tree import tree_in_words, tree_of
 from portbook.escaping import escaped
 from portbook.model import Kind
 from portbook.tools.catalog import Catalog, Tool
@@ -38,8 +39,11 @@ _REASON: Final = 400
     is_flag=True,
     help="List the operations of OpenAPI documents that are not served, each with the reason.",
 )
+@click.option("--tree", "is_tree", is_flag=True, help="Group the tools by where they come from, and by tag.")
 @config_option
-def command(toolsets: tuple[str, ...], *, is_json: bool, is_left_out: bool, config: Path | None) -> None:
+def command(
+    toolsets: tuple[str, ...], *, is_json: bool, is_left_out: bool, is_tree: bool, config: Path | None
+) -> None:
     """List the tools, resources and prompts that would be served.
 
     TOOLSETS are Python files or modules with a Toolset. Where MCP clients list a tool under a different
@@ -47,14 +51,21 @@ def command(toolsets: tuple[str, ...], *, is_json: bool, is_left_out: bool, conf
     """
     out = claim_stdout()
     try:
-        collected = collect_tools(settings_from(config, toolsets=toolsets))
+        # As for a call: what a server would refuse to serve is refused here, too.
+        dry = dry_run(settings_from(config, toolsets=toolsets))
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    catalog, is_data = collected.catalog, is_json or not out.isatty()
+    for warning in dry.warnings:
+        say(f"warning: {warning}")
+    catalog, is_data = dry.catalog, is_json or not out.isatty()
     if is_left_out and is_data:
-        print_json({"left_out": [each.as_data() for each in collected.left_out]}, out)
+        print_json({"left_out": [each.as_data() for each in dry.left_out]}, out)
     elif is_left_out:
-        _print_left_out(collected.left_out, out)
+        _print_left_out(dry.left_out, out)
+    elif is_tree:
+        branches = tree_of(catalog.of("tool"))
+        data = {"sources": [branch.as_data() for branch in branches]}
+        print_data(data, list(tree_in_words(branches)), out, is_json=is_json)
     elif is_data:
         print_json({section: _as_data(catalog.of(kind)) for section, kind in _SECTIONS}, out)
     else:
@@ -69,6 +80,7 @@ def _as_data(tools: list[Tool]) -> list[dict[str, object]]:
             **_names(tool),
             "description": tool.spec.description,
             "effect": tool.spec.effect.value,
+            **_about_operation(tool),
             "input": tool.spec.input_schema,
             "output": tool.spec.output_schema,
         }
@@ -79,6 +91,13 @@ def _as_data(tools: list[Tool]) -> list[dict[str, object]]:
 def _names(tool: Tool) -> dict[str, object]:
     """Return the names of a tool beside the canonical one; resources and prompts have one name."""
     return {"listed": tool.listed, "declared": tool.spec.declared} if tool.spec.kind == "tool" else {}
+
+
+def _about_operation(tool: Tool) -> dict[str, object]:
+    """Return what only operations of HTTP APIs have."""
+    if tool.spec.operation is None:
+        return {}
+    return {"tags": list(tool.spec.tags), "deprecated": tool.spec.is_deprecated}
 
 
 def _shown_name(tool: Tool) -> str:

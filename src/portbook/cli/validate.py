@@ -17,7 +17,8 @@ import click
 
 from portbook.assets.check_file import MAX_BYTES, Checker, File, Report
 from portbook.assets.files import STDIN, CannotRead, walk
-from portbook.assets.library import Library, LibrarySchema, find_folders, load_library
+from portbook.assets.library import Library, LibrarySchema, load_library
+from portbook.assets.library_folders import find_folders
 from portbook.assets.names import schema_name
 from portbook.assets.schema_files import SchemaFiles
 from portbook.assets.schema_version import version_of

@@ -30,8 +30,9 @@ from portbook.envelope.wrap import is_envelope
 from portbook.errors import Refused
 from portbook.escaping import escaped_json
 from portbook.provenance.artifacts import JSON_TYPE, TEXT_TYPE, Artifact, artifact_of
+from portbook.provenance.occasion import Occasion
 from portbook.provenance.signing import BadKey
-from portbook.provenance.subject import Occasion, Subject
+from portbook.provenance.subject import Subject
 from portbook.wire.parsing import parse
 
 __all__ = ["command"]

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from portbook.canonical import json_bytes
-from portbook.dialects.request_meta import NO_CONTROLS, controls_of
+from portbook.dialects.exchange import MessageExchange
+from portbook.dialects.request_meta import NO_CONTROLS, context_of, controls_of
 from portbook.errors import BareReason, Ending, Finding, Reason, Refused
-from portbook.model import JSON, Arrival, Call, CallerContext, Done, JSONObject, Outcome
+from portbook.model import JSON, Arrival, Call, Done, JSONObject, Outcome
 from portbook.wire.jsonrpc import Id, refusal_frame, refuse_structure, result_frame
 from portbook.wire.trace_context import trace_of
 
@@ -27,42 +28,33 @@ _NO_ID: Final = Finding("/id", "a request needs an id", "required", "")
 class Bare:
     """Reads and writes the asset contract."""
 
-    __slots__ = ("_tools",)
+    __slots__ = ("tools",)
 
     def __init__(self, tools: frozenset[str]) -> None:
         """Use the names of the tools that are called this way, whether they are served or not."""
-        self._tools = tools
+        self.tools = tools
 
-    def recognises(self, message: JSONObject) -> bool:
-        """Return whether the method of `message` is one of these tools, even if the rest is invalid."""
-        method = message.get("method")
-        return isinstance(method, str) and method in self._tools
-
-    def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Call:
-        """Return `message` as a call; where it breaks the contract, the call has that flaw."""
+    def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> MessageExchange:
+        """Return `message` as an exchange; where it breaks the contract, its call has that flaw."""
         method = message.get("method")
         name = method if isinstance(method, str) else None
         params = message.get("params", {})
         arguments, meta = _without_meta(params) if isinstance(params, dict) else ({}, {})
         controls = controls_of(meta) if meta else NO_CONTROLS
-        return Call(
+        call = Call(
             arrival=arrival,
             method=name if name is not None and len(name) <= 128 else None,
-            tool=name if name in self._tools else None,
+            tool=name if name in self.tools else None,
             arguments=arguments,
             input_bytes=len(json_bytes(arguments)) if isinstance(message.get("params"), dict) else 0,
-            context=CallerContext(
-                step_id=1 if controls.step is None else controls.step,
-                attempt=controls.attempt or 1,
-                session=controls.session,
-                correlation=controls.correlation,
-            ),
+            context=context_of(controls),
             trace=trace_of(meta.get("traceparent")) or trace_of(arrival.traceparent),
             content={"method": method, "params": params},
             flaw=self._flaw(message, params, identifier),
             approval=controls.approval,
             wait_ms=controls.wait_ms,
         )
+        return MessageExchange(call, self, identifier)
 
     def write(self, outcome: Outcome, identifier: Id, method: str | None = None) -> tuple[bytes, int]:
         """Return the answer, which is the same for every method, and its HTTP status."""
@@ -85,7 +77,7 @@ class Bare:
             return flaw
         if not identifier.is_present:
             return Refused(Reason.NOT_JSONRPC, (_NO_ID,))
-        if not self.recognises(message):
+        if message["method"] not in self.tools:
             return Refused(Reason.UNKNOWN_METHOD)
         return None if isinstance(params, dict) else Refused(Reason.BAD_PARAMS, (_NOT_AN_OBJECT,))
 
@@ -118,11 +110,15 @@ def _backend_error(ending: Ending, bare: BareReason) -> dict[str, Any]:
 
     1. No response arrived: those of the row for that case, where it has some.
     2. The backend answered with an error: its status, and its words.
-    3. Everything else, an answer that cannot be used too: those of the row.
+    3. It rejected the request: its status, and its JSON if the operator gives that.
+    4. Everything else, an answer that cannot be used too: those of the row.
     """
     row, answered = ending.row, ending.details.get("upstream_status")
     if answered is None:
         bare = row.bare_if_unanswered or bare
     elif "detail" in ending.details:
         return {"status": answered, "detail": ending.details["detail"]}
+    elif ending.reason is not Reason.UPSTREAM_ERROR:
+        given = {name: value for name, value in ending.details.items() if name == "upstream_body"}
+        return {"status": answered, "detail": bare.detail, **given}
     return {"status": row.http if bare.status is None else bare.status, "detail": bare.detail}

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum
-from typing import Protocol
+from typing import Final
 
 from portbook.model import JSONObject
+from portbook.protocol.negotiation import META_REVISION
+from portbook.tools.spec import TOOL_PREFIX
 
 __all__ = ["DialectName", "choose_dialect"]
+
+_ENVELOPE_METHODS: Final = "mcp."
+
+# The methods of MCP that can come first and have no slash in their names.
+_FIRST: Final = ("initialize", "ping")
 
 
 class DialectName(Enum):
@@ -19,26 +25,31 @@ class DialectName(Enum):
     MCP = "mcp"
 
 
-class _Recogniser(Protocol):
-    def recognises(self, message: JSONObject) -> bool: ...
-
-
 def choose_dialect(
-    message: JSONObject, envelope: _Recogniser, bare: _Recogniser, is_mcp: Callable[[JSONObject], bool]
+    message: JSONObject, asset_tools: frozenset[str], *, is_initialised: bool = False
 ) -> DialectName | None:
     """Return the dialect of `message`; None for a notification that no dialect claims.
 
-    1. The envelope dialect recognises it: its method starts with `mcp.`, or its tool with `mcp.tool:`.
-    2. The bare dialect recognises it: its method is the name of an asset tool.
-    3. It is MCP by its method, by its `_meta`, or because the connection has been initialised (`is_mcp`).
-    4. It is a request: the bare dialect, which answers that there is no such tool.
+    1. Envelope: its method starts with `mcp.`, or its tool with `mcp.tool:`, even if it has no method.
+    2. Bare: its method is the name of one of the `asset_tools`.
+    3. MCP: by its method or because it has none, by its `_meta`, or if the connection `is_initialised`.
+    4. It is a request: bare, which answers that there is no such tool.
 
     The first two come before MCP, so that they work on a connection that has been initialised.
     """
-    if envelope.recognises(message):
+    method, params = message.get("method"), message.get("params")
+    given: JSONObject = params if isinstance(params, dict) else {}
+    name = method if isinstance(method, str) else None
+    tool = given.get("tool")
+    if name is not None and name.startswith(_ENVELOPE_METHODS):
         return DialectName.ENVELOPE
-    if bare.recognises(message):
+    if isinstance(tool, str) and tool.startswith(TOOL_PREFIX):
+        return DialectName.ENVELOPE
+    if name in asset_tools:
         return DialectName.BARE
-    if is_mcp(message):
+    if is_initialised or name is None or "/" in name or name in _FIRST:
+        return DialectName.MCP
+    meta = given.get("_meta")
+    if isinstance(meta, dict) and META_REVISION in meta:
         return DialectName.MCP
     return DialectName.BARE if "id" in message else None

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from portbook.canonical import json_bytes
+from portbook.dialects.exchange import MessageExchange
 from portbook.dialects.request_meta import NO_CONTROLS, RequestMeta, controls_of
 from portbook.envelope.controls import take_meta
 from portbook.envelope.request import read_request
 from portbook.errors import CanonicalError, Finding, Reason, Refused, Stage
 from portbook.model import (
     JSON,
+    NO_CONTEXT,
     Arrival,
     Call,
     CallerContext,
@@ -30,7 +32,6 @@ __all__ = ["METHOD", "REQUEST_METHOD", "Envelope"]
 METHOD: Final = "mcp.tool.invoke"
 # Its params are an `mcp.request.v0.1`, and its result is an envelope.
 REQUEST_METHOD: Final = "mcp.request"
-_NO_CONTEXT: Final = CallerContext()
 
 
 class Envelope:
@@ -43,23 +44,13 @@ class Envelope:
         self._schema = schema
         self._request = request
 
-    def recognises(self, message: JSONObject) -> bool:
-        """Return whether `message` is of this contract, even if it is invalid.
+    def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> MessageExchange:
+        """Return `message` as an exchange; where it breaks the contract, its call has that flaw."""
+        is_request = message.get("method") == REQUEST_METHOD
+        read = self._read_request if is_request else self._read_call
+        return MessageExchange(read(message, identifier, arrival), self, identifier)
 
-        1. Its method starts with `mcp.`.
-        2. Its params name a tool with `mcp.tool:`, even if it has no method.
-        """
-        method = message.get("method")
-        if isinstance(method, str) and method.startswith("mcp."):
-            return True
-        params = message.get("params")
-        tool = params.get("tool") if isinstance(params, dict) else None
-        return isinstance(tool, str) and tool.startswith(TOOL_PREFIX)
-
-    def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Call:
-        """Return `message` as a call; where it breaks the contract, the call has that flaw."""
-        if message.get("method") == REQUEST_METHOD:
-            return self._read_request(message, identifier, arrival)
+    def _read_call(self, message: JSONObject, identifier: Id, arrival: Arrival) -> Call:
         flaw = self._flaw(message, identifier)
         params = message.get("params")
         if not isinstance(params, dict):
@@ -167,7 +158,7 @@ def _bad_envelope(pointer: str, message: str) -> Refused:
 def _context(given: JSON, controls: RequestMeta) -> CallerContext:
     """Return the caller's claims about itself; of an invalid envelope, those that are usable."""
     if given is None and controls is NO_CONTROLS:
-        return _NO_CONTEXT
+        return NO_CONTEXT
     context = given if isinstance(given, dict) else {}
     return CallerContext(
         agent_id=_label(context.get("agentId")),

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from portbook.model import JSON, JSONObject
+from portbook.model import JSON, NO_CONTEXT, CallerContext, JSONObject
 
-__all__ = ["MAX_WAIT_MS", "NO_CONTROLS", "RequestMeta", "controls_of"]
+__all__ = ["MAX_WAIT_MS", "NO_CONTROLS", "RequestMeta", "context_of", "controls_of"]
 
 _APPROVAL: Final = "portbook/approval_id"
 _WAIT: Final = "portbook/wait_ms"
@@ -37,6 +37,18 @@ class RequestMeta(NamedTuple):
 
 
 NO_CONTROLS: Final = RequestMeta()
+
+
+def context_of(controls: RequestMeta) -> CallerContext:
+    """Return the caller's claims about itself that these controls hold."""
+    if controls is NO_CONTROLS:
+        return NO_CONTEXT
+    return CallerContext(
+        step_id=1 if controls.step is None else controls.step,
+        attempt=controls.attempt or 1,
+        session=controls.session,
+        correlation=controls.correlation,
+    )
 
 
 def controls_of(meta: JSONObject) -> RequestMeta:

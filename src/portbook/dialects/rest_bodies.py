@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
 from portbook.canonical import json_bytes
+from portbook.dialects.exchange import BoundaryQuestion, Exchange, OperatorAction
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.model import (
     JSON,
@@ -42,19 +43,9 @@ class Rest:
     def __init__(self, schema: Validator) -> None:
         self._schema = schema
 
-    def question(self, method: str, arrival: Arrival, handler: Callable[[Caller], JSON]) -> Call:
-        """Return a request about the boundary itself as a call."""
-        return Call(
-            arrival=arrival,
-            method=method,
-            tool=None,
-            arguments={},
-            input_bytes=0,
-            context=CallerContext(),
-            trace=trace_of(arrival.traceparent),
-            content={"method": method, "params": {}},
-            handler=handler,
-        )
+    def question(self, method: str, arrival: Arrival, handler: Callable[[Caller], JSON]) -> BoundaryQuestion:
+        """Return a request about the boundary itself, which `handler` answers."""
+        return BoundaryQuestion(_without_tool(method, arrival), handler)
 
     def decision(
         self,
@@ -63,13 +54,13 @@ class Rest:
         act: Callable[[], Awaitable[JSON]],
         approval: str | None,
         says: str | None,
-    ) -> Call:
-        """Return an operator's decision on an approval as a call; `act` applies it, the record has `says`."""
-        question = self.question(method, arrival, lambda _: None)
-        return question._replace(handler=None, act=act, approval=approval, operator_says=says)
+    ) -> OperatorAction:
+        """Return an operator's decision on an approval; `act` applies it, the record has `says`."""
+        call = _without_tool(method, arrival)._replace(approval=approval, operator_says=says)
+        return OperatorAction(call, act)
 
-    def read(self, body: JSON, arrival: Arrival, tool: str | None = None) -> Call:
-        """Return `body` as a call; where it breaks the contract, the call has that flaw.
+    def read(self, body: JSON, arrival: Arrival, tool: str | None = None) -> Exchange:
+        """Return `body` as an exchange; where it breaks the contract, its call has that flaw.
 
         A `tool` named by the route replaces the `tool_id` of the body.
         """
@@ -84,7 +75,7 @@ class Rest:
             flaw = Refused(Reason.BAD_PARAMS, self._schema.findings(body))
         given = body if isinstance(body, dict) else {}
         arguments = given.get("args")
-        return Call(
+        call = Call(
             arrival=arrival,
             method=METHOD,
             tool=_slug(given.get("tool_id")),
@@ -98,6 +89,7 @@ class Rest:
             wait_ms=0 if flaw else int(cast("float", given.get("wait_ms", 0))),
             wish=EnvelopeRequest(given.get("_meta")),
         )
+        return Exchange(call)
 
     def write(
         self,
@@ -125,6 +117,19 @@ class Rest:
         error = json_bytes(error_of(outcome))
         result = b"null" if outcome.envelope is None else json_bytes(outcome.envelope)
         return b'{"status":"failure","result":' + result + b',"error":' + error + tail, status
+
+
+def _without_tool(method: str, arrival: Arrival) -> Call:
+    return Call(
+        arrival=arrival,
+        method=method,
+        tool=None,
+        arguments={},
+        input_bytes=0,
+        context=CallerContext(),
+        trace=trace_of(arrival.traceparent),
+        content={"method": method, "params": {}},
+    )
 
 
 def described(tool: Tool, policy: Policy) -> JSONObject:

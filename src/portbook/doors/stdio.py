@@ -17,8 +17,7 @@ import select
 import selectors
 import stat
 import sys
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 __all__ = ["Reader", "StandardStreams", "Writer", "claim_standard_streams"]
 
@@ -28,8 +27,7 @@ _CHUNK: Final = 1 << 16
 _PIECE: Final = 512 if sys.platform == "darwin" else 4096
 
 
-@dataclass(frozen=True, slots=True)
-class StandardStreams:
+class StandardStreams(NamedTuple):
     """The descriptors that frames are read from and written to."""
 
     incoming: int
@@ -59,31 +57,61 @@ class Reader:
         self._descriptor = descriptor
         self._watch = _watch(descriptor, selectors.EVENT_READ)
         self._is_stopped = False
-        self._wake: asyncio.Future[None] | None = None
+        self._coming: asyncio.Future[bytes] | None = None
+        """What the next read returns, while it is waited for."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The loop that watches the descriptor, while one does."""
 
     async def read(self) -> bytes:
         """Return the next bytes; none at the end of the stream, or once stopped."""
-        if not self._is_stopped:
-            if self._watch is None:
-                await asyncio.sleep(0)  # lets the loop serve the remaining doors
-            else:
-                self._wake = asyncio.get_running_loop().create_future()
-                await _ready(self._watch, self._wake)
-        try:
-            return b"" if self._is_stopped else os.read(self._descriptor, _CHUNK)
-        except ConnectionResetError:  # a socket that was closed with unread answers
+        if self._is_stopped:
             return b""
+        if self._watch is None:
+            await asyncio.sleep(0)  # lets the loop serve the remaining doors
+            return b"" if self._is_stopped else self._take()
+        loop = asyncio.get_running_loop()
+        self._coming = loop.create_future()
+        if self._loop is None:
+            loop.add_reader(self._watch.fileno(), self._on_ready)
+            self._loop = loop
+        return await self._coming
 
     def close(self) -> None:
         """Stop watching the descriptor; it stays open."""
+        self._unwatch()
         if self._watch is not None:
             self._watch.close()
 
     def stop(self) -> None:
         """Make `read` return as at the end of the stream. Unread bytes stay unread."""
         self._is_stopped = True
-        if self._wake is not None:
-            _resolve(self._wake)
+        if self._coming is not None and not self._coming.done():
+            self._coming.set_result(b"")
+
+    def _on_ready(self) -> None:
+        """Read what has come, if it is waited for.
+
+        Here and not in `read`, which runs later: by then, the loop's word that nothing blocks may be out of
+        date. The loop goes on watching from one read to the next, and stops where no read follows.
+        """
+        if self._coming is None or self._coming.done():
+            self._unwatch()
+            return
+        try:
+            self._coming.set_result(self._take())
+        except OSError as error:  # a terminal that hung up, for example
+            self._coming.set_exception(error)
+
+    def _take(self) -> bytes:
+        try:
+            return os.read(self._descriptor, _CHUNK)
+        except ConnectionResetError:  # a socket that was closed with unread answers
+            return b""
+
+    def _unwatch(self) -> None:
+        if self._loop is not None and self._watch is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self._watch.fileno())
+        self._loop = None
 
 
 class Writer:
@@ -103,7 +131,7 @@ class Writer:
         view = memoryview(data)
         while view:
             if self._watch is not None and not self._poll.poll(0):
-                await _ready(self._watch, asyncio.get_running_loop().create_future())
+                await _ready(self._watch)
             try:
                 view = view[os.write(self._descriptor, view[:_PIECE]) :]
             except ConnectionResetError as error:  # a TCP socket's error for the same
@@ -128,8 +156,9 @@ def _watch(descriptor: int, event: int) -> selectors.DefaultSelector | None:
     return selector
 
 
-async def _ready(watch: selectors.DefaultSelector, wake: asyncio.Future[None]) -> None:
+async def _ready(watch: selectors.DefaultSelector) -> None:
     loop = asyncio.get_running_loop()
+    wake: asyncio.Future[None] = loop.create_future()
     loop.add_reader(watch.fileno(), _resolve, wake)
     try:
         await wake
@@ -137,6 +166,6 @@ async def _ready(watch: selectors.DefaultSelector, wake: asyncio.Future[None]) -
         loop.remove_reader(watch.fileno())
 
 
-def _resolve(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
+def _resolve(wake: asyncio.Future[None]) -> None:
+    if not wake.done():
+        wake.set_result(None)

@@ -6,26 +6,22 @@ Pure: no I/O. The envelope is the same, byte for byte, at every door and in ever
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from portbook.canonical import NotJSON, digest
 from portbook.envelope.controls import CONTROLS, Controls, Default, read_controls
-from portbook.envelope.enclose import enclose
-from portbook.envelope.problems import REDACTED, Problem
 from portbook.errors import Ending
 from portbook.model import JSON, EnvelopeRequest, JSONObject
-from portbook.provenance.artifacts import referred_artifact
-from portbook.provenance.signing import Signer
-from portbook.provenance.subject import Occasion, Subject
+from portbook.provenance.occasion import Occasion
 from portbook.tools.catalog import Tool
+
+if TYPE_CHECKING:
+    from portbook.provenance.signing import Signer
 
 __all__ = ["CallEnvelopes", "KnownRun"]
 
 # Enough digits of a definition's digest to distinguish versions of a tool.
 _VERSION_DIGITS: Final = 12
-
-
-_REDACTED: Final = Problem(REDACTED, "Secrets were redacted in what this call returned or reported.")
 
 
 class KnownRun(NamedTuple):
@@ -71,8 +67,15 @@ class CallEnvelopes:
         self, outcome: JSON | Ending, controls: Controls, wish: EnvelopeRequest | None, known: KnownRun
     ) -> JSONObject:
         """Return the envelope of an outcome; a warning says where it was redacted."""
+        # Late: few calls want an envelope, and most servers never make one.
+        from portbook.envelope.enclose import enclose
+        from portbook.envelope.problems import REDACTED, Problem
+        from portbook.provenance.artifacts import referred_artifact
+        from portbook.provenance.subject import Subject
+
         if known.is_redacted and not isinstance(outcome, Ending):
-            controls = replace(controls, warnings=(*controls.warnings, _REDACTED))
+            redacted = Problem(REDACTED, "Secrets were redacted in what this call returned or reported.")
+            controls = replace(controls, warnings=(*controls.warnings, redacted))
         wish = wish or EnvelopeRequest()
         definition, input_schema, output_schema = self._digests_of(known.tool)
         subject = Subject(
@@ -103,7 +106,7 @@ class CallEnvelopes:
 
 
 def _asks(meta: JSON) -> bool:
-    return isinstance(meta, dict) and any(name in meta for name in CONTROLS)
+    return isinstance(meta, dict) and not CONTROLS.isdisjoint(meta)
 
 
 def _digest(value: JSON) -> str | None:

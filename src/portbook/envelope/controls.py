@@ -12,11 +12,13 @@ An invalid value does not fail the call: the default is used, and the envelope h
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
-from portbook.envelope.problems import BAD_CONTROL, Problem
 from portbook.model import JSON, JSONObject
 from portbook.provenance.lengths import MAX_PARENTS, require_length
+
+if TYPE_CHECKING:
+    from portbook.envelope.problems import Problem
 
 __all__ = ["CONTROLS", "Controls", "Default", "Mode", "read_controls", "take_meta"]
 
@@ -25,7 +27,7 @@ Mode = Literal["minimal", "full"]
 # For callers that ask for nothing: the bare result, an envelope, or an envelope with provenance.
 Default = Literal["off", "wrap", "provenance"]
 
-CONTROLS: Final = ("capture_provenance", "capture_artifacts", "provenance_mode", "parents")
+CONTROLS: Final = frozenset({"capture_provenance", "capture_artifacts", "provenance_mode", "parents"})
 
 _MAX_RUN_ID: Final = 200
 
@@ -117,4 +119,6 @@ def _are_run_ids(value: JSON) -> bool:
 
 
 def _ignored(name: str, problem: str) -> Problem:
+    from portbook.envelope.problems import BAD_CONTROL, Problem  # late: only for a mistake
+
     return Problem(BAD_CONTROL, f"_meta/{name}: {problem}.", {"control": name})

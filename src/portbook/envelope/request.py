@@ -7,14 +7,16 @@ the arguments are validated.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from portbook.envelope.controls import Controls, Default, read_controls, take_meta
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
-from portbook.provenance.artifacts import Artifact, referred_artifact
 from portbook.schema.engine import Validator
 from portbook.tools.spec import slug_of
+
+if TYPE_CHECKING:
+    from portbook.provenance.artifacts import Artifact
 
 __all__ = ["REQUEST", "RequestEnvelope", "is_request", "read_request"]
 
@@ -47,6 +49,8 @@ def read_request(
 
     Raises `Refused` with the findings where it does not match the schema, or its params are not arguments.
     """
+    from portbook.provenance.artifacts import referred_artifact  # late: only for such requests
+
     if not schema.allows(value):
         found = (replace(finding, pointer=at + finding.pointer) for finding in schema.findings(value))
         raise Refused(Reason.BAD_PARAMS, tuple(found))

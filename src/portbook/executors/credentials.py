@@ -1,15 +1,33 @@
-"""`Credentials`: headers that authenticate Portbook to a gateway, from the operator's secrets only."""
+"""`Credentials`: what authenticates Portbook to a gateway, from the operator's secrets only."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+from urllib.parse import quote
 
 from portbook.apis.gateway import Gateway, Secret
+from portbook.executors.logins import LoginValue
 from portbook.executors.managed_identity import IdentityTokens
 from portbook.executors.secrets import NoCredential, SecretValue
 from portbook.net.http_client import HttpClient
+from portbook.tools.credential_use import CredentialUse
 
-__all__ = ["Credentials"]
+__all__ = ["Credentials", "SentCredentials"]
+
+_COOKIE_VALUE: Final = re.compile(r"[!#-+\--:<-\[\]-~]*")  # RFC 6265 4.1.1
+
+
+class SentCredentials(NamedTuple):
+    """The credentials of one request."""
+
+    lines: str
+    """Whole header lines."""
+    query: str = ""
+    """Pairs for the query, encoded."""
+    cookies: str = ""
+    """Pairs for the one Cookie header of a request."""
 
 
 class Credentials:
@@ -23,7 +41,7 @@ class Credentials:
         notice: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Read the secrets that `gateway` names; `notice` is called with every new secret value."""
-        place = f"http.{gateway.name}"
+        self._place = place = f"http.{gateway.name}"
 
         def value(key: str, secret: Secret) -> SecretValue:
             return SecretValue(f"{place}.{key}", secret, environ, notice)
@@ -39,17 +57,41 @@ class Credentials:
             self._read.append((f"{gateway.subscription_key_header}: ", key))
         if gateway.bearer is not None:
             self._read.append(("Authorization: Bearer ", value("bearer", gateway.bearer)))
+        self._logins = {
+            scheme: LoginValue(f"{place}.credentials.{scheme}", login, environ, notice)
+            for scheme, login in gateway.logins
+        }
         self._tokens: IdentityTokens | None = None
         if gateway.managed_identity is not None:
             self._tokens = IdentityTokens(
                 f"{place}.managed_identity", gateway.managed_identity, environ, client, notice
             )
 
-    async def lines(self) -> str:
-        """Return the header lines with the current secrets.
+    async def read(self, uses: Sequence[CredentialUse] = ()) -> SentCredentials:
+        """Return the current credentials of a request: those that every request has, and those for `uses`.
 
         Raises `NoCredential` where one is not available.
         """
+        lines = await self._lines()
+        if not uses:
+            return SentCredentials(lines)
+        query: list[str] = []
+        cookies: list[str] = []
+        for use in uses:
+            value = self._logins[use.credential].read(use.form)
+            if use.place == "header":
+                lines += f"{use.name}: {value}\r\n"
+            elif use.place == "query":
+                query.append(f"{quote(use.name, safe='')}={quote(value, safe='')}")
+            elif _COOKIE_VALUE.fullmatch(value):
+                cookies.append(f"{use.name}={value}")
+            else:
+                raise NoCredential(
+                    f"{self._place}.credentials.{use.credential}: a cookie cannot hold this value"
+                )
+        return SentCredentials(lines, "&".join(query), "; ".join(cookies))
+
+    async def _lines(self) -> str:
         lines = "".join([f"{prefix}{secret.read()}\r\n" for prefix, secret in self._read])
         if self._tokens is not None:
             lines += f"Authorization: Bearer {await self._tokens.read()}\r\n"
@@ -58,12 +100,14 @@ class Credentials:
     def secrets(self) -> list[str]:
         """Return every secret value known so far, for redaction."""
         found = [value for _, secret in self._read for value in secret.known()]
+        found += [value for login in self._logins.values() for value in login.known()]
         return found + (self._tokens.known() if self._tokens is not None else [])
 
     def problems(self) -> list[str]:
         """Return what is missing, as far as it can be known without a request; reads all secrets."""
         found: list[str] = []
-        for _, secret in self._read:
+        sources = [source for login in self._logins.values() for source in login.sources]
+        for secret in (*(secret for _, secret in self._read), *sources):
             try:
                 secret.read()
             except NoCredential as error:

@@ -11,37 +11,35 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from portbook.apis.bodies.body_writer import NamedFile
 from portbook.apis.gateway import Gateway
 from portbook.apis.request_composer import Composed, Composer
+from portbook.apis.unsendable import unsendable
 from portbook.errors import Ending, Failed, Reason, Refused
-from portbook.executors.credentials import Credentials
-from portbook.executors.http_response import REDIRECTS, result_of, retry_after_s, upstream_failed
+from portbook.executors.credentials import Credentials, SentCredentials
+from portbook.executors.header_lines import fixed_lines, header_lines
+from portbook.executors.http_response import result_of, retry_after_s
 from portbook.executors.secrets import NoCredential
+from portbook.executors.upload_folder import UploadFolder
+from portbook.executors.upstream_errors import upstream_failed
 from portbook.model import JSON, JSONObject, Run
 from portbook.net.destinations import BadDestination, Destination, Destinations, parse_url
 from portbook.net.dial import Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
 from portbook.net.http_connection import Broken, Response, TooLarge
+from portbook.net.redirects import MAX_REDIRECTS, REDIRECTS, target_of_redirect
 from portbook.net.resolved_addresses import NotPermitted
 from portbook.tools.catalog import Tool
 from portbook.tools.operation import HttpOperation
-from portbook.version import __version__
-from portbook.wire.trace_context import traceparent_of
 
 __all__ = ["HttpExecutor"]
 
-# The most redirects that are followed for one request.
-_MAX_REDIRECTS: Final = 5
 # Where a server asks for a longer wait, the call fails, and the caller can wait instead.
 _MAX_WAIT_S: Final = 2.0
 _BACKOFF_S: Final = 0.1
-# The longest id of a caller that is passed on: as much as common servers log.
-_MAX_ID: Final = 256
-_UNSAFE: Final = re.compile(r"[^ -~]+")
 
 
 class HttpExecutor:
@@ -64,7 +62,7 @@ class HttpExecutor:
             name: Credentials(gateway, environ, self._client, notice)
             for name, gateway in self._gateways.items()
         }
-        self._heads = {name: _fixed_lines(gateway) for name, gateway in self._gateways.items()}
+        self._heads = {name: fixed_lines(gateway) for name, gateway in self._gateways.items()}
         self._proxies = {name: _proxy_of(gateway) for name, gateway in self._gateways.items()}
         self._composers: dict[str, Composer] = {}
         self.permit(destinations, max_attempts)
@@ -83,8 +81,16 @@ class HttpExecutor:
         """Return what is missing of the credentials, as far as it can be known without a request."""
         return [found for credentials in self._credentials.values() for found in credentials.problems()]
 
-    async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> JSON:
+    def sendings_for(self, operation: HttpOperation) -> Sendings:
+        """Return what counts the requests of one call."""
+        return Sendings(self._retries_of(operation))
+
+    async def execute(
+        self, tool: Tool, arguments: JSONObject, run: Run, sendings: Sendings | None = None
+    ) -> JSON:
         """Call the operation of `tool` within the deadline of `run` and return its result.
+
+        `sendings` tells the caller, meanwhile, whether a request was sent.
 
         Raises `Refused` where nothing was sent, `Failed` where a request was sent without a result.
         """
@@ -93,14 +99,17 @@ class HttpExecutor:
         destination = operation.destination
         if destination is None or not self._destinations.permits(destination):
             raise Refused(Reason.POLICY_VIOLATION, note="its base URL is not on the allowlist")
-        composed = self._composer(tool.spec.name, operation).compose(arguments)
-        sendings = Sendings(self._retries_of(operation))
+        composer = self._composer(tool.spec.name, operation)
+        named = composer.files_in(arguments)
+        files = await self._read_files(operation.gateway, named) if named else {}
+        composed = composer.compose(arguments, files)
+        sendings = sendings or self.sendings_for(operation)
         answer_ms = run.timeout_ms if operation.answer_ms is None else operation.answer_ms
         is_api_late = answer_ms < run.timeout_ms
         try:
             async with asyncio.timeout(min(answer_ms, run.timeout_ms) / 1000) as deadline:
-                lines = await self._lines(operation, composed, run)
-                request = self._request(operation, destination, composed, lines)
+                credentials = await self._credentials_of(operation)
+                request = self._request(operation, destination, composed, credentials, run)
                 return await self._attempts(operation, request, sendings, deadline.when() or 0.0)
         except TimeoutError:
             happened = f"no {'answer arrived' if sendings.has_begun else 'connection was made'} in time"
@@ -133,6 +142,16 @@ class HttpExecutor:
         """Close every open connection."""
         await self._client.close()
 
+    async def _read_files(self, gateway: str, named: list[NamedFile]) -> dict[str, bytes]:
+        """Return the files that a call names by their paths.
+
+        Raises `Refused` where the operator set no folder, or a file cannot be sent.
+        """
+        folder, max_bytes = self._gateways[gateway].files, self._gateways[gateway].max_file_bytes
+        if folder is None:
+            raise unsendable(named[0].place, "is a path, and the operator has set no folder for files")
+        return await asyncio.to_thread(UploadFolder(folder, max_bytes).read_all, named)
+
     # -- one request, and its retries
 
     def _composer(self, name: str, operation: HttpOperation) -> Composer:
@@ -141,41 +160,28 @@ class HttpExecutor:
             composer = self._composers[name] = Composer(operation)
         return composer
 
-    async def _lines(self, operation: HttpOperation, composed: Composed, run: Run) -> bytes:
-        """Return the header lines: Portbook's, the operator's, the arguments', the credentials'."""
-        identity = run.identity
+    async def _credentials_of(self, operation: HttpOperation) -> SentCredentials:
         try:
-            credentials = await self._credentials[operation.gateway].lines()
+            return await self._credentials[operation.gateway].read(operation.credentials)
         except NoCredential as error:
             # The names of settings and variables are for the record alone.
             happened = "its credential is not available"
             raise Refused(Reason.UPSTREAM_ERROR, note=str(error), happened=happened) from None
-        session = "" if run.session is None else _cleaned("X-Session-ID", run.session)
-        content_type = f"Content-Type: {composed.content_type}\r\n" if composed.body else ""
-        given = "".join([f"{name}: {value}\r\n" for name, value in composed.headers])
-        if composed.cookies:
-            given += f"Cookie: {composed.cookies}\r\n"
-        return (
-            f"{self._heads[operation.gateway]}Accept: {operation.response}\r\n"
-            f"{content_type}"
-            f"X-Request-ID: {identity.request}\r\n"
-            f"X-Trace-ID: {identity.trace}\r\n"
-            f"traceparent: {traceparent_of(identity)}\r\n"
-            f"{_cleaned('X-Correlation-ID', run.correlation or identity.trace)}"
-            f"{session}"
-            f"{given}"
-            f"{credentials}"
-        ).encode("ascii")
 
     def _request(
-        self, operation: HttpOperation, destination: Destination, composed: Composed, lines: bytes
+        self,
+        operation: HttpOperation,
+        destination: Destination,
+        composed: Composed,
+        credentials: SentCredentials,
+        run: Run,
     ) -> HttpRequest:
         gateway = self._gateways[operation.gateway]
         return HttpRequest(
             destination,
             operation.method,
-            composed.target,
-            lines,
+            _with_query(composed.target, credentials.query),
+            header_lines(self._heads[operation.gateway], operation, composed, credentials, run),
             composed.body,
             operation.is_idempotent,
             operation.max_response_bytes or gateway.max_response_bytes,
@@ -195,6 +201,7 @@ class HttpExecutor:
         self, operation: HttpOperation, request: HttpRequest, sendings: Sendings, deadline: float
     ) -> JSON:
         """Send `request` until there is a result or no `sendings` are left."""
+        gives_error_body = self._gateways[operation.gateway].gives_error_bodies
         pause_s = _BACKOFF_S
         failure: Ending | None = None
         while True:
@@ -212,9 +219,9 @@ class HttpExecutor:
                 raise upstream_failed(str(error), error.status) from None
             else:
                 try:
-                    return result_of(response, operation)
+                    return result_of(response, operation, gives_error_body=gives_error_body)
                 except Failed as found:
-                    failure, wait_s = found, retry_after_s(response)
+                    failure, wait_s = _with_what_lacks(found, operation), retry_after_s(response)
             if not failure.is_retryable or wait_s is None or wait_s > _MAX_WAIT_S:
                 raise failure
             # With jitter, so that many callers of a failing server do not all retry at once.
@@ -239,13 +246,13 @@ class HttpExecutor:
                 raise upstream_failed("it redirects, and its address is no longer permitted") from None
             if response.status not in REDIRECTS or request.method not in ("GET", "HEAD"):
                 return response
-            target = _target_of(response, request.destination)
+            target = target_of_redirect(response, request.destination)
             if target is None:
                 raise upstream_failed(
                     "it redirects to a different destination, which is not followed", response.status
                 )
             followed += 1
-            if followed > _MAX_REDIRECTS:
+            if followed > MAX_REDIRECTS:
                 raise upstream_failed("it redirects too often", response.status)
             request = request._replace(target=target)
 
@@ -258,32 +265,17 @@ def _unanswered(
     return kind(reason, happened=happened, is_retryable=is_retryable)
 
 
-def _target_of(response: Response, here: Destination) -> str | None:
-    """Return the target of a redirect, or None where it leads to a different destination."""
-    location = response.headers.get(b"location", b"").decode("latin-1")
-    if location.startswith("/") and not location.startswith("//"):
-        location = f"{here.scheme}://{here.authority}{location}"
-    try:
-        url = parse_url(location)
-    except BadDestination:
-        return None
-    if url.destination != here:
-        return None
-    return f"{url.path or '/'}{'?' + url.query if url.query else ''}"
+def _with_what_lacks(failure: Failed, operation: HttpOperation) -> Failed:
+    """Return the failure; where the API denied the call, the record has the credentials that it lacked."""
+    if failure.reason is Reason.UPSTREAM_DENIED and operation.lacks:
+        place = f"http.{operation.gateway}.credentials"
+        failure.note = f"{failure.happened}; {place} has nothing for {operation.lacks}"
+    return failure
 
 
-def _fixed_lines(gateway: Gateway) -> str:
-    fixed = "".join(f"{name}: {value}\r\n" for name, value in gateway.headers if isinstance(value, str))
-    return f"User-Agent: portbook/{__version__}\r\nAccept-Encoding: identity\r\n{fixed}"
+def _with_query(target: str, pairs: str) -> str:
+    return f"{target}{'&' if '?' in target else '?'}{pairs}" if pairs else target
 
 
 def _proxy_of(gateway: Gateway) -> Destination | None:
     return None if gateway.proxy is None else parse_url(gateway.proxy).destination
-
-
-def _cleaned(name: str, value: str) -> str:
-    """Return a header line with a caller's value, reduced to printable ASCII and truncated."""
-    if not (value.isascii() and value.isprintable()):
-        value = _UNSAFE.sub("", value)
-    value = value[:_MAX_ID].strip()
-    return f"{name}: {value}\r\n" if value else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from portbook.executors.coroutines import Coroutines
@@ -32,12 +33,12 @@ class PythonExecutor:
         Raises `Refused` where it did not run, `Failed` where it did not end in time, and any exception of
         the tool.
         """
-        spec, client = tool.spec, run.client
+        spec = tool.spec
         assert spec.function is not None
         timeout_s = run.timeout_ms / 1000
         if spec.is_async:
-            is_waiting = None if client is None else lambda: client.is_waiting
-            return await self._tasks.run(_contained(spec.function, arguments, run), timeout_s, is_waiting)
+            coroutine = _contained(spec.function, arguments, run)
+            return await self._tasks.run(coroutine, timeout_s, partial(_is_waiting, run))
         function = _running(spec.function, run)
         if spec.is_inline:
             try:
@@ -51,6 +52,12 @@ class PythonExecutor:
     def close(self) -> None:
         """Let the worker threads end."""
         self._workers.close()
+
+
+def _is_waiting(run: Run) -> bool:
+    """Return whether the tool waits for an answer of its client."""
+    client = run.reach()
+    return client is not None and client.is_waiting
 
 
 def _running(function: Callable[[JSONObject], Any], run: Run) -> Callable[[JSONObject], Any]:

@@ -7,12 +7,12 @@ from typing import Final
 
 from portbook.apis.gateway import Secret
 
-__all__ = ["NoCredential", "SecretValue"]
+__all__ = ["REMEMBERED", "NoCredential", "SecretValue"]
 
 # Longer than any key or token that common servers accept in a header.
 _MAX_BYTES: Final = 16_384
 # How many earlier values are kept, so that they are still redacted.
-_REMEMBERED: Final = 4
+REMEMBERED: Final = 4
 
 
 class NoCredential(Exception):
@@ -66,6 +66,6 @@ class SecretValue:
         if not value or len(value) > _MAX_BYTES or not (value.isascii() and value.isprintable()):
             raise NoCredential(f"{self._place}: must be one line of printable ASCII, and not empty")
         if value not in self._values:
-            self._values = [*self._values, value][-_REMEMBERED:]
+            self._values = [*self._values, value][-REMEMBERED:]
             self._notice(value)
         return value

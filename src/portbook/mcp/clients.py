@@ -12,12 +12,13 @@ from portbook.mcp.notifications import Notifications
 from portbook.mcp.outlet import Outlet
 from portbook.mcp.rounds import Carried
 from portbook.mcp.task_board import Task
-from portbook.model import JSON, InputNeeded, JSONObject
+from portbook.model import JSON, Draft, InputNeeded, JSONObject
 from portbook.protocol.extensions import META_CAPABILITIES, TASKS, declares
+from portbook.protocol.log_levels import LEVELS
 from portbook.protocol.methods import method_of
 from portbook.protocol.revisions import Revision
-from portbook.protocol.session import LEVELS, Session
-from portbook.tools.questions import missing_for
+from portbook.protocol.session import Session
+from portbook.tools.client_capabilities import missing_for
 
 __all__ = ["LiveClient", "RoundClient"]
 
@@ -62,10 +63,21 @@ class LiveClient:
             return {}
         return missing_for(request, self.capabilities)
 
-    def log(self, level: str, data: JSON, logger: str | None) -> None:
-        """Send the client a log message, if it has enabled that level."""
-        if LEVELS.index(level) >= LEVELS.index(self._session.level):
-            self._outlet.tell(self._notifications.log(level, data, logger, self._revision))
+    def hears(self, level: str) -> bool:
+        """Return whether the client has enabled that level."""
+        return LEVELS.index(level) >= LEVELS.index(self._session.level)
+
+    def log(self, level: str, data: Draft[JSON], logger: str | None) -> None:
+        """Send the client a log message."""
+        self._outlet.report(self._notifications.log(level, data, logger, self._revision))
+
+    async def room(self) -> None:
+        """Wait for room for the next report."""
+        await self._outlet.room()
+
+    def flush(self) -> None:
+        """Send every report that waits."""
+        self._outlet.flush()
 
     async def ask(self, requests: Mapping[str, JSONObject], is_usable: IsUsable) -> dict[str, JSONObject]:
         """Send all requests at once and return the answers.
@@ -156,10 +168,21 @@ class RoundClient:
         """Return the capabilities that the client lacks for this request; None if it can be asked."""
         return missing_for(request, self.capabilities)
 
-    def log(self, level: str, data: JSON, logger: str | None) -> None:
-        """Send the client a log message, if this request enabled that level."""
-        if self._level is not None and LEVELS.index(level) >= LEVELS.index(self._level):
-            self._outlet.tell(self._notifications.log(level, data, logger, self._revision))
+    def hears(self, level: str) -> bool:
+        """Return whether this request enabled that level."""
+        return self._level is not None and LEVELS.index(level) >= LEVELS.index(self._level)
+
+    def log(self, level: str, data: Draft[JSON], logger: str | None) -> None:
+        """Send the client a log message."""
+        self._outlet.report(self._notifications.log(level, data, logger, self._revision))
+
+    async def room(self) -> None:
+        """Wait for room for the next report."""
+        await self._outlet.room()
+
+    def flush(self) -> None:
+        """Send every report that waits."""
+        self._outlet.flush()
 
     async def ask(self, requests: Mapping[str, JSONObject], is_usable: IsUsable) -> dict[str, JSONObject]:
         """Return the answers that the client sent with this round.

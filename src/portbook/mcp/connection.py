@@ -11,18 +11,17 @@ from enum import Enum
 from typing import Any, Final, NamedTuple, cast
 
 from portbook.canonical import fingerprint, json_bytes
-from portbook.dialects.bare import Bare
 from portbook.dialects.choice import DialectName, choose_dialect
-from portbook.dialects.envelope import Envelope
+from portbook.dialects.exchange import Exchange
 from portbook.errors import Ending, Finding, Reason, Refused
-from portbook.faults import place_of
+from portbook.exception_place import place_of
+from portbook.mcp.batch_members import BatchMembers
 from portbook.mcp.client_requests import ClientRequests
-from portbook.mcp.clients import LiveClient, RoundClient
-from portbook.mcp.dialect import Exchange, McpDialect
+from portbook.mcp.dialect import McpDialect
+from portbook.mcp.exchange import ClientLink, McpExchange, write_error
 from portbook.mcp.handlers import LISTEN
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification, Subscriber
-from portbook.mcp.outlet import Emit, Outlet
-from portbook.mcp.rounds import Carried
+from portbook.mcp.outlet import Emit
 from portbook.mcp.subscription_streams import Subscription, wanted_resources
 from portbook.mcp.task_board import TaskBoard
 from portbook.mcp.task_methods import created
@@ -34,12 +33,11 @@ from portbook.model import (
     Call,
     Caller,
     CallerContext,
-    Client,
+    Completed,
     Done,
     JSONObject,
 )
-from portbook.pipeline import Completed, Pipeline
-from portbook.protocol.revisions import Revision
+from portbook.pipeline import Pipeline
 from portbook.protocol.session import Session
 from portbook.wire.jsonrpc import (
     NO_ID,
@@ -99,10 +97,11 @@ class Parts(NamedTuple):
     """What all connections of a boundary share."""
 
     pipeline: Pipeline
-    envelope: Envelope
     official: McpDialect
-    bare: Bare
-    answer_alone: Callable[[JSONObject, Id, Arrival], Coroutine[Any, Any, Answer]]
+    asset_tools: frozenset[str]
+    """The names of the tools that are called by their names alone."""
+    answer_alone: Callable[[JSONObject, Id, Arrival, DialectName | None], Coroutine[Any, Any, Answer]]
+    """Answers a message that is not MCP."""
     tasks: TaskBoard
     changes: ChangeFeed
 
@@ -123,9 +122,7 @@ class McpConnection:
         """Open a connection, or continue `session`; where `is_official`, every message is MCP."""
         self._parts = parts
         self._pipeline = parts.pipeline
-        self._envelope = parts.envelope
         self._official = parts.official
-        self._bare = parts.bare
         self._arrival = arrival
         self._emit = emit
         self._cancel = cancel
@@ -134,7 +131,9 @@ class McpConnection:
         """Whether an unreadable message is answered as MCP: by its route, or by earlier messages."""
         self.session = session or Session()
         self._running: set[Key] = set()
+        self._members = BatchMembers()
         self._client_requests = ClientRequests(parts.official.notifications)
+        self._link = ClientLink(self.session, self._client_requests, emit)
         self._closing: list[Callable[[], None]] = []
         self._subscriptions = 0
         self._subscriber = Subscriber(parts.pipeline, arrival)
@@ -163,12 +162,14 @@ class McpConnection:
             message = parse(frame)
         except Refused as refusal:
             return Work(self._refuse(frame, refusal, arrival))
-        outlet = Outlet(emit or self._emit, let_go, reaches_client=reaches_client)
+        link = self._link
+        if emit is not None or let_go is not None or not reaches_client:
+            link = link._replace(emit=emit or self._emit, let_go=let_go, reaches_client=reaches_client)
         if isinstance(message, dict):
-            return self._receive_one(message, read_id(message, frame), arrival, outlet)
+            return self._receive_one(message, read_id(message, frame), arrival, link)
         revision = self.session.revision
         if isinstance(message, list) and revision is not None and revision.has_batches:
-            return Work(self._answer_batch(message, arrival, outlet), Order.AT_ONCE)
+            return Work(self._answer_batch(message, arrival, link), Order.AT_ONCE)
         return Work(self._refuse(message, not_an_object(message), arrival))
 
     def close(self) -> None:
@@ -180,49 +181,47 @@ class McpConnection:
         for close in tuple(self._closing):
             close()
 
-    def _is_alone(self, message: JSONObject) -> bool:
-        """Return whether `message` needs no connection: it is in a dialect that is not MCP."""
-        chosen = choose_dialect(
-            message, self._envelope, self._bare, lambda each: self._official.recognises(each, self.session)
-        )
-        return chosen is not DialectName.MCP
-
-    def _receive_one(self, message: JSONObject, identifier: Id, arrival: Arrival, outlet: Outlet) -> Work:
-        if not self._is_official and self._is_alone(message):
-            return Work(self._parts.answer_alone(message, identifier, arrival))
+    def _receive_one(self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink) -> Work:
+        if not self._is_official:
+            is_initialised = self.session.revision is not None
+            chosen = choose_dialect(message, self._parts.asset_tools, is_initialised=is_initialised)
+            if chosen is not DialectName.MCP:
+                return Work(self._parts.answer_alone(message, identifier, arrival, chosen))
         self._speaks_mcp = True
         if "method" not in message and self._client_requests.settle(message):
             return Work(_nothing())
-        line = _ConnectionLine(self, outlet)
         try:
-            exchange = self._official.read(message, identifier, arrival, self.session, line)
+            exchange = self._official.read(message, identifier, arrival, link)
         except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
             flaw = Refused(Reason.INTERNAL, note=place_of(error))
             return Work(self._refuse(message, flaw, arrival, identifier))
         if exchange.call.flaw is not None and self._is_unclaimed(message):
-            exchange = exchange._replace(call=unread(message, arrival, exchange.call.flaw))
+            exchange.call = unread(message, arrival, exchange.call.flaw)
         if nobody_waits(message):
             return Work(self._take_notification(message, exchange))
-        key = _key(message.get("id"))
-        exchange = self._under_policy(exchange)
+        return self._take_request(exchange, _key(message.get("id")))
+
+    def _take_request(self, exchange: McpExchange, key: Key | None) -> Work:
         flaw = exchange.call.flaw or self._refuse_concurrent(exchange, key)
         if flaw is not None or exchange.method == "initialize":
-            exchange = exchange._replace(call=exchange.call._replace(flaw=flaw))
-            return Work(self._answer(exchange, None, outlet))
+            exchange.call = exchange.call._replace(flaw=flaw)
+            return Work(self._answer(exchange, None))
         if key is not None:
             self._running.add(key)
         answer = self._answer
         if exchange.method == LISTEN:
             answer = self._answer_subscription
-        elif exchange.method == "tools/call" and line.may_detach:
+        elif exchange.method == "resources/subscribe":
+            self._put_under_policy(exchange)
+        elif exchange.may_detach:
             answer = self._answer_or_detach
-        return Work(answer(exchange, key, outlet), Order.AT_ONCE, key)
+        return Work(answer(exchange, key), Order.AT_ONCE, key)
 
     def _is_unclaimed(self, message: JSONObject) -> bool:
         """Return whether nothing says that `message` is MCP: its record is then as at every other door."""
         return self.session.revision is None and not isinstance(message.get("method"), str)
 
-    def _refuse_concurrent(self, exchange: Exchange, key: Key | None) -> Refused | None:
+    def _refuse_concurrent(self, exchange: McpExchange, key: Key | None) -> Refused | None:
         """Return why a request may not run beside those that are running."""
         if key in self._running:
             return Refused(Reason.ID_IN_USE)
@@ -231,53 +230,45 @@ class McpConnection:
         if is_subscription and self._subscriptions >= _MAX_SUBSCRIPTIONS:
             return Refused(Reason.TOO_MANY_STREAMS)
         is_full = len(self._running) >= _MAX_RUNNING
-        if is_full and (is_subscription or exchange.call.handler is None):
+        if is_full and (is_subscription or exchange.handler is None):
             return Refused(Reason.TOO_MANY_IN_FLIGHT)
         return None
 
-    def _under_policy(self, exchange: Exchange) -> Exchange:
-        """Return a request to subscribe to a resource, refused wherever reading the resource would be."""
-        call, handler = exchange.call, exchange.call.handler
-        if exchange.method != "resources/subscribe" or handler is None:
-            return exchange
+    def _put_under_policy(self, exchange: McpExchange) -> None:
+        """Refuse a subscription to a resource wherever reading the resource would be refused."""
+        call, handler = exchange.call, exchange.handler
+        assert handler is not None
         subscriber = Subscriber(self._pipeline, call.arrival, call.context.session)
-        params = cast("JSONObject", cast("JSONObject", call.content)["params"])
 
         def watch(caller: Caller) -> JSON:
-            refusal = subscriber.refuse(cast("str", params["uri"]), caller)
+            refusal = subscriber.refuse(cast("str", exchange.params["uri"]), caller)
             if refusal is not None:
                 raise refusal
             self._subscriber = subscriber
             return handler(caller)
 
-        return exchange._replace(call=call._replace(handler=watch))
+        exchange.handler = watch
 
-    async def _answer(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
+    async def _answer(self, exchange: McpExchange, key: Key | None) -> Answer:
         try:
-            completed = await self._pipeline.run(exchange.call)
-            outlet.flush()
+            completed = await self._pipeline.run(exchange)
+            if exchange.outlet is not None:
+                exchange.outlet.flush()
         finally:
-            outlet.is_over = True
-            if key is not None:
-                self._running.discard(key)
+            exchange.close()
+            self._running.discard(key)
         if exchange.method == "initialize" and isinstance(completed.outcome, Done):
             self._agree(exchange)  # only now: without a record there is no agreement
-        return self._written(exchange, completed)
+        return exchange.write(completed)
 
-    def _written(self, exchange: Exchange, completed: Completed) -> Answer:
-        body, status = self._official.write(exchange, completed.outcome)
-        return Answer(body, status, identity=completed.identity, is_redacted=completed.is_redacted)
-
-    def _agree(self, exchange: Exchange) -> None:
-        content = cast("JSONObject", exchange.call.content)
-        params = content.get("params")
-        capabilities = params.get("capabilities") if isinstance(params, dict) else None
+    def _agree(self, exchange: McpExchange) -> None:
+        capabilities = exchange.params.get("capabilities")
         self.session.agree(exchange.revision, capabilities if isinstance(capabilities, dict) else {})
         self._unsubscribe = self._parts.changes.subscribe(self._notify)
 
-    async def _answer_subscription(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
+    async def _answer_subscription(self, exchange: McpExchange, key: Key | None) -> Answer:
         """Hold a subscription open until the client cancels it, or the server ends."""
-        parts, call, handler = self._parts, exchange.call, exchange.call.handler
+        parts, call, handler = self._parts, exchange.call, exchange.handler
         subscriber = Subscriber(self._pipeline, call.arrival, call.context.session)
         uris: set[str] = set()
 
@@ -287,14 +278,13 @@ class McpConnection:
             uris.update(uri for uri in wanted_resources(exchange) if subscriber.refuse(uri, caller) is None)
             return told
 
+        exchange.handler = agree
         self._subscriptions += 1
         try:
-            completed = await self._pipeline.run(call._replace(handler=agree))
+            completed = await self._pipeline.run(exchange)
             if isinstance(completed.outcome, Done):
                 notifications = parts.official.notifications
-                subscription = Subscription(
-                    notifications, exchange, outlet, parts.changes, parts.tasks, subscriber
-                )
+                subscription = Subscription(notifications, exchange, parts.changes, parts.tasks, subscriber)
                 self._closing.append(subscription.close)
                 try:
                     ending = await subscription.hold(uris, _bound(exchange))
@@ -305,36 +295,23 @@ class McpConnection:
                 )
         finally:
             self._subscriptions -= 1
-            outlet.is_over = True
-            if key is not None:
-                self._running.discard(key)
-        return self._written(exchange, completed)
+            exchange.close()
+            self._running.discard(key)
+        return exchange.write(completed)
 
-    async def _answer_or_detach(self, exchange: Exchange, key: Key | None, outlet: Outlet) -> Answer:
+    async def _answer_or_detach(self, exchange: McpExchange, key: Key | None) -> Answer:
         """Answer a call when it has ended, or when it continues as a task."""
-        parts = self._parts
-        runner = TaskRunner(parts.pipeline, parts.official, parts.tasks)
+        runner = TaskRunner(self._parts.pipeline, self._parts.tasks)
         try:
             ended = await runner.run(exchange, _bound(exchange))
-            outlet.flush()
+            if exchange.outlet is not None:
+                exchange.outlet.flush()
         finally:
-            outlet.is_over = True
-            if key is not None:
-                self._running.discard(key)
+            exchange.close()
+            self._running.discard(key)
         if isinstance(ended, Completed):
-            return self._written(exchange, ended)
+            return exchange.write(ended)
         return Answer(result_frame(exchange.identifier.token, json_bytes(created(ended.state()))), 200)
-
-    def client_of(
-        self, line: _ConnectionLine, outlet: Outlet, revision: Revision, meta: JSONObject, carried: Carried
-    ) -> Client:
-        """Return the client that sent a message, for a tool to use."""
-        notifications = self._official.notifications
-        if revision.has_handshake:
-            return LiveClient(self.session, revision, outlet, self._client_requests, notifications)
-        client = RoundClient(meta, carried, revision, outlet, notifications)
-        line.may_detach = client.knows_tasks
-        return client
 
     def _notify(self, change: ChangeNotification) -> None:
         """Notify the client of a change, if it has subscribed and may. From any thread."""
@@ -345,7 +322,7 @@ class McpConnection:
             change.message(self._official.notifications, revision), lambda: self._subscriber.may_receive(uri)
         )
 
-    async def _take_notification(self, message: JSONObject, exchange: Exchange) -> Answer:
+    async def _take_notification(self, message: JSONObject, exchange: McpExchange) -> Answer:
         """Heed a notification, or record why it has no effect; none is ever answered.
 
         Over HTTP, a wrong one gets an error status; an unknown one, and one about nothing, does not.
@@ -353,7 +330,8 @@ class McpConnection:
         flaw = exchange.call.flaw or self._heed(message, exchange.method)
         if flaw is None:
             return Answer(None, 202, is_notification=True)
-        completed = await self._pipeline.run(exchange.call._replace(flaw=flaw))
+        exchange.call = exchange.call._replace(flaw=flaw)
+        completed = await self._pipeline.run(exchange)
         is_wrong = flaw.reason not in _HARMLESS and "method" in message
         return Answer(None, 400 if is_wrong else 202, is_notification=True, identity=completed.identity)
 
@@ -365,12 +343,12 @@ class McpConnection:
         if method == _CANCELLED:
             params = message.get("params")
             key = _key(params.get("requestId")) if isinstance(params, dict) else None
-            if key is not None and self._cancel(key):
+            if key is not None and (self._cancel(key) or self._members.cancel(key)):
                 return None
             pointer, told = "/params/requestId", "names no running request"
         return Refused(Reason.IGNORED, (Finding(pointer, told, "ignored", ""),))
 
-    async def _answer_batch(self, messages: list[JSON], arrival: Arrival, outlet: Outlet) -> Answer:
+    async def _answer_batch(self, messages: list[JSON], arrival: Arrival, link: ClientLink) -> Answer:
         """Answer the messages of a batch in one array; not at all if none of them expects an answer."""
         if not 0 < len(messages) <= _MAX_BATCH:
             finding = Finding("", f"a batch must have 1 to {_MAX_BATCH} messages", "maxItems", "")
@@ -381,55 +359,40 @@ class McpConnection:
                 answer = await self._refuse(message, not_an_object(message), arrival)
             else:
                 identifier = read_id(message, json_bytes(message))
-                answer = await self._answer_member(message, identifier, arrival, outlet)
-            if answer.body is not None and not answer.is_notification:
+                answer = await self._answer_member(message, identifier, arrival, link)
+            if answer is not None and answer.body is not None and not answer.is_notification:
                 answers.append(answer.body)
         if not answers:
             return Answer(None, 202, is_notification=True)
         return Answer(b"[" + b",".join(answers) + b"]", 200)
 
     async def _answer_member(
-        self, message: JSONObject, identifier: Id, arrival: Arrival, outlet: Outlet
-    ) -> Answer:
+        self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
+    ) -> Answer | None:
+        """Return the answer to a member of a batch; None if the client has cancelled it."""
         if message.get("method") == "initialize":
             finding = Finding("/method", "initialize cannot be part of a batch; send it alone", "batch", "")
             flaw = Refused(Reason.NOT_JSONRPC, (finding,))
             return await self._refuse(message, flaw, arrival, identifier)
-        member = Outlet(outlet.tell_or_send)
-        return await self._receive_one(message, identifier, arrival, member).answering
+        member = self._link._replace(emit=link.emit)
+        work = self._receive_one(message, identifier, arrival, member)
+        return await (work.answering if work.key is None else self._members.run(work.key, work.answering))
 
     async def _refuse(
         self, content: JSON | bytes, refusal: Refused, arrival: Arrival, identifier: Id = NO_ID
     ) -> Answer:
         """Record and answer an unreadable message."""
-        completed = await self._pipeline.run(unread(content, arrival, refusal))
+        completed = await self._pipeline.run(Exchange(unread(content, arrival, refusal)))
         ending = completed.outcome
         assert isinstance(ending, Ending)
         if self._speaks_mcp:
-            body = self._official.write_error(ending, identifier, self.session.revision)
+            body = write_error(ending, identifier, self.session.revision)
         else:
             body = refusal_frame(ending, identifier.token)
         return Answer(body, ending.row.http, identity=completed.identity)
 
 
-class _ConnectionLine:
-    """The way to the client that sent a message."""
-
-    __slots__ = ("_connection", "_outlet", "may_detach")
-
-    def __init__(self, connection: McpConnection, outlet: Outlet) -> None:
-        self._connection = connection
-        self._outlet = outlet
-        self.may_detach = False
-
-    def tell(self, message: bytes) -> None:
-        self._outlet.tell(message)
-
-    def client(self, revision: Revision, meta: JSONObject, carried: Carried) -> Client:
-        return self._connection.client_of(self, self._outlet, revision, meta, carried)
-
-
-def _bound(exchange: Exchange) -> str:
+def _bound(exchange: McpExchange) -> str:
     return fingerprint(exchange.call.arrival.key)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal
 
-from portbook.canonical import json_bytes
+from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
-from portbook.model import JSON, JSONObject
+from portbook.model import JSON, Draft, JSONObject
 from portbook.protocol.conformance import RESULT, SchemaValidator
 from portbook.protocol.revisions import Revision
 from portbook.schema.engine import SchemaViolation
@@ -28,28 +28,38 @@ class Notifications:
         self._warn = warn
 
     def progress(
-        self, token: JSON, progress: float, total: float | None, message: str | None, revision: Revision
-    ) -> bytes:
-        """Return a progress notification.
+        self,
+        token: JSON,
+        progress: float,
+        total: float | None,
+        message: Draft[str] | None,
+        revision: Revision,
+    ) -> Draft[bytes | None]:
+        """Return a progress notification; None, once it is finished, where the revision does not allow it."""
 
-        Raises `SchemaViolation` where the revision does not allow it.
-        """
-        params: JSONObject = {"progressToken": token, "progress": progress}
-        if total is not None:
-            params["total"] = total
-        if message is not None:
-            params["message"] = message
-        return self.notification("notifications/progress", params, revision)
+        def params() -> JSONObject:
+            told: JSONObject = {"progressToken": token, "progress": progress}
+            if total is not None:
+                told["total"] = total
+            if message is not None:
+                told["message"] = message.finish()
+            return told
 
-    def log(self, level: str, data: JSON, logger: str | None, revision: Revision) -> bytes:
-        """Return a log message.
+        size = 0 if message is None else message.size
+        return Draft(size, lambda: self._reported("notifications/progress", params(), revision))
 
-        Raises `SchemaViolation` where the revision does not allow it.
-        """
-        params: JSONObject = {"level": level, "data": data}
-        if logger is not None:
-            params["logger"] = logger
-        return self.notification("notifications/message", params, revision)
+    def log(
+        self, level: str, data: Draft[JSON], logger: str | None, revision: Revision
+    ) -> Draft[bytes | None]:
+        """Return a log message; None, once it is finished, where the revision does not allow it."""
+
+        def params() -> JSONObject:
+            told: JSONObject = {"level": level, "data": data.finish()}
+            if logger is not None:
+                told["logger"] = logger
+            return told
+
+        return Draft(data.size, lambda: self._reported("notifications/message", params(), revision))
 
     def notification(
         self, method: str, params: JSONObject, revision: Revision, subscription: JSON = None
@@ -95,6 +105,17 @@ class Notifications:
     def is_answer(self, method: str, result: JSON, revision: Revision) -> bool:
         """Return whether the revision allows a client's result for a request of this method."""
         return self._mode == "off" or not self._validator.findings(method + RESULT, result, revision.name)
+
+    def _reported(self, method: str, params: JSONObject, revision: Revision) -> bytes | None:
+        """Return a report, or warn: its tool has continued meanwhile, and can no longer be told."""
+        try:
+            return self.notification(method, params, revision)
+        except SchemaViolation as violation:
+            why = f"breaks {revision.name}: {first_of(violation.findings)}"
+        except NotJSON as flaw:
+            why = f"is not JSON: {flaw}"
+        self._warn(f"outgoing {method} was not sent: it {why}")
+        return None
 
     def _check(self, definition: str, message: JSONObject, revision: Revision) -> None:
         if self._mode == "off":

@@ -13,11 +13,11 @@ from portbook.mcp.handlers import LISTEN
 from portbook.mcp.notifications import Mode, first_of
 from portbook.mcp.resources_and_prompts import completion_result, prompt_result, resource_result
 from portbook.mcp.tool_results import tool_result
-from portbook.model import JSON, JSONObject, Kind
-from portbook.protocol.conformance import RESULT, SchemaValidator
+from portbook.model import JSON, JSONObject
+from portbook.protocol.conformance import INPUT_REQUIRED, RESULT, SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS
 from portbook.protocol.revisions import Revision
-from portbook.tools.catalog import Catalog, Tool
+from portbook.tools.catalog import Tool
 
 __all__ = ["Results"]
 
@@ -25,19 +25,16 @@ __all__ = ["Results"]
 class Results:
     """Turns what tools, resources and prompts return into MCP results."""
 
-    def __init__(
-        self, catalog: Catalog, validator: SchemaValidator, mode: Mode, warn: Callable[[str], None]
-    ) -> None:
-        self._catalog = catalog
+    def __init__(self, validator: SchemaValidator, mode: Mode, warn: Callable[[str], None]) -> None:
         self._validator = validator
+        self._checks: dict[tuple[str, str], Callable[[Any], bool]] = {}
         self._mode: Mode = mode
         self._warn = warn
 
     def seal(
         self,
         method: str,
-        kind: Kind | None,
-        name: str | None,
+        tool: Tool,
         uri: JSON,
         revision: Revision,
         result: Any,
@@ -45,24 +42,28 @@ class Results:
         envelope: JSONObject | None,
         is_redacted: bool,
     ) -> bytes:
-        """Return a result in the form of this revision, checked.
+        """Return what `tool` returned in the form of this revision, checked.
+
+        Raises `Failed` where the official schema does not allow it.
+        """
+        if not tool.spec.is_on:  # switched off while it ran
+            raise Failed(Reason.BAD_RESULT, note="no longer served")
+        result = _shaped(tool, uri, revision, result, body)
+        meta: JSONObject = {META_REDACTED: True} if is_redacted else {}
+        if envelope is not None and tool.spec.kind == "tool":
+            meta[META_ENVELOPE] = envelope
+        if meta:  # outside of what the tool's outputSchema describes
+            result["_meta"] = meta
+        return self.checked(method, result, json_bytes(result), revision)
+
+    def seal_answer(self, method: str, result: JSON, body: bytes, revision: Revision) -> bytes:
+        """Return the result of a method that runs no tool, checked.
 
         Raises `Failed` where the official schema does not allow it.
         """
         if method == LISTEN:  # not sent: the result of a subscription is made and checked at its end
             return body
-        if kind is None:
-            return self.checked(method, result, body, revision)
-        found = self._catalog.find(name or "", kind)
-        if found is None:  # removed while it ran
-            raise Failed(Reason.BAD_RESULT, note="no longer served")
-        result = _shaped(kind, found, uri, revision, result, body)
-        meta: JSONObject = {META_REDACTED: True} if is_redacted else {}
-        if envelope is not None and kind == "tool":
-            meta[META_ENVELOPE] = envelope
-        if meta:  # outside of what the tool's outputSchema describes
-            result["_meta"] = meta
-        return self.checked(method, result, json_bytes(result), revision)
+        return self.checked(method, result, body, revision)
 
     def checked(self, method: str, result: JSON, body: bytes, revision: Revision) -> bytes:
         """Return `body`, after a check of its result.
@@ -70,6 +71,14 @@ class Results:
         Raises `Failed` where the official schema does not allow it.
         """
         if self._mode == "off" or (not revision.has_handshake and method in EXTENSIONS):
+            return body
+        allows = self._checks.get((revision.name, method))
+        if allows is None:
+            allows = self._checks[revision.name, method] = self._validator.check_of(
+                method + RESULT, revision.name
+            )
+        asks = isinstance(result, dict) and result.get("resultType") == INPUT_REQUIRED
+        if not asks and allows(result):
             return body
         findings = self._validator.findings(method + RESULT, result, revision.name)
         if findings:
@@ -92,7 +101,8 @@ class Results:
         return not findings
 
 
-def _shaped(kind: Kind, found: Tool, uri: JSON, revision: Revision, result: Any, body: bytes) -> JSONObject:
+def _shaped(found: Tool, uri: JSON, revision: Revision, result: Any, body: bytes) -> JSONObject:
+    kind = found.spec.kind
     if kind == "tool":
         return tool_result(found, result, body, revision)
     if kind == "resource":

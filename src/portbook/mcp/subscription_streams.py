@@ -8,11 +8,10 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final, cast
 
-from portbook.mcp.dialect import Exchange
+from portbook.mcp.exchange import McpExchange
 from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification, Subscriber
 from portbook.mcp.notifications import Notifications
-from portbook.mcp.outlet import Outlet
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.model import JSON, JSONObject, Kind
 from portbook.protocol.extensions import task_ids_of
@@ -38,21 +37,20 @@ class Subscription:
     def __init__(
         self,
         notifications: Notifications,
-        exchange: Exchange,
-        outlet: Outlet,
+        exchange: McpExchange,
         changes: ChangeFeed,
         tasks: TaskBoard,
         subscriber: Subscriber,
     ) -> None:
         """Subscribe for `subscriber`, which decides what may be sent at the time of each change."""
         self._notifications = notifications
-        self._outlet = outlet
+        self._outlet = exchange.way_out()
         self._changes = changes
         self._tasks = tasks
         self._subscriber = subscriber
         self._revision = exchange.revision
         self._id = parse(exchange.identifier.token)
-        self._params = _params(exchange)
+        self._params = exchange.params
         self._filter = cast("JSONObject", self._params["notifications"])
         self._loop = asyncio.get_running_loop()
         self._is_over = asyncio.Event()
@@ -108,11 +106,7 @@ class Subscription:
         run_on(self._loop, self._is_over.set)
 
 
-def wanted_resources(exchange: Exchange) -> list[str]:
+def wanted_resources(exchange: McpExchange) -> list[str]:
     """Return the resources that a request subscribes to."""
-    wanted = cast("JSONObject", _params(exchange)["notifications"]).get(_RESOURCES)
+    wanted = cast("JSONObject", exchange.params["notifications"]).get(_RESOURCES)
     return cast("list[str]", wanted or [])
-
-
-def _params(exchange: Exchange) -> JSONObject:
-    return cast("JSONObject", cast("JSONObject", exchange.call.content)["params"])

@@ -8,11 +8,11 @@ from typing import NamedTuple, cast
 
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.mcp.clients import RoundClient
-from portbook.mcp.dialect import Exchange, McpDialect
+from portbook.mcp.exchange import McpExchange
 from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.task_board import Task, TaskBoard
-from portbook.model import JSON
-from portbook.pipeline import Completed, Pipeline
+from portbook.model import JSON, Completed
+from portbook.pipeline import Pipeline
 from portbook.wire.parsing import parse
 
 __all__ = ["TaskRunner"]
@@ -22,13 +22,12 @@ class TaskRunner(NamedTuple):
     """Runs such calls: through the pipeline, with results in MCP's form, and tasks on the board."""
 
     pipeline: Pipeline
-    official: McpDialect
     tasks: TaskBoard
 
-    async def run(self, exchange: Exchange, bound: str) -> Completed | Task:
+    async def run(self, exchange: McpExchange, bound: str) -> Completed | Task:
         """Return how a call ended, or the task that it continues as, `bound` to its caller."""
         loop = asyncio.get_running_loop()
-        client = exchange.call.client
+        client = exchange.client()
         assert isinstance(client, RoundClient)
         detached: asyncio.Future[Task] = loop.create_future()
 
@@ -38,7 +37,7 @@ class TaskRunner(NamedTuple):
                 detached.set_result(client.task)
 
         client.on_detach = partial(run_on, loop, detach)
-        running = loop.create_task(self.pipeline.run(exchange.call))
+        running = loop.create_task(self.pipeline.run(exchange))
         try:
             await asyncio.wait((running, detached), return_when=asyncio.FIRST_COMPLETED)
             if not running.done():
@@ -58,7 +57,7 @@ class TaskRunner(NamedTuple):
         task.running = loop.create_task(self._follow(task, exchange, running))
         return task
 
-    async def _follow(self, task: Task, exchange: Exchange, running: asyncio.Task[Completed]) -> None:
+    async def _follow(self, task: Task, exchange: McpExchange, running: asyncio.Task[Completed]) -> None:
         """Set the ending of a task when its call ends."""
         try:
             completed = await running
@@ -67,7 +66,7 @@ class TaskRunner(NamedTuple):
             await asyncio.wait((running,))  # until it is recorded
             task.end("cancelled", {})
             raise
-        outcome, told = completed.outcome, self.official.told(exchange, completed.outcome)
+        outcome, told = completed.outcome, exchange.told(completed.outcome)
         if told is not None:
             try:
                 result = parse(told)
@@ -77,4 +76,4 @@ class TaskRunner(NamedTuple):
                 task.end("completed", {"result": result})
                 return
         assert isinstance(outcome, Ending)
-        task.end("failed", {"error": cast("JSON", self.official.error_of(exchange, outcome))})
+        task.end("failed", {"error": cast("JSON", exchange.error_of(outcome))})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from portbook.canonical import json_bytes
 from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
+from portbook.tools.annotations import hints_by_effect
 from portbook.tools.catalog import Tool
-from portbook.tools.spec import Effect, ToolSpec
 
 __all__ = ["described_tool", "is_object_schema", "shown_in"]
 
@@ -18,7 +18,7 @@ def described_tool(tool: Tool, revision: Revision) -> JSONObject:
     if spec.description:
         described["description"] = spec.description
     if revision.has_annotations:
-        described["annotations"] = {**_annotations(spec), **spec.hints}
+        described["annotations"] = {**hints_by_effect(spec), **spec.hints}
     if revision.has_structured_content and isinstance(spec.output_schema, dict):
         wrapped = revision.wants_objects and not is_object_schema(spec.output_schema)
         described["outputSchema"] = _wrapped(spec.output_schema) if wrapped else _explicit(spec.output_schema)
@@ -33,15 +33,6 @@ def shown_in(shown: JSONObject, revision: Revision) -> JSONObject:
     if not revision.has_icons:
         unknown.add("icons")
     return {name: value for name, value in shown.items() if name not in unknown}
-
-
-def _annotations(spec: ToolSpec) -> JSONObject:
-    if not spec.is_effect_declared:
-        return {"readOnlyHint": False}  # undeclared: MCP then assumes that it may be destructive
-    return {
-        "readOnlyHint": spec.effect is Effect.READ,
-        "destructiveHint": spec.effect is Effect.DESTRUCTIVE,
-    }
 
 
 def _input_schema(schema: JSONObject) -> JSONObject:

@@ -56,6 +56,11 @@ class Destination(NamedTuple):
         return ":" in self.host or self.host.rpartition(".")[2].isdigit()
 
     @property
+    def is_public_name(self) -> bool:
+        """Return whether the host is a name of the public DNS, wherever it resolves to."""
+        return not self.is_address and "" in _parents(self.host)
+
+    @property
     def authority(self) -> str:
         """Return host and port as in a URL, without the scheme's default port."""
         host = f"[{self.host}]" if ":" in self.host else self.host

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from portbook.policy.decision import Decision, Policy, PolicyInput, decide
+from portbook.policy.decision import Decision, Policy, PolicyInput, ToolPolicy, decide
 from portbook.policy.limits import Limits
 from portbook.policy.reader import BadPolicy, read_policy
 from portbook.policy.rule import Action, Rule
@@ -19,6 +19,7 @@ __all__ = [
     "Policy",
     "PolicyInput",
     "Rule",
+    "ToolPolicy",
     "decide",
     "read_policy",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from portbook.model import JSONObject
 from portbook.policy.arguments import Gap, find
@@ -12,8 +12,7 @@ from portbook.schema.engine import Validator
 __all__ = ["Condition"]
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """What the value at one place in the arguments must be."""
 
     pointer: str

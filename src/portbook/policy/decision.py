@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.errors import Reason
 from portbook.model import JSONObject
-from portbook.net.destinations import Destinations
 from portbook.policy.approval_by_default import needs_approval_by_default
 from portbook.policy.limits import Limits
 from portbook.policy.rule import Action, Rule
-from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 
-__all__ = ["Decision", "Policy", "PolicyInput", "decide"]
+if TYPE_CHECKING:
+    from portbook.net.destinations import Destinations
+    from portbook.tools.operation import HttpOperation
+
+__all__ = ["Decision", "Policy", "PolicyInput", "ToolPolicy", "decide"]
 
 
 class PolicyInput(NamedTuple):
@@ -119,6 +121,79 @@ class Policy:
         return self.limits.approval != "never" or any(rule.action is Action.ASK for rule in self.rules)
 
 
+@dataclass(frozen=True, slots=True)
+class ToolPolicy:
+    """A policy as it applies to one tool: everything that no call can change is worked out."""
+
+    barred: Decision | None
+    """The denial of every call, where a limit forbids the tool itself."""
+    max_payload_bytes: int | None
+    max_attempts: int | None
+    rules: tuple[Rule, ...]
+    """The rules that can match a call of the tool."""
+    otherwise: Decision
+    """The decision on a call that no rule matches."""
+    policy: Policy
+
+    @classmethod
+    def of(cls, policy: Policy, spec: ToolSpec) -> ToolPolicy:
+        """Return the part of `policy` that applies to what `spec` declares."""
+        return cls.about(policy, spec.policy_kind, spec.name, spec.effect, spec.operation)
+
+    @classmethod
+    def about(
+        cls, policy: Policy, kind: str, name: str, effect: Effect, operation: HttpOperation | None
+    ) -> ToolPolicy:
+        """Return the part of `policy` that applies to a tool with these traits."""
+        limits = policy.limits
+        return cls(
+            _barred(policy, operation),
+            limits.max_payload_bytes,
+            limits.max_attempts,
+            tuple(rule for rule in policy.rules if rule.is_about(kind, name, effect)),
+            _by_default(policy, effect),
+            policy,
+        )
+
+    @property
+    def constant(self) -> Decision | None:
+        """Return the decision on every call of the tool; None where it depends on the call."""
+        if self.barred is not None:
+            return self.barred
+        has_caps = self.max_payload_bytes is not None or self.max_attempts is not None
+        return None if has_caps or self.rules else self.otherwise
+
+    def decide(self, subject: PolicyInput) -> Decision:
+        """Return what happens to a call of the tool."""
+        return self.barred or self._limited(subject) or self._ruled(subject) or self.otherwise
+
+    def _limited(self, subject: PolicyInput) -> Decision | None:
+        cap = self.max_payload_bytes
+        if cap is not None and subject.payload_bytes > cap:
+            return _deny(
+                self.policy,
+                "max_payload_bytes",
+                f"send at most {cap} bytes of arguments, or raise max_payload_bytes",
+                Reason.PAYLOAD_TOO_LARGE,
+            )
+        cap = self.max_attempts
+        if cap is not None and subject.attempt > cap:
+            return _deny(self.policy, "max_attempts", f"stop after attempt {cap}, or raise max_attempts")
+        return None
+
+    def _ruled(self, subject: PolicyInput) -> Decision | None:
+        matched: dict[Action, Rule] = {}
+        for rule in self.rules:
+            if rule.action not in matched and rule.matches(
+                subject.caller, subject.session or "", subject.arguments, subject.input_schema
+            ):
+                matched[rule.action] = rule
+        for action in Action:
+            if action in matched:
+                return _of_rule(matched[action])
+        return None
+
+
 def decide(policy: Policy, subject: PolicyInput) -> Decision:
     """Return what happens to a call.
 
@@ -139,52 +214,27 @@ def decide(policy: Policy, subject: PolicyInput) -> Decision:
     Limits come before rules because no rule may lift them; deny before ask before allow so that adding a
     rule that permits can never undo one that forbids.
     """
-    return _limited(policy, subject) or _ruled(policy, subject) or _by_default(policy, subject)
+    about = ToolPolicy.about(policy, subject.kind, subject.name, subject.effect, subject.operation)
+    return about.decide(subject)
 
 
-def _limited(policy: Policy, subject: PolicyInput) -> Decision | None:
+def _barred(policy: Policy, operation: HttpOperation | None) -> Decision | None:
     if policy.is_redaction_missing:
         return _deny(policy, "require_redaction", "switch redaction on: [redaction] enabled = true")
-    operation = subject.operation
-    if operation is not None:
-        if not policy.lists(operation):
-            return _deny(policy, "allowed_domains", "add the host of its base_url to allowed_domains")
-        if policy.methods is not None and operation.method not in policy.methods:
-            return _deny(policy, "allowed_methods", f"add {operation.method} to allowed_methods")
-    cap = policy.limits.max_payload_bytes
-    if cap is not None and subject.payload_bytes > cap:
-        return _deny(
-            policy,
-            "max_payload_bytes",
-            f"send at most {cap} bytes of arguments, or raise max_payload_bytes",
-            Reason.PAYLOAD_TOO_LARGE,
-        )
-    cap = policy.limits.max_attempts
-    if cap is not None and subject.attempt > cap:
-        return _deny(policy, "max_attempts", f"stop after attempt {cap}, or raise max_attempts")
+    if operation is None:
+        return None
+    if not policy.lists(operation):
+        return _deny(policy, "allowed_domains", "add the host of its base_url to allowed_domains")
+    if policy.methods is not None and operation.method not in policy.methods:
+        return _deny(policy, "allowed_methods", f"add {operation.method} to allowed_methods")
     return None
 
 
-def _ruled(policy: Policy, subject: PolicyInput) -> Decision | None:
-    matched: dict[Action, Rule] = {}
-    for rule in policy.rules:
-        if (
-            rule.action not in matched
-            and rule.is_about(subject.kind, subject.name, subject.effect)
-            and rule.matches(subject.caller, subject.session or "", subject.arguments, subject.input_schema)
-        ):
-            matched[rule.action] = rule
-    for action in Action:
-        if action in matched:
-            return _of_rule(matched[action])
-    return None
-
-
-def _by_default(policy: Policy, subject: PolicyInput) -> Decision:
+def _by_default(policy: Policy, effect: Effect) -> Decision:
     limits = policy.limits
     if limits.default == "deny":
         return _deny(policy, "default", "add a rule that allows the call, or set default to allow")
-    if needs_approval_by_default(limits.approval, subject.effect):
+    if needs_approval_by_default(limits.approval, effect):
         return Decision(
             Action.ASK,
             "approval",

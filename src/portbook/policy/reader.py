@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from portbook.canonical import NotJSON, fingerprint
 from portbook.did_you_mean import did_you_mean
 from portbook.globs import problem_of
 from portbook.model import JSONObject
-from portbook.net.destinations import BadDestination, Destinations
 from portbook.policy.condition import Condition
 from portbook.policy.decision import Policy
 from portbook.policy.limits import LIMIT_NAMES, Limits
@@ -17,7 +16,11 @@ from portbook.policy.rule import Action, Rule, hidden_by
 from portbook.policy.types import KEYWORDS, UntoldTypes, spoken_types, unknown_keyword
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
+from portbook.tools.http_methods import METHODS
 from portbook.tools.spec import Effect
+
+if TYPE_CHECKING:
+    from portbook.net.destinations import Destinations
 
 __all__ = ["BadPolicy", "read_policy"]
 
@@ -29,7 +32,6 @@ _RULES: Final[Path] = ("policy", "rules")
 _MEMBERS: Final = ("name", "action", "tools", "kinds", "effects", "callers", "sessions", "where", "approver")
 _APPROVERS: Final = ("operator", "client")
 _KINDS: Final = ("tool", "resource", "prompt")
-_METHODS: Final = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 
 class BadPolicy(ValueError):
@@ -94,7 +96,12 @@ def _digest(
     )
 
 
-def _destinations(limits: Limits, base_urls: Sequence[str], own_urls: Sequence[str]) -> Destinations:
+def _destinations(limits: Limits, base_urls: Sequence[str], own_urls: Sequence[str]) -> Destinations | None:
+    """Return where tools may go; None where no tool goes anywhere and nothing is listed."""
+    if not base_urls and not limits.allowed_networks and limits.allowed_domains is None:
+        return None
+    from portbook.net.destinations import BadDestination, Destinations  # late: only for HTTP tools
+
     for number, network in enumerate(limits.allowed_networks):
         try:
             Destinations(networks=[network])
@@ -114,10 +121,8 @@ def _methods(limits: Limits) -> frozenset[str] | None:
     if limits.allowed_methods is None:
         return None
     methods = frozenset(method.upper() for method in limits.allowed_methods)
-    if unknown := sorted(methods - set(_METHODS)):
-        raise BadPolicy(
-            ("policy", "allowed_methods"), f"has {unknown[0][:40]!r}{_near(unknown[0], _METHODS)}"
-        )
+    if unknown := sorted(methods - set(METHODS)):
+        raise BadPolicy(("policy", "allowed_methods"), f"has {unknown[0][:40]!r}{_near(unknown[0], METHODS)}")
     return methods
 
 
@@ -169,7 +174,7 @@ def _patterns(
 
 
 def _one_of(value: str, known: Sequence[str]) -> str | None:
-    return None if value in (*known, "*") else f"use {', '.join(known)}"
+    return None if value in (*known, "*") else did_you_mean(value, known, f"use {', '.join(known)}")
 
 
 def _any_text(value: str) -> str | None:

@@ -10,7 +10,8 @@ invalid messages and report no place. Two gaps of the definitions are closed her
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from portbook.errors import Finding
 from portbook.model import JSON
@@ -19,7 +20,7 @@ from portbook.protocol.revisions import REVISIONS
 from portbook.schema.engine import SchemaViolation, Validator
 from portbook.schema.store import NEWEST, SchemaStore
 
-__all__ = ["RESULT", "SchemaValidator"]
+__all__ = ["INPUT_REQUIRED", "RESULT", "SchemaValidator"]
 
 # The message type of a method's result: "tools/call" + RESULT.
 RESULT: Final = ":result"
@@ -34,7 +35,9 @@ _GENERIC: Final = {
 
 # Only these methods may answer that they need input (2026-07-28).
 _MAY_ASK: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
-_INPUT_REQUIRED: Final = "input_required"
+
+# The `resultType` of a result that asks for input.
+INPUT_REQUIRED: Final = "input_required"
 
 
 class SchemaValidator:
@@ -79,14 +82,29 @@ class SchemaValidator:
             return ()
         return tuple(sorted({finding for check in failed for finding in check.findings(message)}))
 
+    def check_of(self, message_type: str, revision: str) -> Callable[[Any], bool]:
+        """Return the check that a message of this type has to pass, for messages that are valid JSON.
+
+        An `input_required` result has a check of its own, which `findings` chooses.
+
+        Raises as `findings` does.
+        """
+        first, *more = (check.accepts for check in self._compiled(message_type, revision))
+        if not more:
+            return first
+        return lambda message: first(message) and all(check(message) for check in more)
+
     def _for(self, message_type: str, message: JSON, revision: str) -> tuple[Validator, ...]:
-        if self._checks is None:
-            raise RuntimeError("the schema validator is used before initialize()")
         if message_type.endswith(RESULT) and isinstance(message, dict):
             method = message_type.removesuffix(RESULT)
-            asks = REVISIONS[revision].has_result_type and message.get("resultType") == _INPUT_REQUIRED
+            asks = REVISIONS[revision].has_result_type and message.get("resultType") == INPUT_REQUIRED
             if asks and method in _MAY_ASK:
-                message_type = _INPUT_REQUIRED
+                message_type = INPUT_REQUIRED
+        return self._compiled(message_type, revision)
+
+    def _compiled(self, message_type: str, revision: str) -> tuple[Validator, ...]:
+        if self._checks is None:
+            raise RuntimeError("the schema validator is used before initialize()")
         checks = self._checks.get((revision, message_type))
         if checks is None:
             names = _definitions(message_type, revision, self._store.definitions(revision))
@@ -101,14 +119,14 @@ def _asks_out_of_turn(message_type: str, message: JSON, revision: str) -> bool:
         message_type.endswith(RESULT)
         and REVISIONS[revision].has_result_type
         and isinstance(message, dict)
-        and message.get("resultType") == _INPUT_REQUIRED
+        and message.get("resultType") == INPUT_REQUIRED
         and message_type.removesuffix(RESULT) not in _MAY_ASK
     )
 
 
 def _definitions(message_type: str, revision: str, known: frozenset[str]) -> tuple[str, ...]:
     """Return the names of all definitions that a message of this type must match."""
-    if message_type == _INPUT_REQUIRED:
+    if message_type == INPUT_REQUIRED:
         return ("InputRequiredResult",)
     if message_type in _GENERIC:
         return (next(name for name in _GENERIC[message_type] if name in known),)

@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import Final, cast
 
 from portbook.model import JSON, JSONObject
+from portbook.protocol.log_levels import DEFAULT_LEVEL
 from portbook.protocol.revisions import REVISIONS, Revision
 
-__all__ = ["LEVELS", "Session"]
-
-# The log levels of MCP, from the least severe.
-LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-
-# The level of a connection that has not set one.
-_DEFAULT_LEVEL: Final = "info"
+__all__ = ["Session"]
 
 # The client capabilities that are used, and how much of each is kept.
 _CAPABILITIES: Final = ("elicitation", "sampling", "roots", "tasks", "extensions", "experimental")
@@ -30,7 +25,7 @@ class Session:
         self.revision: Revision | None = None
         self.capabilities: JSONObject = {}
         """The client's declared capabilities: their names, and the names of their traits."""
-        self.level = _DEFAULT_LEVEL
+        self.level = DEFAULT_LEVEL
         """The least severe level of log messages that the client wants."""
         self.watched: set[str] = set()
         """The resources that the client subscribed to."""

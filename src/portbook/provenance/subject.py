@@ -11,8 +11,9 @@ from portbook.provenance import methods
 from portbook.provenance.anchors import Evidence
 from portbook.provenance.artifacts import Artifact
 from portbook.provenance.lengths import require_length
+from portbook.provenance.occasion import Occasion
 
-__all__ = ["Occasion", "Subject"]
+__all__ = ["Subject"]
 
 _DIGESTS: Final = (
     "definition_digest",
@@ -22,17 +23,7 @@ _DIGESTS: Final = (
     "rule_digest",
 )
 _SHA256: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Occasion:
-    """Values that differ between runs of the same request."""
-
-    request_id: str | None = None
-    """The id that Portbook gave the call."""
-    time: str | None = None
-    """When it ran, in the form of RFC 3339."""
-    duration_ms: float | None = None
+_UNKNOWN: Final = Occasion()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +50,7 @@ class Subject:
     methods: tuple[str, ...] = ()
     """Method ids to add to those that the record adds itself."""
     evidence: tuple[Evidence, ...] = ()
-    occasion: Occasion = Occasion()
+    occasion: Occasion = _UNKNOWN
 
     def __post_init__(self) -> None:
         """Raise `ValueError` for a value that a record must not hold."""

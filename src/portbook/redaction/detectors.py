@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from math import log2
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from portbook.redaction.late_pattern import late_pattern
 from portbook.redaction.marks import NOT_MARKED
 from portbook.redaction.prefilter import LONG_RUN, fold
 
@@ -79,9 +80,9 @@ def _is_bearer(text: str) -> bool:
 # The first digits of card numbers by length: Diners; American Express; Visa, Mastercard, Discover, JCB,
 # UnionPay. Rarer lengths are left out: most numbers of such a length are not card numbers.
 _ISSUERS: Final = {
-    14: re.compile(r"30[0-5]|3[689]"),
-    15: re.compile(r"3[47]"),
-    16: re.compile(r"4|5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720|6011|64[4-9]|65|352[89]|35[3-8]|62"),
+    14: late_pattern(r"30[0-5]|3[689]"),
+    15: late_pattern(r"3[47]"),
+    16: late_pattern(r"4|5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720|6011|64[4-9]|65|352[89]|35[3-8]|62"),
 }
 
 # The Luhn check doubles every second digit, and adds up the digits of a two-digit product.
@@ -105,34 +106,34 @@ def is_card_number(number: int) -> bool:
 
 # Tokens with a known prefix: each is a run of at least `RUN` characters.
 _TOKENS: Final = (
-    _Detector(("akia", "asia"), re.compile(r"A(?:KI|SI)A[A-Z0-9]{16}")),
-    _Detector(("xox", "xapp"), re.compile(r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{11,}"), _has_digit),
-    _Detector(("ghp", "gho", "ghu", "ghs", "ghr"), re.compile(r"gh[oprsu]_[A-Za-z0-9]{36,}")),
-    _Detector(("githubpat",), re.compile(r"github_pat_[A-Za-z0-9_]{22,}")),
-    _Detector(("glpat",), re.compile(r"glpat-[A-Za-z0-9_-]{20,}")),
-    _Detector(("npm",), re.compile(r"npm_[A-Za-z0-9]{36,}")),
-    _Detector(("klive", "ktest"), re.compile(r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}")),
-    _Detector(("aiza",), re.compile(r"AIza[A-Za-z0-9_-]{35}")),
-    _Detector(("skproj", "skant", "sksvcacct"), re.compile(r"sk-(?:proj|ant|svcacct)-[A-Za-z0-9_-]{20,}")),
-    _Detector(("pbk",), re.compile(r"pbk_[A-Za-z0-9_-]{20,}")),
+    _Detector(("akia", "asia"), late_pattern(r"A(?:KI|SI)A[A-Z0-9]{16}")),
+    _Detector(("xox", "xapp"), late_pattern(r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{11,}"), _has_digit),
+    _Detector(("ghp", "gho", "ghu", "ghs", "ghr"), late_pattern(r"gh[oprsu]_[A-Za-z0-9]{36,}")),
+    _Detector(("githubpat",), late_pattern(r"github_pat_[A-Za-z0-9_]{22,}")),
+    _Detector(("glpat",), late_pattern(r"glpat-[A-Za-z0-9_-]{20,}")),
+    _Detector(("npm",), late_pattern(r"npm_[A-Za-z0-9]{36,}")),
+    _Detector(("klive", "ktest"), late_pattern(r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}")),
+    _Detector(("aiza",), late_pattern(r"AIza[A-Za-z0-9_-]{35}")),
+    _Detector(("skproj", "skant", "sksvcacct"), late_pattern(r"sk-(?:proj|ant|svcacct)-[A-Za-z0-9_-]{20,}")),
+    _Detector(("pbk",), late_pattern(r"pbk_[A-Za-z0-9_-]{20,}")),
 )
 
 # A truncated key has no end line; the remaining lines are still secret.
 _PRIVATE_KEY: Final = _Detector(
     ("privatekey",),
-    re.compile(
+    late_pattern(
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----.*?(?:-----END [A-Z0-9 ]{0,60}-----|\Z)",
         re.DOTALL,
     ),
 )
 
 _SHAPES: Final = (
-    _Detector(("basic",), re.compile(r"(?ai)\bbasic[ \t]+(?P<secret>[a-z0-9+/]{6,}={0,2})"), _is_basic),
+    _Detector(("basic",), late_pattern(r"(?ai)\bbasic[ \t]+(?P<secret>[a-z0-9+/]{6,}={0,2})"), _is_basic),
     _Detector(
-        ("bearer",), re.compile(r"(?ai)\bbearer[ \t]+(?P<secret>[a-z0-9+/._~-]{6,}={0,2})"), _is_bearer
+        ("bearer",), late_pattern(r"(?ai)\bbearer[ \t]+(?P<secret>[a-z0-9+/._~-]{6,}={0,2})"), _is_bearer
     ),
     # To the last @ before the path: a password may contain an unescaped @.
-    _Detector(("://",), re.compile(rf"://[^\s/:@?#\"']*:(?P<secret>{NOT_MARKED}[^\s/?#\"']+)@")),
+    _Detector(("://",), late_pattern(rf"://[^\s/:@?#\"']*:(?P<secret>{NOT_MARKED}[^\s/?#\"']+)@")),
     _PRIVATE_KEY,
 )
 
@@ -142,7 +143,7 @@ def _cards(before: str, after: str) -> _Detector:
     # Folding turns digits into zeros, hence the trigger.
     return _Detector(
         ("0" * 14,),
-        re.compile(
+        late_pattern(
             rf"(?P<secret>\d{before}(?<!\d\.\d)\d{{3}}"
             r"(?:\d{10,12}|(?P<gap>[ -])(?:\d{4}(?P=gap)\d{4}(?P=gap)\d{4}|\d{6}(?P=gap)\d{4,5})))"
             rf"(?!\.?\d){after}",
@@ -162,14 +163,14 @@ _CARDS: Final[dict[Cards, tuple[_Detector, ...]]] = {
 # An AWS secret, which has no prefix.
 _RANDOM: Final = _Detector(
     ("",),
-    re.compile(rf"[A-Za-z0-9/+](?<![A-Za-z0-9/+_-].)[A-Za-z0-9/+]{{{LONG_RUN - 1}}}(?![A-Za-z0-9/+=_-])"),
+    late_pattern(rf"[A-Za-z0-9/+](?<![A-Za-z0-9/+_-].)[A-Za-z0-9/+]{{{LONG_RUN - 1}}}(?![A-Za-z0-9/+=_-])"),
     _is_random,
 )
 
 # JSON Web Tokens: parts joined by dots, one an object in base64; the shortest object is {"alg":"none"}.
 _JWT_TRIGGER: Final = "eyj"
-_DOTTED: Final = re.compile(r"[\w-](?<![\w-].)[\w-]*+(?:\.[\w-]*+)++", re.ASCII)
-_HEADER: Final = re.compile(r"eyJ[\w-]{13}", re.ASCII)
+_DOTTED: Final = late_pattern(r"[\w-](?<![\w-].)[\w-]*+(?:\.[\w-]*+)++", re.ASCII)
+_HEADER: Final = late_pattern(r"eyJ[\w-]{13}", re.ASCII)
 
 # For the prefilter. Most URLs have no password, so `://` alone is not a trigger.
 TRIGGERS: Final = tuple(
@@ -212,7 +213,7 @@ def _has_material(text: str) -> bool:
     return _MATERIAL.search(text) is not None
 
 
-_MATERIAL: Final = re.compile(r"-----\s[A-Za-z0-9+/\s]{32}", re.ASCII)
+_MATERIAL: Final = late_pattern(r"-----\s[A-Za-z0-9+/\s]{32}", re.ASCII)
 
 # What no honest text contains by chance: tokens with a prefix of their own, and private keys.
 _MARKED: Final = _searches(*_TOKENS, _PRIVATE_KEY._replace(is_secret=_has_material))

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from portbook.redaction.detectors import Span
+from portbook.redaction.late_pattern import late_pattern
 from portbook.redaction.marks import NOT_MARKED, is_mark
 from portbook.redaction.prefilter import fold, literal
 from portbook.redaction.secret_names import SecretNames
@@ -24,8 +25,8 @@ __all__ = ["TRIGGERS", "KeyValueText"]
 TRIGGERS: Final = ("sig=",)
 _ADDRESS: Final = ("?sig", "&sig", ";sig")
 
-_ANY_SIGN: Final = re.compile("[:=]")
-_SIGN: Final = re.compile(rf"(?:=(?![=>]|//)\s*+(?![;,&<>])|:(?![=>]|//)\s*+){NOT_MARKED}")
+_ANY_SIGN: Final = late_pattern("[:=]")
+_SIGN: Final = late_pattern(rf"(?:=(?![=>]|//)\s*+(?![;,&<>])|:(?![=>]|//)\s*+){NOT_MARKED}")
 # Allowed between a name and its sign: quotes, and spaces, some of which are several bytes.
 _BETWEEN: Final = r"[\x00-\x20\x22\x27\x5c\x7f-\xff]"
 # How far before its sign a name may start, with the spaces and quotes between them.
@@ -33,21 +34,21 @@ _REACH: Final = 64
 
 # The first characters of the next three patterns; most values start with none of them.
 _OPENINGS: Final = ("\\", '"', "'", "{", "[")
-_QUOTE: Final = re.compile(r"(?<!\\)(\\*+)([\"'])")
+_QUOTE: Final = late_pattern(r"(?<!\\)(\\*+)([\"'])")
 # An inline table, which has names of its own; a value in braces, as in connection strings, is not a table.
-_TABLE: Final = re.compile(r"\{\s*[\w.-]+\s*[=:]\s*[\"']", re.ASCII)
-_BRACKETS: Final = re.compile(r"[\[{][^\]}]*[\]}]?")
+_TABLE: Final = late_pattern(r"\{\s*[\w.-]+\s*[=:]\s*[\"']", re.ASCII)
+_BRACKETS: Final = late_pattern(r"[\[{][^\]}]*[\]}]?")
 # A password of several words ends with a semicolon, as in connection strings.
-_PHRASE: Final = re.compile(r"[^\s;,&\"'<>=]+(?: +[^\s;,&\"'<>=]+)++(?=;)")
-_WORD: Final = re.compile(r"[^\s;,&\"'<>]+")
-_SCALAR: Final = re.compile(r"[^\s;,&\"'<>\]}]+")
-_LINE: Final = re.compile(r"[^\r\n\"']+")
-_ODD: Final = re.compile(r"[0-9!@#$%^*+=_~|/\\]")
+_PHRASE: Final = late_pattern(r"[^\s;,&\"'<>=]+(?: +[^\s;,&\"'<>=]+)++(?=;)")
+_WORD: Final = late_pattern(r"[^\s;,&\"'<>]+")
+_SCALAR: Final = late_pattern(r"[^\s;,&\"'<>\]}]+")
+_LINE: Final = late_pattern(r"[^\r\n\"']+")
+_ODD: Final = late_pattern(r"[0-9!@#$%^*+=_~|/\\]")
 
 # Headers whose value is the rest of the line, if it looks like credentials. Bounded, so that a miss is cheap.
 _HEADERS: Final = ("authorization", "cookie")
 _LONGEST_HEADER: Final = max(map(len, _HEADERS))
-_CREDENTIALS: Final = re.compile(
+_CREDENTIALS: Final = late_pattern(
     r"[A-Za-z][\w-]{0,40}[ \t]{1,8}\S{0,64}?[0-9=+/_.~-]|\S{0,64}?[0-9=]", re.ASCII
 )
 
@@ -56,7 +57,7 @@ _LONG_WORD: Final = 16
 
 # A colon and a short word without odd characters: most colons of a text are of this kind, and need no more.
 _EVEN: Final = r"[^\s;,&\"'<>0-9!@#$%^*+=_~|/\\]"
-_PROSE: Final = re.compile(
+_PROSE: Final = late_pattern(
     rf":(?![=>]|//)\s*+(?:(?![\[{{]){_EVEN}{{1,{_LONG_WORD - 1}}}+(?=[\s;,&\"'<>]|\Z)|(?=[;,&<>]|\Z))"
 )
 

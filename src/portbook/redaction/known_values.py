@@ -15,6 +15,7 @@ from urllib.parse import quote, quote_plus
 
 from portbook.canonical import json_bytes
 from portbook.redaction.detectors import Span
+from portbook.redaction.late_pattern import late_pattern
 from portbook.redaction.marks import MARK
 from portbook.redaction.prefilter import Prefilter
 
@@ -27,7 +28,7 @@ _LEAST_LENGTH: Final = 6
 _ENOUGH: Final = 40
 
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
-_NUMBER: Final = re.compile(r"[-+.eE0-9]+")
+_NUMBER: Final = late_pattern(r"[-+.eE0-9]+")
 
 
 class KnownValues:
@@ -114,11 +115,11 @@ def _cores(secret: bytes) -> Iterator[str]:
 
 _SHORT: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 # Any number of backslashes, because each level of nesting doubles them.
-_ESCAPE: Final = re.compile(
+_ESCAPE: Final = late_pattern(
     r"(?<!\\)\\++(?:u(?P<u>[0-9a-fA-F]{4})|x(?P<x>[0-9a-fA-F]{2})|(?P<short>[nrtbf]))?"
 )
-_PERCENT: Final = re.compile(r"(?:%[0-9a-fA-F]{2})++")
-_JOIN: Final = re.compile(r"([\"']) *+\+ *+\1")
+_PERCENT: Final = late_pattern(r"(?:%[0-9a-fA-F]{2})++")
+_JOIN: Final = late_pattern(r"([\"']) *+\+ *+\1")
 _ROUNDS: Final = 4
 
 # In JSON bytes, a backslash in a string is doubled. Quotes may be escaped, and folding drops spaces.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
+from portbook.redaction.late_pattern import late_pattern
+
 __all__ = ["Places", "RedactedPointer", "places_of", "problem_of", "trigger_of"]
 
-_POINTER: Final = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
+_POINTER: Final = late_pattern(r"(?:/(?:[^/~]|~[01])*)*")
 
 
 class RedactedPointer:

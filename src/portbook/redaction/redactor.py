@@ -6,7 +6,6 @@ twice gives the same result as redacting once.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from itertools import chain, islice
@@ -18,7 +17,7 @@ from portbook.model import JSON
 from portbook.redaction import detectors, key_value_text
 from portbook.redaction.detectors import Cards, has_marked_token, is_card_number, spans_of_shapes
 from portbook.redaction.known_values import ESCAPE_PATTERNS, ESCAPE_TRIGGERS, KnownValues, has_views, views
-from portbook.redaction.marks import MARK, hash_mark, is_mark
+from portbook.redaction.marks import MARK, blank_of, hash_mark, is_mark
 from portbook.redaction.pointers import Places, below, places_of, problem_of, trigger_of
 from portbook.redaction.prefilter import Prefilter
 from portbook.redaction.secret_names import NAMES, SecretNames, folded
@@ -78,6 +77,7 @@ class Redactor:
         "_rules",
         "_start",
         "_text_prefilter",
+        "might_touch",
     )
 
     def __init__(
@@ -113,6 +113,8 @@ class Redactor:
         self._key_values = key_value_text.KeyValueText(self._names)
         self._prefilter = self._make_prefilter()
         self._text_prefilter = self._make_text_prefilter()
+        self.might_touch = self._prefilter.passes
+        """Returns whether the value with this compact JSON may contain a secret; a no is always right."""
         self._clean: set[str] = set()
 
     def with_secrets(self, secrets: Iterable[str]) -> Redactor:
@@ -127,13 +129,6 @@ class Redactor:
             cards=self._cards,
             hash_key=self._hash_key,
         )
-
-    def might_touch(self, body: bytes) -> bool:
-        """Return whether the value with the compact JSON `body` may contain a secret.
-
-        Cheap; a no is always right.
-        """
-        return self._prefilter.passes(body)
 
     def redact(self, value: JSON) -> tuple[JSON, bool]:
         """Return `value` without its secrets, and whether there were any."""
@@ -315,8 +310,8 @@ class Redactor:
             return self._blank(value.value)
         if value is None:
             return None
-        blank = next((blank for kind, blank in _BLANKS if isinstance(value, kind)), MARK)
-        return value if value == blank else copy.copy(blank)
+        blank = blank_of(value)
+        return value if value == blank else blank
 
     def _make_prefilter(self) -> Prefilter:
         names = (*map(folded, NAMES), *self._names.added, *map(trigger_of, self._pointers))
@@ -347,14 +342,6 @@ class Redactor:
 
 # White space in JSON.
 _SPACES: Final = " \t\r\n"
-
-# The empty value of each type; bool comes first, because it is an int to Python.
-_BLANKS: Final[tuple[tuple[type | tuple[type, ...], JSON], ...]] = (
-    (bool, False),
-    ((int, float), 0),
-    ((list, tuple), []),
-    (dict, {}),
-)
 
 
 class _Object:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import string
 from collections.abc import Iterable
 from typing import Final
+
+from portbook.redaction.late_pattern import late_pattern
 
 __all__ = ["NAMES", "SecretNames", "folded"]
 
@@ -53,7 +54,7 @@ def folded(name: str) -> str:
 _BUILT_IN: Final = frozenset(map(folded, NAMES))
 _ENDINGS: Final = tuple(sorted(_BUILT_IN - {"token"}))
 
-_NOT_IN_NAME: Final = re.compile(r"[^\w-]")
+_NOT_IN_NAME: Final = late_pattern(r"[^\w-]")
 
 
 class SecretNames:

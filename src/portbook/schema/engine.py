@@ -16,11 +16,11 @@ import jsonschema_rs
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
+from portbook.schema.dialects import DIALECT, DRAFT_07, check_dialect
 from portbook.schema.evaluation_cost import examine
 from portbook.schema.explanation_cost import explanation_of
 from portbook.schema.locate import may_be_elsewhere, places_of
 from portbook.schema.messages import escape_pointer, tell, whole_pointer
-from portbook.schema.references import DIALECT, DRAFT_07, check_dialect
 
 __all__ = [
     "BadSchema",
@@ -60,31 +60,17 @@ class BadSchema(_Violations):
 class Validator:
     """One compiled schema. Immutable and thread-safe."""
 
-    __slots__ = ("_dialect", "_explanation", "_ready", "_schema", "fingerprint")
+    __slots__ = ("_compiled", "_dialect", "_explanation", "_schema", "accepts", "fingerprint")
 
-    def __init__(
-        self, schema: Any, fingerprint: str | None, dialect: str = DIALECT, *, is_deferred: bool = False
-    ) -> None:
-        self._ready = None if is_deferred else _compile(schema, dialect)
+    def __init__(self, schema: Any, fingerprint: str, dialect: str = DIALECT) -> None:
+        self._compiled = _compile(schema, dialect)
+        self.accepts: Callable[[Any], bool] = self._compiled.is_valid
+        """Returns whether a value matches the schema, for values that were parsed from JSON or written as
+        JSON: unlike `allows` it may raise for other values."""
         self._schema = schema
         self._dialect = dialect
         self._explanation: tuple[int, jsonschema_rs.Validator | None] | None = None
         self.fingerprint = fingerprint
-        """Of the schema; None where it is compiled on first use."""
-
-    @classmethod
-    def deferred(cls, schema: Any) -> Validator:
-        """Return a validator that compiles its schema on first use.
-
-        For a schema of which every part is known to compile: what fails only then fails a call.
-        """
-        return cls(schema, None, is_deferred=True)
-
-    @property
-    def _compiled(self) -> jsonschema_rs.Validator:
-        if self._ready is None:  # two threads may both compile it, which is harmless
-            self._ready = _compile(self._schema, self._dialect)
-        return self._ready
 
     def is_valid(self, payload: Any) -> bool:
         """Return whether `payload` matches the schema; a value that JSON cannot hold does not."""
@@ -97,9 +83,8 @@ class Validator:
 
     def allows(self, payload: Any) -> bool:
         """Return whether `payload`, known to be valid JSON, matches the schema."""
-        compiled = self._ready or self._compiled
         try:
-            return compiled.is_valid(payload)
+            return self._compiled.is_valid(payload)
         except ValueError:
             return False
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from portbook.errors import Finding
+from portbook.schema.dialects import DIALECT
 from portbook.schema.messages import escape_pointer
-from portbook.schema.references import DIALECT, Document, Path
+from portbook.schema.references import Document, Path
 
 __all__ = [
     "CIRCULAR",

@@ -14,31 +14,16 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from portbook.errors import Finding
 from portbook.escaping import escaped
+from portbook.schema.dialects import DIALECT, DRAFT_07, META_SCHEMAS, Path, check_dialect
 from portbook.schema.messages import escape_pointer
 
 __all__ = [
-    "DIALECT",
-    "DRAFT_07",
     "REPEATS",
     "Document",
     "Path",
     "SchemaNode",
-    "check_dialect",
     "subschemas_of",
 ]
-
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-# The dialect of MCP's own schemas up to revision 2025-06-18; a tool's schema is never in it.
-DRAFT_07: Final = "http://json-schema.org/draft-07/schema#"
-_META: Final = frozenset(
-    {DIALECT}
-    | {
-        f"https://json-schema.org/draft/2020-12/meta/{vocabulary}"
-        for vocabulary in (
-            "core", "applicator", "unevaluated", "validation", "meta-data", "format-annotation", "content",
-        )
-    }
-)  # fmt: skip
 
 # The factor by which `unevaluated…` multiplies the evaluations of the subschemas beside it: the library
 # evaluates them again to find what they covered. Measured.
@@ -63,8 +48,6 @@ _READ_AS: Final = {"dependencies": "dependentSchemas", "additionalItems": "items
 
 # The index of an item; bounded, because Python refuses to parse numbers of very many digits.
 _INDEX = re.compile(r"[0-9]{1,18}", re.ASCII)
-
-Path = tuple[str | int, ...]
 
 
 @dataclass(slots=True)
@@ -93,15 +76,6 @@ class SchemaNode:
             "unevaluatedProperties" in self.schema or "unevaluatedItems" in self.schema
         )
         return REPEATS if is_repeated else 1
-
-
-def check_dialect(schema: Any, path: Path = (), dialect: str = DIALECT) -> list[Finding]:
-    """Return the findings about the `$schema` of `schema`; a nested schema may also have one."""
-    named = cast("dict[str, Any]", schema).get("$schema", dialect) if isinstance(schema, dict) else dialect
-    if named in (dialect, dialect.removesuffix("#"), dialect.removesuffix("#") + "#"):
-        return []
-    message = f"must be {dialect}, the only supported dialect"
-    return [Finding(escape_pointer((*path, "$schema")), message, "$schema", "")]
 
 
 def subschemas_of(schema: dict[str, Any]) -> Iterator[tuple[str, bool, Any]]:
@@ -199,7 +173,7 @@ class Document:
             for keyword, reference in node.refs:
                 address = _join(node.base, reference)
                 target = self._target(address)
-                if target is None and urldefrag(address).url in _META:
+                if target is None and urldefrag(address).url in META_SCHEMAS:
                     continue
                 if target is None:
                     is_here = urldefrag(address).url in self.resources
@@ -216,7 +190,7 @@ class Document:
             for keyword, reference in node.refs:
                 address = _join(node.base, reference)
                 url = urldefrag(address).url
-                if url not in self.resources and url not in _META:
+                if url not in self.resources and url not in META_SCHEMAS:
                     yield (*node.path, keyword), address
 
     def _target(self, address: str) -> SchemaNode | None:

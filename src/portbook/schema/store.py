@@ -10,16 +10,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import unquote
 
 from portbook.canonical import fingerprint
 from portbook.model import JSON, JSONObject
+from portbook.schema.dialects import DIALECT, DRAFT_07
 from portbook.schema.engine import BadSchema, Validator, compile_official, compile_schema
 from portbook.schema.pins import PINS
-from portbook.schema.references import DIALECT, DRAFT_07
 from portbook.wire.parsing import parse
 
 __all__ = [
@@ -78,8 +77,7 @@ OVERLAYS: Final[dict[str, tuple[Overlay, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(NamedTuple):
     """A schema that replaces the embedded one of a revision. Used unchanged: no overlay is applied."""
 
     revision: str

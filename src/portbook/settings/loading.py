@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey
+from portbook.access.callers import AllowedKey
 from portbook.did_you_mean import did_you_mean
-from portbook.globs import problem_of
 from portbook.policy.limits import LIMIT_NAMES, Limits
+from portbook.settings.allowed_keys import read_allowed_keys
+from portbook.settings.bad_settings import BadSettings
 from portbook.settings.table import SETTINGS, Setting
 from portbook.tools.tool_names import ToolNames
 
 if TYPE_CHECKING:
-    from portbook.settings.places import Places
+    from portbook.settings.line_numbers import Places
 
 __all__ = ["CONFIG_NAME", "BadSettings", "Settings", "by_key", "load_settings"]
 
@@ -28,12 +29,6 @@ Mode = Literal["enforce", "warn", "off"]
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
 _SECTIONS: Final = frozenset(key.split(".")[0] for key in _BY_KEY if "." in key)
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_SHA256: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
-_KEY_MEMBERS: Final = frozenset({"name", "sha256", "tools"})
-
-
-class BadSettings(ValueError):
-    """Settings that cannot be used; the message names the place and says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +196,7 @@ def dotted(path: tuple[str | int, ...]) -> str:
 def _read_file(path: Path) -> tuple[dict[str, Any], Places]:
     import tomllib  # 20 ms, only where there is a file
 
-    from portbook.settings.places import Places
+    from portbook.settings.line_numbers import Places
 
     try:
         text = path.read_text("utf-8")
@@ -219,8 +214,13 @@ def _read_file(path: Path) -> tuple[dict[str, Any], Places]:
         setting = _BY_KEY.get(key)
         if setting is None:
             raise _unknown(origin, key)
-        values[setting.key] = _from_folder(setting, _convert(setting, value, origin), path.parent)
+        converted = _convert(setting, value, origin, _line_of_item(path, key, places))
+        values[setting.key] = _from_folder(setting, converted, path.parent)
     return values, places
+
+
+def _line_of_item(path: Path, key: str, places: Places) -> Callable[[int], str]:
+    return lambda number: f"{path}:{places.line_of((*key.split('.'), number))}"
 
 
 def _flatten(path: Path, document: dict[str, Any], places: Places) -> Iterator[tuple[str, Any]]:
@@ -266,13 +266,13 @@ def _from_text(setting: Setting, text: str) -> Any:
     return text
 
 
-def _convert(setting: Setting, value: Any, origin: str) -> Any:
-    """Return `value` as the setting's type.
+def _convert(setting: Setting, value: Any, origin: str, origin_of: Callable[[int], str] | None = None) -> Any:
+    """Return `value` as the setting's type; `origin_of` returns where an item of a list is given.
 
     Raises `BadSettings` where it is not one.
     """
     if setting.kind == "keys":
-        return _keys(value, origin)
+        return read_allowed_keys(value, origin_of or (lambda _: origin))
     is_text = isinstance(value, str) and bool(value)
     checks: dict[str, tuple[bool, str]] = {
         "whole": (
@@ -300,28 +300,3 @@ def _is_list_of(kind: type, value: Any) -> bool:
     return isinstance(value, list | tuple) and all(
         isinstance(item, kind) for item in cast("list[Any]", value)
     )
-
-
-def _keys(value: Any, origin: str) -> tuple[AllowedKey, ...]:
-    return tuple(
-        _key(item, origin) for item in cast("list[Any]", value if isinstance(value, list) else [value])
-    )
-
-
-def _key(item: Any, origin: str) -> AllowedKey:
-    table = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
-    name, digest, tools = table.get("name"), table.get("sha256"), table.get("tools", ["*"])
-    if not isinstance(name, str) or not isinstance(digest, str) or not table.keys() <= _KEY_MEMBERS:
-        raise BadSettings(f"{origin}: each [[keys.allow]] needs name and sha256, and may have tools")
-    if name in (ANONYMOUS.name, OPERATOR.name):
-        raise BadSettings(f"{origin}: keys.allow {name!r}: this name is reserved; choose a different one")
-    if not _SHA256.fullmatch(digest):
-        raise BadSettings(
-            f"{origin}: keys.allow {name!r}: sha256 must be 64 hexadecimal digits (sha256 of the key)"
-        )
-    if not _is_list_of(str, tools):
-        raise BadSettings(f"{origin}: keys.allow {name!r}: tools must be a list of patterns")
-    for pattern in tools:
-        if problem := problem_of(pattern):
-            raise BadSettings(f"{origin}: keys.allow {name!r}: bad pattern {pattern[:80]!r}: {problem}")
-    return AllowedKey(name, digest, tuple(tools))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, get_args, get_type_hints
+from typing import Any, Final, Literal, NamedTuple, get_args, get_type_hints
 
 from portbook.policy.limits import Limits
 from portbook.schema.pins import PINS
@@ -15,8 +14,7 @@ __all__ = ["SETTINGS", "Kind", "Setting"]
 Kind = Literal["text", "path", "whole", "switch", "texts", "keys", "choice", "address", "tables", "table"]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting."""
 
     key: str

@@ -6,18 +6,20 @@ An approval is a ticket in the store, valid for one run of its call. Pure: no I/
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from portbook.access.approval_ticket import Ask, Undecidable
 from portbook.canonical import json_bytes
 from portbook.errors import Reason, Refused
-from portbook.faults import place_of
+from portbook.exception_place import place_of
 from portbook.model import Caller, Client, InputNeeded, JSONObject
 from portbook.policy import Decision
 from portbook.stages.ports import Approvals
 from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
-from portbook.tools.questions import Form
+
+if TYPE_CHECKING:
+    from portbook.tools.questions import Form
 
 __all__ = ["ApprovalStage", "unusable"]
 
@@ -46,8 +48,9 @@ class ApprovalStage:
         If policy allows it and the client can ask, its user decides; otherwise the operator does.
         """
         call, ask = state.call, _ask(state, tool, decision, caller)
-        form = None if decision.approver != "client" or call.client is None else _consent_form(tool, state)
-        if form is None or call.client is None or call.client.lacks(form.request()) is not None:
+        client = state.exchange.client() if decision.approver == "client" else None
+        form = None if client is None else _consent_form(tool, state)
+        if client is None or form is None or client.lacks(form.request()) is not None:
             return await self._await_operator(state, ask)
         try:
             return await self._approve(state, ask, call.approval, 0)
@@ -55,7 +58,7 @@ class ApprovalStage:
             if refused.reason is not Reason.APPROVAL_REQUIRED:
                 raise
             ticket = cast("str", refused.details["approval_id"])
-        is_allowed = await _consented(call.client, form, ticket)
+        is_allowed = await _consented(client, form, ticket)
         try:
             await self._approvals.decide(ticket, "approve" if is_allowed else "deny", by=_CLIENT)
         except Undecidable:
@@ -73,12 +76,12 @@ class ApprovalStage:
         try:
             return await self._approve(state, ask, call.approval, call.wait_ms or None)
         except Refused as refused:
-            is_pending = refused.reason is Reason.APPROVAL_REQUIRED
-            if not is_pending or call.client is None or not call.client.detach(refused.sentence):
+            client = state.exchange.client() if refused.reason is Reason.APPROVAL_REQUIRED else None
+            if client is None or not client.detach(refused.sentence):
                 raise
             ticket = cast("str", refused.details["approval_id"])
         admitted = await self._approve(state, ask, ticket, _UNTIL_IT_EXPIRES_MS)
-        call.client.detach(None)  # no longer waits for a decision
+        client.detach(None)  # no longer waits for a decision
         return admitted
 
     async def _approve(self, state: CallState, ask: Ask, approval: str | None, wait_ms: int | None) -> str:
@@ -104,6 +107,8 @@ def unusable(error: OSError, warn: Callable[[str], None]) -> Refused:
 
 
 def _consent_form(tool: Tool, state: CallState) -> Form:
+    from portbook.tools.questions import Form  # late: only where the user of the client decides
+
     return Form(f"Allow {tool.spec.name} to run with {json_bytes(state.shown()).decode()}?", _CONSENT)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from portbook.errors import Failed, Reason, Refused
-from portbook.faults import place_of
+from portbook.exception_place import place_of
 from portbook.model import Outcome
 from portbook.stages.rules import Rules
 

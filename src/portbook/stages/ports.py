@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from portbook.access.approval_ticket import Ask
 from portbook.model import JSONObject, Run
 from portbook.tools.catalog import Tool
+
+if TYPE_CHECKING:
+    from portbook.access.approval_ticket import Ask
 
 __all__ = ["LARGE_BYTES", "Approvals", "AtOnce", "Executor", "OffLoop", "Sink"]
 
@@ -95,15 +97,17 @@ class Sink(Protocol):
         """
         ...
 
-    def intend(self, intent: JSONObject) -> None:
-        """Write durably that a call with effects is about to run.
+    def intend(self, intent: bytes) -> None:
+        """Write durably, as JSON, that a call with effects is about to run.
 
         Raises `OSError` if it cannot be written.
         """
         ...
 
-    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
-        """Write both views of a record. After this returns, a kill of the process does not lose them.
+    def write(self, envelope: bytes, execution: bytes) -> None:
+        """Write both views of a record, each as JSON.
+
+        After this returns, a kill of the process does not lose them.
 
         Raises `OSError` if they cannot be written.
         """

@@ -40,7 +40,7 @@ class Recorder:
         Raises `Refused` while records cannot be written, unless the operator chose to continue without.
         """
         try:
-            if self.is_recording:
+            if not self._failure.is_lasting:
                 self._sink.look()
                 return
         except OSError as error:
@@ -61,9 +61,8 @@ class Recorder:
         Raises `Refused` if it cannot be written, unless the operator chose to continue without.
         """
         noted = _without_secrets(state)
-        intent = intent_view(noted, state.identity, state, ts=self._clock.now())
-        if state.rules.records_arguments:
-            intent["arguments"] = state.shown()
+        arguments = state.shown() if state.rules.records_arguments else None
+        intent = intent_view(noted, state.identity, state, ts=self._clock.now(), arguments=arguments)
         try:
             self._sink.intend(intent)
         except Exception as error:  # noqa: BLE001 - a call whose intent cannot be written does not run
@@ -76,9 +75,10 @@ class Recorder:
         envelope = envelope_view(
             call, outcome, identity, ts=ts, duration_ms=duration_ms, deterministic=self._deterministic
         )
-        execution = execution_view(call, outcome, identity, state, ts=ts, latency_ms=duration_ms)
-        if rules.records_arguments and state.tool is not None:
-            execution["arguments"] = state.shown()
+        arguments = state.shown() if rules.records_arguments and state.tool is not None else None
+        execution = execution_view(
+            call, outcome, identity, state, ts=ts, latency_ms=duration_ms, arguments=arguments
+        )
         try:
             self._sink.write(envelope, execution)
         except Exception as error:  # noqa: BLE001 - a record that cannot be written is a failure like any

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import cast
 
-from portbook.canonical import NotJSON, json_bytes
-from portbook.model import JSON, Client, JSONObject
-from portbook.stages.ports import LARGE_BYTES
+from portbook.canonical import json_bytes
+from portbook.model import JSON, Client, Draft, JSONObject
+from portbook.stages.ports import LARGE_BYTES, OffLoop
 from portbook.stages.state import CallState
 
-__all__ = ["RedactedClient"]
+__all__ = ["RedactedClient", "redacted_client"]
+
+
+def redacted_client(state: CallState, off_loop: OffLoop) -> RedactedClient | None:
+    """Return the client of a call for its tool; None where the tool cannot reach it."""
+    client = state.exchange.client()
+    return None if client is None else RedactedClient(client, state, off_loop)
 
 
 class RedactedClient:
     """The client of a call; logs and questions to it are redacted."""
 
-    __slots__ = ("_client", "_state")
+    __slots__ = ("_client", "_off_loop", "_state")
 
-    def __init__(self, client: Client, state: CallState) -> None:
+    def __init__(self, client: Client, state: CallState, off_loop: OffLoop) -> None:
         self._client = client
         self._state = state
+        self._off_loop = off_loop
 
     @property
     def capabilities(self) -> JSONObject:
@@ -36,18 +44,29 @@ class RedactedClient:
         """Return the capability that the client lacks for `request`; None if it can be asked."""
         return self._client.lacks(request)
 
-    def log(self, level: str, data: JSON, logger: str | None) -> None:
-        """Send a log message to the client, if it subscribed to that level; a note for one that is too long.
+    def hears(self, level: str) -> bool:
+        """Return whether the client asked for log messages of that level."""
+        return self._client.hears(level)
+
+    def log(self, level: str, data: Draft[JSON], logger: str | None) -> None:
+        """Send a log message to the client; a note for one that is too long.
 
         Redaction of more would hold the event loop, and nobody reads it.
         """
-        try:
-            size = len(json_bytes(data))
-        except NotJSON:
-            return self._client.log(level, data, logger)  # refused there, if anybody wants it
-        if size > LARGE_BYTES:
-            data = f"[a log message of {size} bytes was left out]"
-        return self._client.log(level, self._without_secrets(data), logger)
+        if data.size > LARGE_BYTES:
+            note: JSON = f"[a log message of {data.size} bytes was left out]"
+            self._client.log(level, Draft(0, lambda: note), logger)
+        else:
+            told: Draft[JSON] = Draft(data.size, lambda: self._without_secrets(data.finish()))
+            self._client.log(level, told, logger)
+
+    async def room(self) -> None:
+        """Wait for room for the next report."""
+        await self._client.room()
+
+    def flush(self) -> None:
+        """Send every report that waits."""
+        self._client.flush()
 
     async def ask(
         self, requests: Mapping[str, JSONObject], is_usable: Callable[[str, JSONObject], bool]
@@ -56,7 +75,10 @@ class RedactedClient:
 
         Raises as the client does.
         """
-        told = {key: cast("JSONObject", self._without_secrets(each)) for key, each in requests.items()}
+        asked = cast("JSONObject", dict(requests))
+        redact = partial(self._without_secrets_in_each, asked)
+        is_large = len(json_bytes(asked)) > LARGE_BYTES
+        told = await self._off_loop.run(redact) if is_large else redact()
         return await self._client.ask(told, is_usable)
 
     def detach(self, message: str | None = None) -> bool:
@@ -66,6 +88,10 @@ class RedactedClient:
     def let_go(self) -> None:
         """Close the stream that the client waits on, if the client can resume it."""
         self._client.let_go()
+
+    def _without_secrets_in_each(self, requests: JSONObject) -> dict[str, JSONObject]:
+        # One by one: the keys are names that the tool gave, and say nothing of the values.
+        return {key: cast("JSONObject", self._without_secrets(each)) for key, each in requests.items()}
 
     def _without_secrets(self, value: JSON) -> JSON:
         redactor = self._state.redactor

@@ -8,8 +8,11 @@ from typing import Literal
 from portbook.access.callers import Callers
 from portbook.access.rates import Rates
 from portbook.envelope.call_envelope import CallEnvelopes
+from portbook.model import Kind
 from portbook.policy import Policy
 from portbook.redaction import Redactor
+from portbook.stages.prepared_tool import PreparedTool
+from portbook.tools.catalog import Tool
 
 __all__ = ["Rules"]
 
@@ -32,3 +35,13 @@ class Rules:
     """Whether execution records hold the redacted arguments."""
     timeout_ms: int = 30_000
     """The deadline of a tool that does not set its own."""
+    prepared: dict[tuple[Kind, str], PreparedTool] = field(
+        default_factory=dict[tuple[Kind, str], PreparedTool], init=False, compare=False, repr=False
+    )
+    """The rows of the tools that have been called under these rules: new rules begin without any."""
+
+    def prepare(self, tool: Tool) -> PreparedTool:
+        """Return the row of a tool, made now."""
+        row = PreparedTool.of(tool, self.policy, self.timeout_ms)
+        self.prepared[tool.spec.kind, tool.spec.name] = row
+        return row

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from portbook.audit.records import Trail
-from portbook.model import Call, Identity, JSONObject
+from portbook.dialects.exchange import Exchange
+from portbook.model import JSON, Call, Identity, JSONObject
 from portbook.redaction import Redactor
 from portbook.stages.rules import Rules
 
@@ -18,7 +19,9 @@ __all__ = ["CallState"]
 class CallState(Trail):
     """A call, the rules that it began with, its ids, and what has happened to it so far (`Trail`)."""
 
+    exchange: Exchange
     call: Call
+    """The call of the exchange."""
     rules: Rules
     """The rules that were in force when the call began; it keeps them to its end."""
     identity: Identity
@@ -47,6 +50,15 @@ class CallState(Trail):
         told = text if redactor is None else redactor.redact_text(text)
         self.is_redacted = self.is_redacted or told != text
         return told
+
+    def redacted(self, value: JSON) -> JSON:
+        """Return a value for the caller, redacted; the caller is told that it was."""
+        redactor = self.redactor
+        if redactor is None:
+            return value
+        value, has_changed = redactor.redact(value)
+        self.is_redacted = self.is_redacted or has_changed
+        return value
 
     @property
     def session(self) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from portbook.errors import Failed, Reason
-from portbook.faults import place_of
+from portbook.exception_place import place_of
 from portbook.stages.state import CallState
 from portbook.tools.stated_error import BadStatement, StatedError, stated_error
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
-from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey, digest_of_key
+from portbook.access.caller_names import problem_of_caller_name
+from portbook.access.callers import AllowedKey, digest_of_key
 from portbook.clock import Clock
 from portbook.globs import problem_of
 from portbook.stores.connection_types import Connection
@@ -23,8 +23,6 @@ __all__ = ["BadKeyRequest", "KeptKey", "Keys", "NewKey"]
 _PREFIX: Final = "pbk_"
 _SECRET_BYTES: Final = 32
 _ID_BYTES: Final = 4
-
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}", re.ASCII)
 
 
 class BadKeyRequest(ValueError):
@@ -44,8 +42,7 @@ class KeptKey:
     revoked_at: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewKey:
+class NewKey(NamedTuple):
     """A new key, with its text, which is not stored."""
 
     kept: KeptKey
@@ -95,7 +92,8 @@ class Keys:
 
         Raises `BadKeyRequest` for an invalid name or pattern, `StoreError` where it cannot be stored.
         """
-        _require_name(name)
+        if problem := problem_of_caller_name(name):
+            raise BadKeyRequest(problem)
         for pattern in tools:
             if (problem := problem_of(pattern)) is not None:
                 raise BadKeyRequest(f"the pattern {pattern[:40]!r} matches no tool: {problem}")
@@ -117,16 +115,6 @@ class Keys:
         now = self._clock.now()
         job = self._store.submit(lambda connection: _revoke(connection, id_or_name, now))
         return await asyncio.wrap_future(job)
-
-
-def _require_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise BadKeyRequest(
-            f"the name {name[:40]!r} cannot be used: take 1 to 64 letters, digits and any of '._@+-', "
-            "a letter or a digit first"
-        )
-    if name in (ANONYMOUS.name, OPERATOR.name):
-        raise BadKeyRequest(f"{name} is a reserved name; choose a different one")
 
 
 def _configured(connection: Connection) -> tuple[AllowedKey, ...] | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from portbook.audit.log_writer import MemorySink
-from portbook.model import JSONObject
 
 __all__ = ["Noted", "RecordsByCall", "noting"]
 
@@ -33,10 +32,10 @@ noting: ContextVar[Noted | None] = ContextVar("portbook_testing_noting", default
 class RecordsByCall(MemorySink):
     """Keeps records in lists, and notes them for the call that they are about."""
 
-    def write(self, envelope: JSONObject, execution: JSONObject) -> None:
+    def write(self, envelope: bytes, execution: bytes) -> None:
         """Keep both views."""
         super().write(envelope, execution)
         noted = noting.get()
         if noted is not None:
-            noted.records.append(envelope)
-            noted.executions.append(execution)
+            noted.records.append(self.records[-1])
+            noted.executions.append(self.executions[-1])

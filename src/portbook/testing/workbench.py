@@ -12,11 +12,12 @@ from portbook.access.approval_ticket import State, Ticket
 from portbook.canonical import json_bytes
 from portbook.mcp.tool_results import value_of
 from portbook.testing.call_result import CallResult, result_of
+from portbook.testing.default_settings import NamedCallers, Source, key_of
 from portbook.testing.fixed_time import FixedClock
 from portbook.testing.inquiries import Answers
 from portbook.testing.mcp_requests import Replied, Speaker, Voice
 from portbook.testing.upstream import Upstream
-from portbook.testing.world import NamedCallers, Source, key_of, make_world
+from portbook.testing.world import make_world
 
 __all__ = ["Approval", "Decided", "Workbench"]
 

@@ -1,14 +1,14 @@
-"""The annotations of a tool (`idempotentHint`, `openWorldHint`), validated. Pure: no I/O."""
+"""The annotations of a tool: those that it declares, and those that follow from its effect. Pure: no I/O."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from portbook.model import JSONObject
-from portbook.tools.spec import BadTool
+from portbook.tools.spec import BadTool, Effect, ToolSpec
 from portbook.tools.titles_and_icons import require_valid
 
-__all__ = ["hints_of"]
+__all__ = ["hints_by_effect", "hints_of"]
 
 _TEXT: Final[JSONObject] = {"type": "string", "minLength": 1}
 
@@ -46,3 +46,13 @@ def hints_of(what: str, annotations: Any) -> JSONObject:
         names = " and ".join(_BY_EFFECT)
         raise BadTool(f"{what}: annotations: remove {names}; effect=... sets them")
     return hints
+
+
+def hints_by_effect(spec: ToolSpec) -> JSONObject:
+    """Return the annotations that follow from a tool's effect."""
+    if not spec.is_effect_declared:
+        return {"readOnlyHint": False}  # undeclared: MCP then assumes that it may be destructive
+    return {
+        "readOnlyHint": spec.effect is Effect.READ,
+        "destructiveHint": spec.effect is Effect.DESTRUCTIVE,
+    }

@@ -9,7 +9,7 @@ from typing import Final
 
 from portbook.model import JSON, JSONObject
 
-__all__ = ["ASSET_TOOLS", "INPUTS", "OUTPUTS"]
+__all__ = ["INPUTS", "OUTPUTS"]
 
 _TEXT: Final[JSONObject] = {"type": "string"}
 _FLAG: Final[JSONObject] = {"type": "boolean"}
@@ -89,8 +89,6 @@ INPUTS: Final[dict[str, JSONObject]] = {
         "asset",
     ),
 }
-
-ASSET_TOOLS: Final = frozenset(INPUTS)
 
 OUTPUTS: Final[dict[str, JSONObject]] = {
     "list_schemas": _result({"schemas": _list_of("name", "version", "path")}),

@@ -14,7 +14,8 @@ from portbook.canonical import fingerprint
 from portbook.model import JSONObject, Kind
 from portbook.protocol.headers import BadMark, marked_params
 from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema, Validator
+from portbook.schema.engine import BadSchema, Validator, compile_official
+from portbook.schema.late_validator import LateValidator
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
 from portbook.tools.tool_names import ToolNames, listed_name
 from portbook.tools.uri_templates import UriTemplate
@@ -53,7 +54,7 @@ _DECORATORS: Final[dict[Kind, str]] = {
 class Catalog:
     """Finds tools, resources and prompts by exact name: no case folding, no guessing."""
 
-    __slots__ = ("_by_any_name", "_served", "_templates", "_tools")
+    __slots__ = ("_served", "_templates", "_tools", "by_any_name")
 
     def __init__(self, specs: Iterable[ToolSpec], tool_names: ToolNames = "portable") -> None:
         """Compile every schema; `tool_names` are those that MCP clients list.
@@ -80,7 +81,8 @@ class Catalog:
                 listed_name(spec.declared) if is_portable and spec.kind == "tool" else spec.name,
             )
         self._tools = {name: tool for (kind, name), tool in self._served.items() if kind == "tool"}
-        self._by_any_name = _by_any_name(self._tools.values())
+        self.by_any_name = _by_any_name(self._tools.values())
+        """The tools by their canonical, listed and declared names."""
         self._templates = [
             (UriTemplate(name), tool)
             for (kind, name), tool in sorted(self._served.items())
@@ -94,7 +96,7 @@ class Catalog:
 
     def canonical_name(self, name: str) -> str | None:
         """Return the canonical name of the tool with this canonical, listed or declared `name`, or None."""
-        tool = self._by_any_name.get(name)
+        tool = self.by_any_name.get(name)
         return None if tool is None else tool.spec.name
 
     def locate(self, uri: str) -> tuple[str, JSONObject] | None:
@@ -165,7 +167,7 @@ def _require_marks(spec: ToolSpec) -> None:
 
 def _compiled(spec: ToolSpec, side: str, schema: object) -> Validator:
     if spec.are_schemas_checked:
-        return Validator.deferred(schema)
+        return LateValidator(lambda: compile_official(schema, fingerprint(schema)))
     try:
         return validator_for(schema)
     except BadSchema as error:

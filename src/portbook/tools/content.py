@@ -18,6 +18,7 @@ from dataclasses import InitVar, dataclass
 from typing import Any, Final, Literal, cast
 
 from portbook.model import JSON, JSONObject
+from portbook.tools.content_block import Content
 
 __all__ = [
     "Audio",
@@ -36,19 +37,6 @@ __all__ = [
 
 # File extensions whose media subtype has a different name.
 _SUBTYPES: Final = {"jpg": "jpeg", "svg": "svg+xml", "mp3": "mpeg", "m4a": "mp4"}
-
-
-class Content:
-    """A content block of MCP: `Text`, `Image`, `Audio`, `Embedded` or `ResourceLink`.
-
-    A tool declares it in its return type: `-> Image` or `-> list[Content]`; a list may also hold plain text.
-    """
-
-    __slots__ = ()
-
-    def as_json(self) -> JSONObject:
-        """Return the MCP form."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

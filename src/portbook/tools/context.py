@@ -8,13 +8,19 @@ once the answer has arrived: so ask first, and act afterwards.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Coroutine, Iterator
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextvars import ContextVar
-from typing import Any, Literal, TypeVar
+from functools import partial
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from portbook.canonical import json_bytes, tight_copy
 from portbook.errors import Failed, Reason
-from portbook.model import JSON, JSONObject, Run
-from portbook.tools.questions import Answered, Form, OpenPage, Question, Roots, Sample, Sampled
+from portbook.model import JSON, Draft, JSONObject, Run
+
+if TYPE_CHECKING:
+    from portbook.tools.questions import Answered, Question, Sampled
 
 __all__ = ["Context", "Said", "leaves_questions", "running"]
 
@@ -27,15 +33,15 @@ _T = TypeVar("_T")
 
 
 class Said:
-    """The result of a message that has already been sent: awaiting it is optional and has no effect."""
+    """The result of a report. Awaiting it lets other calls run, and waits for a client that reads slowly."""
 
-    __slots__ = ()
+    __slots__ = ("_room",)
+
+    def __init__(self, room: Callable[[], Awaitable[None]] | None = None) -> None:
+        self._room = room
 
     def __await__(self) -> Iterator[Any]:
-        return iter(())
-
-
-_SAID = Said()
+        return iter(()) if self._room is None else self._room().__await__()
 
 
 class Context:
@@ -44,12 +50,13 @@ class Context:
     In your own tests, `Context()` has no client: progress and logs are dropped, and questions fail.
     """
 
-    __slots__ = ("_asked", "_client", "_questions", "_report", "_run")
+    __slots__ = ("_asked", "_client", "_questions", "_report", "_run", "_said")
 
     def __init__(self) -> None:
         self._run = run = running.get()
         self._report = None if run is None else run.report
-        self._client = None if run is None else run.client
+        self._client = client = None if run is None else run.reach()
+        self._said = Said() if client is None else Said(client.room)
         self._asked = 0
         self._questions: list[Coroutine[Any, Any, Any]] = []
 
@@ -66,21 +73,33 @@ class Context:
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> Said:
         """Report progress to the caller: `progress` of a `total`, with a `message`.
 
-        Does nothing where the caller did not ask for progress. Thread-safe; awaiting it is optional.
+        Does nothing where the caller did not ask for progress. Thread-safe. Awaiting it is optional, and lets
+        other calls run; in a thread, it may wait a moment for a caller that reads slowly.
+
+        Raises `TypeError` where `progress` or `total` is not a finite number, or `message` not a string.
         """
         if self._report is not None:
+            _require_number(progress)
+            if total is not None:
+                _require_number(total)
+            if not isinstance(message, str | None):  # pyright: ignore[reportUnnecessaryIsInstance] - untyped
+                raise TypeError("the message of a progress report must be a string")
             self._report(progress, total, message)
-        return _SAID
+        return self._said
 
     def log(self, level: Level, data: JSON, logger: str | None = None) -> Said:
         """Send the caller a log message: `data`, at a `level`, with the name of a `logger`.
 
         Does nothing where the caller did not ask for that level. The levels are `debug`, `info`, `notice`,
-        `warning`, `error`, `critical`, `alert` and `emergency`. Thread-safe; awaiting it is optional.
+        `warning`, `error`, `critical`, `alert` and `emergency`. Thread-safe, and awaited as `progress` is.
+
+        Raises `ValueError` where the level is none of these, or the caller asked for it and JSON cannot hold
+        the `data`.
         """
-        if self._client is not None:
-            self._client.log(level, data, logger)
-        return _SAID
+        if self._client is not None and self._client.hears(level):
+            body = tight_copy(json_bytes(data))  # as it is now: the tool may change it before it is sent
+            self._client.log(level, Draft(len(body), partial(json.loads, body)), logger)
+        return self._said
 
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
@@ -138,6 +157,8 @@ class Context:
         Raises `Failed` where the client cannot be asked or does not answer, and `TypeError` where the type
         cannot be shown as a form.
         """
+        from portbook.tools.questions import Form  # late, here and below: few tools ask
+
         asked = schema if response_type is None else response_type
         return self._noted(self._answer(Form(message) if asked is None else Form(message, asked)))
 
@@ -146,6 +167,8 @@ class Context:
 
         Raises `Failed` where the client cannot be asked or does not answer.
         """
+        from portbook.tools.questions import OpenPage
+
         return self._noted(self._answer(OpenPage(message, url)))
 
     def sample(
@@ -155,6 +178,8 @@ class Context:
 
         Raises `Failed` where the client cannot be asked or does not answer.
         """
+        from portbook.tools.questions import Sample
+
         return self._noted(self._answer(Sample(prompt, max_tokens, system)))
 
     def roots(self) -> Coroutine[Any, Any, list[JSONObject]]:
@@ -162,6 +187,8 @@ class Context:
 
         Raises `Failed` where the client cannot be asked or does not answer.
         """
+        from portbook.tools.questions import Roots
+
         return self._noted(self._answer(Roots()))
 
     def detach(self) -> None:
@@ -193,6 +220,12 @@ class Context:
             lambda name, answer: questions[name].read(answer) is not None,
         )
         return {name: each.read(answers[name]) for name, each in questions.items()}
+
+
+def _require_number(value: float) -> None:
+    # A bool is an int to Python, and a subclass of a number is none to JSON.
+    if type(value) not in (int, float) or not (type(value) is int or isfinite(value)):
+        raise TypeError("progress and total must be finite numbers")
 
 
 def leaves_questions(context: Context) -> bool:

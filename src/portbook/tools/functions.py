@@ -1,33 +1,28 @@
-"""Tool specs from functions: schemas are generated from type hints through pydantic.
+"""Tool specs from functions: schemas are generated from type hints.
 
-JSON Schema validates arguments; pydantic only converts valid ones, and serializes results to JSON.
-Imports pydantic, so it is loaded only where functions are served.
+JSON Schema validates arguments; here valid ones are converted to what the function takes, and its result to
+JSON. Plain types are converted by `plain_types`, all others by `pydantic_conversion`, which is imported late.
 """
 
 from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, cast
-
-import pydantic
-from pydantic.fields import FieldInfo
-from pydantic_core import SchemaError, to_jsonable_python
 
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSONObject
-from portbook.schema.messages import escape_pointer
-from portbook.tools.accepted_names import flaw_of
-from portbook.tools.content import Content, blocks_of
+from portbook.schema.dialects import DIALECT
+from portbook.tools.content_block import Content
 from portbook.tools.context import Context, leaves_questions
+from portbook.tools.function_arguments import Bind, bind_arguments, bind_as_given, place_of
+from portbook.tools.plain_types import NotPlain, plain_type
 from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec
 from portbook.tools.tool_names import canonical_name
-from portbook.tools.type_schemas import ArgumentSchemas, TypeSchemas, line_of, schema_of
 
-__all__ = ["bind_arguments", "jsonable", "place_of", "runner", "spec_from_function"]
-
-_KEYWORD_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+__all__ = ["jsonable", "runner", "spec_from_function"]
 
 
 def spec_from_function(
@@ -58,14 +53,15 @@ def spec_from_function(
         if given_schema is None:
             bind, input_schema = bind_arguments(function, types)
         else:
-            bind, input_schema = _bind_as_given(function, types), given_schema
+            bind, input_schema = bind_as_given(function, types), given_schema
         gives_content = _is_content(types.get("return"))
         finish, output_schema = (_as_content, True) if gives_content else _result(types)
     except BadTool:
         raise
-    except (pydantic.PydanticUserError, SchemaError, NameError, TypeError, ValueError) as error:
+    except (NameError, TypeError, ValueError) as error:
+        said = str(error).partition("\n")[0]
         raise BadTool(
-            f"{place_of(function)}: no schema can be generated from its type hints: {line_of(error)}"
+            f"{place_of(function)}: no schema can be generated from its type hints: {said}"
         ) from None
     return ToolSpec(
         name=canonical_name(name),
@@ -89,7 +85,7 @@ def spec_from_function(
     )
 
 
-def _rehearsed(bind: Callable[[JSONObject], dict[str, Any]]) -> Callable[[JSONObject], Refused | None]:
+def _rehearsed(bind: Bind) -> Callable[[JSONObject], Refused | None]:
     def refuse(arguments: JSONObject) -> Refused | None:
         try:
             bind(arguments)
@@ -100,11 +96,10 @@ def _rehearsed(bind: Callable[[JSONObject], dict[str, Any]]) -> Callable[[JSONOb
     return refuse
 
 
-_Bind = Callable[[JSONObject], dict[str, Any]]
 _Finish = Callable[[Any], Any]
 
 
-def runner(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
+def runner(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
     """Wrap `function` to take validated arguments and return JSON; the wrapper is async where it is.
 
     The wrapper raises `Failed` where the function did not await a coroutine or a question.
@@ -113,7 +108,7 @@ def runner(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Callab
     return run(function, bind, finish)
 
 
-def _run(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
+def _run(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
     def run(arguments: JSONObject) -> Any:
         given = bind(arguments)
         is_asking = False
@@ -121,12 +116,14 @@ def _run(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Callable
             value = function(**given)
         finally:
             is_asking = _leaves_questions(given)
-        return finish(_awaited(value, function, is_asking))
+        if is_asking or inspect.iscoroutine(value):
+            raise _not_awaited(value, function)
+        return finish(value)
 
     return run
 
 
-def _run_async(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
+def _run_async(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
     async def run(arguments: JSONObject) -> Any:
         given = bind(arguments)
         is_asking = False
@@ -134,95 +131,30 @@ def _run_async(function: Callable[..., Any], bind: _Bind, finish: _Finish) -> Ca
             value = await function(**given)
         finally:
             is_asking = _leaves_questions(given)
-        return finish(_awaited(value, function, is_asking))
+        if is_asking or inspect.iscoroutine(value):
+            raise _not_awaited(value, function)
+        return finish(value)
 
     return run
 
 
 def _leaves_questions(given: dict[str, Any]) -> bool:
-    contexts = [value for value in given.values() if isinstance(value, Context)]
-    return any(map(leaves_questions, contexts))
+    is_asking = False
+    for value in given.values():
+        if isinstance(value, Context):
+            is_asking = leaves_questions(value) or is_asking
+    return is_asking
 
 
-def _awaited(value: Any, function: Callable[..., Any], is_asking: bool) -> Any:
-    """Return `value`, the result of `function`.
-
-    Raises `Failed` where an `await` is missing: a coroutine is not a result.
-    """
+def _not_awaited(value: Any, function: Callable[..., Any]) -> Failed:
+    """Return the failure of a `function` with a missing `await`: a coroutine is not a result."""
     if inspect.iscoroutine(value):
         value.close()
         said = "returned a coroutine; write `async def` and `await`"
-    elif is_asking:
-        said = "asked its caller without `await`, so no question was sent; write `async def` and `await`"
     else:
-        return value
+        said = "asked its caller without `await`, so no question was sent; write `async def` and `await`"
     note = f"{place_of(function)} {said}"
-    raise Failed(Reason.TOOL_FAILED, note=note, details={"error": f"The tool {said}."})
-
-
-def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[_Bind, JSONObject]:
-    """Return a function that converts validated JSON to `function`'s arguments, and the input schema.
-
-    Raises `BadTool` where a parameter cannot be passed by name, has an unusable default, or takes a value
-    under a name that the schema does not have.
-    """
-    # Fields get generated names: a parameter may be called `schema` or `_x`, a model's field may not.
-    fields: dict[str, Any] = {}
-    names: list[tuple[str, str]] = []
-    context: str | None = None
-    for at, parameter in enumerate(inspect.signature(function).parameters.values()):
-        if parameter.kind not in _KEYWORD_KINDS:
-            raise BadTool(
-                f"{place_of(function)}: parameter {parameter} cannot be passed by name; give each one a name"
-            )
-        if _is_context(hints.get(parameter.name)):
-            if context is not None:
-                raise BadTool(f"{place_of(function)}: one parameter may be a Context; drop {parameter.name}")
-            context = parameter.name  # injected; not part of the input schema
-            continue
-        if isinstance(parameter.default, FieldInfo):
-            raise BadTool(
-                f"{place_of(function)}: parameter {parameter.name} has a Field as its default, which a plain "
-                f"call would pass on as the value; write {parameter.name}: Annotated[..., Field(...)] instead"
-            )
-        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        fields[f"p{at}"] = (hints.get(parameter.name, Any), pydantic.Field(default, alias=parameter.name))
-        names.append((parameter.name, f"p{at}"))
-    model = pydantic.create_model("Arguments", __config__=pydantic.ConfigDict(extra="forbid"), **fields)
-    if flaw := flaw_of(model.__pydantic_core_schema__):
-        raise BadTool(f"{place_of(function)}: {flaw}")
-    schema = schema_of(
-        lambda: model.model_json_schema(by_alias=True, schema_generator=ArgumentSchemas, mode="validation")
-    )
-    schema.pop("title", None)
-    schema.setdefault("properties", {})
-
-    validate = model.__pydantic_validator__.validate_python  # model_validate, without its checks of options
-
-    def bind(arguments: JSONObject) -> dict[str, Any]:
-        try:
-            # Only the names in the schema: policy has decided by them.
-            converted = validate(arguments, by_alias=True, by_name=False)
-        except pydantic.ValidationError as error:
-            raise Refused(Reason.BAD_ARGUMENTS, _findings(error)) from None
-        values = {name: getattr(converted, field) for name, field in names}
-        return values if context is None else {**values, context: Context()}
-
-    return bind, schema
-
-
-def _bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> _Bind:
-    contexts = [name for name, hint in hints.items() if name != "return" and _is_context(hint)]
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind not in (*_KEYWORD_KINDS, inspect.Parameter.VAR_KEYWORD):
-            raise BadTool(
-                f"{place_of(function)}: parameter {parameter} cannot be passed by name; give each one a name"
-            )
-
-    def bind(arguments: JSONObject) -> dict[str, Any]:
-        return {**arguments, **{name: Context() for name in contexts}}
-
-    return bind
+    return Failed(Reason.TOOL_FAILED, note=note, details={"error": f"The tool {said}."})
 
 
 # Types that may hold anything: content in them can only be detected in the result.
@@ -240,44 +172,61 @@ def _is_content(hint: Any) -> bool:
 
 
 def _as_content(value: Any) -> Any:
+    from portbook.tools.content import blocks_of  # there already, where a function declares content
+
     try:
         return blocks_of(value)
     except TypeError as error:
         raise Failed(Reason.BAD_RESULT, (Finding("", str(error), "content", ""),)) from None
 
 
-def _is_context(hint: Any) -> bool:
-    return hint is Context or Context in typing.get_args(hint)
-
-
 def _result(hints: dict[str, Any]) -> tuple[_Finish, JSONObject | bool]:
     hint = hints.get("return", Any)
-    if hint is Any:
-        return _guarded(_contentless(to_jsonable_python, is_open=True)), True
-    adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(hint)
+    plain = plain_type(hint)
+    if plain is None:
+        dump, schema = _through_pydantic(hint)
+        return _finisher(dump, is_open=_is_open(hint)), schema
+    fallback = cache(lambda: _through_pydantic(hint)[0])
 
-    to_python = adapter.serializer.to_python  # dump_python, without its checks of options
+    give = plain.give
 
-    def dump(value: Any) -> Any:
-        return to_python(value, mode="json", by_alias=True, warnings=False)
+    def give_or_dump(value: Any) -> Any:
+        try:
+            return give(value)
+        except (NotPlain, RecursionError):  # a circle, perhaps: pydantic says so
+            return fallback()(value)
 
-    return _guarded(_contentless(dump, is_open=_is_open(hint))), schema_of(
-        lambda: adapter.json_schema(schema_generator=TypeSchemas, mode="serialization")
-    )
+    finish = _finisher(give_or_dump, is_open=_is_open(hint))
+    return finish, True if hint is Any else {"$schema": DIALECT, **plain.schema}
 
 
-def _contentless(dump: _Finish, *, is_open: bool) -> _Finish:
+def _through_pydantic(hint: Any) -> tuple[_Finish, JSONObject | bool]:
+    # Late: tools of plain types need none of it.
+    from portbook.tools.pydantic_conversion import any_to_json, converted_result
+
+    return (any_to_json, True) if hint is Any else converted_result(hint)
+
+
+def _finisher(dump: _Finish, *, is_open: bool) -> _Finish:
+    """Return a function that serializes a result, in which content is a mistake."""
+
     def finish(value: Any) -> Any:
-        parts: Iterable[Any] = (value,)
+        if isinstance(value, Content):
+            raise _undeclared(value)
         if is_open and isinstance(value, list | tuple | dict):
-            values = cast("Any", value)
-            parts = values.values() if isinstance(value, dict) else values
-        for part in parts:
-            if isinstance(part, Content):
-                raise _undeclared(part)
-        return dump(value)
+            _require_no_content(cast("Any", value))
+        try:
+            return dump(value)
+        except ValueError:
+            raise _not_serializable() from None
 
     return finish
+
+
+def _require_no_content(value: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> None:
+    for part in value.values() if isinstance(value, dict) else value:
+        if isinstance(part, Content):
+            raise _undeclared(part)
 
 
 def _undeclared(part: Content) -> Failed:
@@ -293,32 +242,15 @@ def jsonable(value: Any) -> Any:
 
     Raises `Failed` where a part of it cannot be serialized.
     """
-    return _guarded(to_jsonable_python)(value)
+    from portbook.tools.pydantic_conversion import any_to_json  # late: most results are text
+
+    try:
+        return any_to_json(value)
+    except ValueError:
+        raise _not_serializable() from None
 
 
-def _guarded(dump: _Finish) -> _Finish:
-    def finish(value: Any) -> Any:
-        try:
-            return dump(value)
-        except ValueError:  # also circular references and bytes that are not UTF-8
-            finding = Finding("", "has a part that cannot be written as JSON", "json", "")
-            raise Failed(Reason.BAD_RESULT, (finding,)) from None
-
-    return finish
-
-
-def _findings(error: pydantic.ValidationError) -> tuple[Finding, ...]:
-    # pydantic's messages may quote the value, so only the type of error is reported.
-    return tuple(
-        sorted(
-            Finding(escape_pointer(problem["loc"]), f"not accepted ({problem['type']})", problem["type"], "")
-            for problem in error.errors(include_url=False, include_context=False, include_input=False)
-        )
-    )
-
-
-def place_of(function: Callable[..., Any]) -> str:
-    """Return the name and location of a function, for messages."""
-    code = getattr(function, "__code__", None)
-    where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
-    return f"tool function {getattr(function, '__name__', function)!s}{where}"
+def _not_serializable() -> Failed:
+    """Return the failure of a result that is circular, or has bytes that are not UTF-8."""
+    finding = Finding("", "has a part that cannot be written as JSON", "json", "")
+    return Failed(Reason.BAD_RESULT, (finding,))

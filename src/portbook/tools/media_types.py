@@ -7,6 +7,7 @@ from enum import Enum, auto
 from typing import Final
 
 __all__ = [
+    "ANY_TYPE",
     "BINARY_TYPE",
     "FORM_TYPE",
     "JSON_TYPE",
@@ -14,7 +15,9 @@ __all__ = [
     "TEXT_TYPE",
     "MediaKind",
     "essence",
+    "is_in_range",
     "is_json",
+    "is_media_range",
     "is_media_type",
     "kind_of",
     "plain_type",
@@ -25,6 +28,7 @@ FORM_TYPE: Final = "application/x-www-form-urlencoded"
 MULTIPART_TYPE: Final = "multipart/form-data"
 TEXT_TYPE: Final = "text/plain"
 BINARY_TYPE: Final = "application/octet-stream"
+ANY_TYPE: Final = "*/*"
 
 # RFC 6838 4.2, in lower case, without parameters such as a charset.
 _MEDIA: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
@@ -55,6 +59,16 @@ def is_media_type(text: str) -> bool:
     return _MEDIA.fullmatch(text) is not None
 
 
+def is_media_range(text: str) -> bool:
+    """Return whether `text` is a media type, or a range of them such as `image/*`."""
+    return text == ANY_TYPE or is_media_type(text.replace("/*", "/x"))
+
+
+def is_in_range(media: str, wanted: str) -> bool:
+    """Return whether a media type is the one `wanted`, or in that range."""
+    return media == wanted or wanted == ANY_TYPE or (wanted[-1:] == "*" and media.startswith(wanted[:-1]))
+
+
 def essence(media: str) -> str:
     """Return a media type without its parameters, in lower case."""
     return media.partition(";")[0].strip().lower()
@@ -68,7 +82,7 @@ def is_json(media: str) -> bool:
 def kind_of(media: str) -> MediaKind:
     """Return the kind of a media type, whether valid or not; any type, `*/*`, counts as JSON."""
     plain = essence(media)
-    if plain in (JSON_TYPE, "text/json", "*/*", "application/*") or plain.endswith("+json"):
+    if plain in (JSON_TYPE, "text/json", ANY_TYPE, "application/*") or plain.endswith("+json"):
         return MediaKind.JSON
     if plain == FORM_TYPE:
         return MediaKind.FORM

@@ -10,10 +10,11 @@ from typing import Final
 
 from portbook.model import JSON, JSONObject
 from portbook.net.destinations import BadDestination, Destination, parse_url
+from portbook.tools.credential_use import CredentialUse
+from portbook.tools.http_methods import BODY_METHODS
+from portbook.tools.media_types import MediaKind, is_in_range, is_json, kind_of
 
 __all__ = [
-    "BODY_METHODS",
-    "METHODS",
     "BodyPart",
     "HttpOperation",
     "Parameter",
@@ -24,11 +25,6 @@ __all__ = [
     "problem_of_path",
     "split_path",
 ]
-
-# The methods that a tool may use. CONNECT and TRACE are for proxies and debugging, not for tools.
-METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
-# Methods that carry their arguments in a JSON body; the rest carry them in the query.
-BODY_METHODS: Final = frozenset({"POST", "PUT", "PATCH"})
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _BRACED: Final = re.compile(r"\{([^{}]+)\}")
@@ -131,6 +127,10 @@ class HttpOperation:
     """Whether the remaining arguments go into the body; None lets the method decide."""
     parts: tuple[BodyPart, ...] = ()
     """The fields of a body that is a form, as far as they are known."""
+    credentials: tuple[CredentialUse, ...] = ()
+    """The credentials of the gateway that this operation alone requires, beside those of every request."""
+    lacks: str = ""
+    """The security schemes for which the operator has no credential, in words; empty where there are none."""
     is_idempotent: bool = False
     """Whether sending it twice has the same effect as sending it once."""
     retries: int | None = None
@@ -140,7 +140,12 @@ class HttpOperation:
     request: str = "application/json"
     """The content type of the body."""
     response: str = "application/json"
-    """The content type that a response must have; a body that is not JSON is returned as text."""
+    """The content type that is wanted of a response, or a range such as `image/*`. Its kind decides whether a
+    result is content, or a value."""
+    other_responses: tuple[str, ...] = ()
+    """Further content types and ranges that a response may have."""
+    is_proposed: bool = False
+    """Whether the base URL is that of an OpenAPI document, not the operator's own."""
     is_listed: bool = False
     """Whether the base URL counts as listed in every policy, wherever its host lies: the operator set it for
     this one purpose."""
@@ -155,11 +160,15 @@ class HttpOperation:
     of a 2xx is the result."""
     destination: Destination | None = field(init=False)
     """The destination of the base URL; None where it cannot be parsed, and then no call is allowed."""
+    accept: str = field(init=False)
+    """The value of the Accept header."""
 
     def __post_init__(self) -> None:
         # Parsed once, because every decision on every call needs it.
         usable = problem_of_base_url(self.base_url) is None
         object.__setattr__(self, "destination", parse_url(self.base_url).destination if usable else None)
+        others = [f"{media};q=0.5" for media in self.other_responses]
+        object.__setattr__(self, "accept", ", ".join([self.response, *others]))
 
     @property
     def endpoint(self) -> str:
@@ -168,6 +177,17 @@ class HttpOperation:
         An unusable base URL is left out, because it may contain a password.
         """
         return self.path if self.destination is None else self.base_url.rstrip("/") + self.path
+
+    @property
+    def is_listed_by_default(self) -> bool:
+        """Return whether the base URL may be called where the operator has no allowlist.
+
+        The operator's own may, wherever it lies. A document's may not lead into the operator's network, nor
+        carry credentials in the clear.
+        """
+        if not self.is_proposed or self.destination is None:
+            return True
+        return self.destination.scheme == "https" and self.destination.is_public_name
 
     @property
     def domain(self) -> str | None:
@@ -187,8 +207,21 @@ class HttpOperation:
             "request": self.request,
             "response": self.response,
             **({"headers": [list(header) for header in self.headers]} if self.headers else {}),
+            **({"other_responses": list(self.other_responses)} if self.other_responses else {}),
             **({"parts": [part.as_data() for part in self.parts]} if self.parts else {}),
         }
+
+    @property
+    def gives_content(self) -> bool:
+        """Return whether results are content: binary data, which no JSON value holds."""
+        return kind_of(self.response) in (MediaKind.BINARY, MediaKind.MULTIPART)
+
+    def accepts(self, media: str) -> bool:
+        """Return whether a response may have this media type; one JSON type is as good as another."""
+        if media == self.response:
+            return True
+        types = (self.response, *self.other_responses)
+        return any(is_in_range(media, each) for each in types) or (is_json(self.response) and is_json(media))
 
     @property
     def sends_body(self) -> bool:

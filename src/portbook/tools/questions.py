@@ -7,20 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from portbook.canonical import fingerprint
 from portbook.model import JSON, JSONObject
 from portbook.schema.cache import validator_for
 
-__all__ = ["Answered", "Form", "OpenPage", "Question", "Roots", "Sample", "Sampled", "missing_for"]
-
-# The capability that a client must declare for each method.
-_NEEDS: Final = {
-    "elicitation/create": "elicitation",
-    "sampling/createMessage": "sampling",
-    "roots/list": "roots",
-}
+__all__ = ["Answered", "Form", "OpenPage", "Question", "Roots", "Sample", "Sampled"]
 
 
 class Answered(NamedTuple):
@@ -177,20 +170,3 @@ class Roots(Question):
         if not isinstance(roots, list):
             return None
         return [root for root in roots if isinstance(root, dict)]
-
-
-def missing_for(request: JSONObject, capabilities: JSONObject) -> JSONObject | None:
-    """Return the capabilities that a client lacks for `request`; None where it has them.
-
-    A client that declares an empty `elicitation` supports forms only.
-    """
-    name = _NEEDS[cast("str", request["method"])]
-    declared = capabilities.get(name)
-    params = request.get("params")
-    if name != "elicitation":
-        return None if isinstance(declared, dict) else {name: {}}
-    mode = params.get("mode", "form") if isinstance(params, dict) else "form"
-    if isinstance(declared, dict) and (mode in declared or (mode == "form" and not declared)):
-        return None
-    is_named = mode != "form" or isinstance(declared, dict)
-    return {name: {cast("str", mode): {}} if is_named else {}}

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from portbook.errors import Refused
 from portbook.model import JSONObject
@@ -20,7 +19,6 @@ from portbook.schema.bundle import bundle
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
 from portbook.schema.messages import escape_pointer
-from portbook.tools.asset_contracts import INPUTS, OUTPUTS
 from portbook.tools.shipped import shipped_folder
 from portbook.tools.spec import ToolSpec, slug_of
 from portbook.wire.parsing import parse
@@ -41,8 +39,7 @@ class BadBundle(ValueError):
         self.pointer = pointer
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(NamedTuple):
     """One tool's bundle as written: its name and its two schemas."""
 
     tool: str
@@ -52,8 +49,7 @@ class Bundle:
     description: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolIO:
+class ToolIO(NamedTuple):
     """One tool's compiled input and output schemas."""
 
     tool: str
@@ -141,6 +137,8 @@ class SchemaRegistry:
             return bundle.input, bundle.output
         if (spec := self._served.get(slug)) is not None:
             return spec.input_schema, spec.output_schema
+        from portbook.tools.asset_contracts import INPUTS, OUTPUTS  # late: large, and seldom asked for
+
         if slug in INPUTS:
             return INPUTS[slug], OUTPUTS[slug]
         bundle = SchemaRegistry().bundles()[slug]
@@ -185,14 +183,21 @@ class SchemaRegistry:
 
     def _read_bundle(self, path: Path) -> Bundle:
         document = _read(path)
+        if path.is_relative_to(self._shipped):  # known to be right; compiled where its tool is served
+            return _bundle_of(path, document)
         contract = self._contract(_TOOL_IO)
         if not contract.is_valid(document):
             finding = contract.findings(document)[0]
             raise BadBundle(path, finding.pointer, finding.message)
-        output = document.get("output", True)
-        _compiled(path, document["input"], ("input",))
-        _compiled(path, output, ("output",))
-        return Bundle(document["tool"], path, document["input"], output, document.get("description"))
+        bundle = _bundle_of(path, document)
+        _compiled(path, bundle.input, ("input",))
+        _compiled(path, bundle.output, ("output",))
+        return bundle
+
+
+def _bundle_of(path: Path, document: Any) -> Bundle:
+    output = document.get("output", True)
+    return Bundle(document["tool"], path, document["input"], output, document.get("description"))
 
 
 def _compiled(path: Path, schema: Any, at: tuple[str, ...]) -> Validator:

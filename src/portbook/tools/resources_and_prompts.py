@@ -9,11 +9,12 @@ from typing import Any, Final, Literal, cast
 
 from portbook.canonical import json_bytes
 from portbook.errors import Failed, Finding, Reason
-from portbook.faults import place_of as fault_of
+from portbook.exception_place import place_of as fault_of
 from portbook.model import JSONObject
-from portbook.schema.references import DIALECT
+from portbook.schema.dialects import DIALECT
 from portbook.tools.content import Blob, contents_of, messages_of
-from portbook.tools.functions import bind_arguments, jsonable, place_of, runner
+from portbook.tools.function_arguments import bind_arguments, place_of
+from portbook.tools.functions import jsonable, runner
 from portbook.tools.spec import BadTool, Complete, Effect, NotFound, Switch, ToolSpec
 
 __all__ = ["specs_from_prompt", "specs_from_resource"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from portbook.model import JSON, JSONObject
-from portbook.schema.references import DIALECT
+from portbook.schema.dialects import DIALECT
 from portbook.tools.content import Blob
 from portbook.tools.frontmatter import BadFrontmatter, frontmatter_of
 from portbook.tools.spec import SKILL_SCHEME, BadTool, Effect, ToolSpec

@@ -6,12 +6,14 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject, Kind
-from portbook.tools.operation import HttpOperation
 from portbook.tools.tool_names import MAX_NAME, is_declarable
+
+if TYPE_CHECKING:
+    from portbook.tools.operation import HttpOperation
 
 __all__ = [
     "SKILL_SCHEME",
@@ -149,6 +151,10 @@ class ToolSpec:
     are_schemas_checked: bool = field(default=False, compare=False)
     """Whether both schemas are known to compile: they are then compiled on the first call, not at start. They
     have no keyword of ours."""
+    tags: tuple[str, ...] = ()
+    """The tags of an API operation, by which people group tools."""
+    is_deprecated: bool = False
+    """Whether the document of an API operation advises against it."""
 
     @property
     def policy_kind(self) -> Literal["tool", "resource", "prompt"]:

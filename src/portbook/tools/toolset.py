@@ -313,17 +313,19 @@ class Toolset:
 
         Raises `BadTool` where a function's signature does not fit the kind it was declared as.
         """
-        # These import pydantic, which is loaded only where functions are served.
+        # Late, here and below: a toolset is declared in many places and served in few.
         from portbook.tools.functions import spec_from_function
-        from portbook.tools.resources_and_prompts import specs_from_prompt, specs_from_resource
 
         specs = [
             spec_from_function(name, target, **options) for name, (target, options) in self._declared.items()
         ]
-        for uri, (target, options) in self._resources.items():
-            specs.extend(specs_from_resource(uri, target, **options))
-        for name, (target, options) in self._prompts.items():
-            specs.extend(specs_from_prompt(name, target, **options))
+        if self._resources or self._prompts:
+            from portbook.tools.resources_and_prompts import specs_from_prompt, specs_from_resource
+
+            for uri, (target, options) in self._resources.items():
+                specs.extend(specs_from_resource(uri, target, **options))
+            for name, (target, options) in self._prompts.items():
+                specs.extend(specs_from_prompt(name, target, **options))
         if self._skills:
             from portbook.tools.skills import specs_from_skills
 

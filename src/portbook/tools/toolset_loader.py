@@ -10,6 +10,7 @@ from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
 
+from portbook.tools.imported_files import forget, imported_from, remember
 from portbook.tools.spec import BadTool
 from portbook.tools.toolset import Toolset
 
@@ -26,7 +27,7 @@ def load_all(sources: Iterable[str]) -> list[Toolset]:
     """Import every source and return their toolsets, each once.
 
     A file that is named twice is imported once, whether by different paths, through a link, or as a file and
-    as a module: the command line may name what the settings name too.
+    as a module: the command line may name what the settings name too. So is one that another one imports.
 
     Raises `BadTool` where a source does not exist, cannot be imported, or has no toolset.
     """
@@ -75,16 +76,21 @@ def _file_of(source: str) -> tuple[int, int] | None:
 def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise BadTool(f"{path}: no such file")
+    imported = imported_from(path)
+    if imported is not None:
+        return imported
     spec = importlib.util.spec_from_file_location(_module_name(path), path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
+    remember(module)
     _look_beside(path)
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
+        forget(module)
         raise BadTool(_explain(str(path), error)) from error
     return module
 

@@ -12,7 +12,7 @@ from pydantic_core import PydanticSerializationError, SchemaError, core_schema
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.model import JSONObject
-from portbook.schema.references import DIALECT
+from portbook.schema.dialects import DIALECT
 
 __all__ = ["ArgumentSchemas", "TypeSchemas", "line_of", "schema_and_maker", "schema_of"]
 

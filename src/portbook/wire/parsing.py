@@ -40,6 +40,10 @@ _WORDS: tuple[tuple[str, str], ...] = (
     ("expected ident", "a JSON value is expected here"),
     ("expected", "a comma, colon or closing bracket is missing; add it"),
 )
+# Every digit as 0, and every exponent as e.
+_SHAPES: Final = bytes.maketrans(b"0123456789eE", b"0000000000ee")
+_MANY_DIGITS: Final = b"0" * 200
+
 _POSITION = re.compile(r"at line (\d+) column (\d+)$")
 
 
@@ -54,12 +58,14 @@ def parse(frame: bytes) -> JSON:
         if frame.startswith(b"\xef\xbb\xbf"):
             raise _not_json("starts with a byte order mark; send UTF-8 without one") from None
         raise _not_json(_describe(str(error))) from None
-    # 1e999 is valid grammar and becomes infinity. Serializing the value is the cheapest check of all its
-    # numbers: 0.3 µs for a small call, where a regular expression over the bytes takes 3.
-    try:
-        json_bytes(value)
-    except NotJSON:
-        raise _not_json("a number is too large for a double; send it as a string") from None
+    # 1e999 is valid grammar and becomes infinity. Few messages have a number that could: with three digits of
+    # exponent, or with as many digits as 1e99 would need beside it. Their shape shows in half a microsecond.
+    shape = frame.translate(_SHAPES)
+    if b"0e000" in shape or b"0e+000" in shape or _MANY_DIGITS in shape:
+        try:
+            json_bytes(value)
+        except NotJSON:
+            raise _not_json("a number is too large for a double; send it as a string") from None
     return value
 
 

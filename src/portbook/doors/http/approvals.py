@@ -30,6 +30,16 @@ APPROVALS: Final = "/approvals"
 _OPERATOR: Final = "operator (HTTP)"
 _MAX_REASON: Final = 1000
 
+# What the page says above the field for the key, as HTML.
+_ABOUT_KEY: Final = (
+    "The operator's key, which the server was started with in PORTBOOK_OPERATOR_KEY. This page "
+    "forgets it when it is closed or loaded again."
+)
+_ABOUT_NO_KEY: Final = (
+    "This server has no operator key, so that nothing can be decided here. Set PORTBOOK_OPERATOR_KEY to 16 "
+    "characters or more and start the server again, or use <code>portbook approvals</code> on its machine."
+)
+
 # The same address serves HTML to browsers and JSON to programs.
 _VARY: Final[Headers] = [(b"vary", b"Accept")]
 
@@ -59,7 +69,8 @@ def list_approvals(boundary: Boundary, desk: Desk) -> Application:
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if wants_page(headers_of(scope).get(b"accept")):
-            await page.send(send, {"version": __version__}, _VARY)
+            about_key = _ABOUT_KEY if boundary.has_operator_key else _ABOUT_NO_KEY
+            await page.send(send, {"version": __version__, "about_key": about_key}, _VARY)
             return
         named = parse_qs(scope["query_string"].decode("latin-1")).get("state", [None])[0]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
-from portbook.doors.http.mcp.stream_retention import RetainedStreams, StreamBudget
+from portbook.doors.http.mcp.retained_streams import RetainedStreams, StreamBudget
 from portbook.wire.sse import event, priming
 
 
@@ -125,7 +125,7 @@ def test_who_comes_last_is_the_one_who_reads() -> None:
         first = Reader(StreamPosition(stream))
         stream.emit(b"1", wanted)
         await first.until(1)
-        second = Reader(StreamPosition(stream, stream.delivered))
+        second = Reader(StreamPosition(stream, 1))
         assert await first.ended() == [event(b"1", "1-1")]
         stream.emit(b"2", wanted)
         await second.until(1)
@@ -225,7 +225,7 @@ def test_a_session_keeps_so_many_streams_and_so_many_bytes_of_them() -> None:
 def test_all_sessions_share_one_limit_and_what_ended_first_goes_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("portbook.doors.http.mcp.stream_retention.MAX_BYTES_OF_ALL", 10_000)
+    monkeypatch.setattr("portbook.doors.http.mcp.retained_streams.MAX_BYTES_OF_ALL", 10_000)
 
     async def main() -> None:
         budget = StreamBudget()
@@ -242,7 +242,7 @@ def test_all_sessions_share_one_limit_and_what_ended_first_goes_first(
 
 
 def test_a_stream_that_was_read_to_its_end_goes_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("portbook.doors.http.mcp.stream_retention.KEPT_READ_S", 0.0)
+    monkeypatch.setattr("portbook.doors.http.mcp.retained_streams.KEPT_READ_S", 0.0)
 
     async def main() -> None:
         budget = StreamBudget()

@@ -10,7 +10,7 @@ from typing import Final
 from portbook.canonical import fingerprint
 from portbook.doors.http.mcp.last_event_id import STANDALONE, resume_position
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
-from portbook.doors.http.mcp.stream_retention import RetainedStreams, StreamBudget
+from portbook.doors.http.mcp.retained_streams import RetainedStreams, StreamBudget
 from portbook.mcp.connection import Key, McpConnection
 from portbook.model import Answer
 

@@ -69,10 +69,13 @@ class McpResponse:
     ) -> bool:
         """Send a message before the answer, from any thread; nothing if the client accepts no stream.
 
-        It is always accepted: what is not read yet waits in the stream, which is bounded.
+        With `on_room`, it is left to the sender while the client has much to read.
         """
-        if self.accepts.events:
-            run_on(self._loop, self._emit_now, message, is_wanted, is_vital)
+        if not self.accepts.events:
+            return True
+        if on_room is not None:
+            return self._opened().emit(message, is_wanted, is_vital=is_vital, on_room=on_room)
+        run_on(self._loop, self._emit_now, message, is_wanted, is_vital)
         return True
 
     def let_go(self) -> None:

@@ -4,19 +4,18 @@ A stream holds what one request sends: notifications and requests of the server,
 with or without a reader, and has one reader at a time: the latest. In a session its events have ids, so that
 a client resumes after the last one it has (Last-Event-ID).
 
-Its size is bounded. The oldest message that may be dropped goes first, so that a reader that keeps up misses
-nothing; without such a message, the oldest goes.
+Its size is bounded. While much of it is unread, it has no room for reports, and tools wait for its reader;
+without a reader they do not wait, and the oldest reports are dropped.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 from portbook.doors.http.mcp.keep_alive import KEEP_ALIVE, RETRY_MS, SILENCE_S
-from portbook.doors.http.mcp.stream_limits import FEW_UNREAD, MAX_BYTES, MAX_EVENTS, MAX_REPORT_BYTES
+from portbook.doors.http.mcp.stream_messages import StreamMessages
 from portbook.mcp.from_any_thread import run_on
 from portbook.wire.sse import event, priming
 
@@ -72,20 +71,23 @@ class EventStream:
         self.is_ended = False
         self.is_let_go = False
         """Whether the reader should disconnect now, and resume later."""
-        self.end_position = 0
-        """The position of the last message."""
-        self.delivered = 0
-        """The position of the last message that was written to a reader."""
-        self.bytes = 0
-        self._messages: dict[int, bytes] = {}
-        self._spare: deque[int] = deque()
-        self._spare_bytes = 0
-        self._unread: dict[bytes, int] | None = {} if is_deduplicated else None
+        self._messages = StreamMessages(self._is_pressed, is_deduplicated=is_deduplicated)
+        self._on_room: list[Callable[[], None]] = []
         self._keeper: Keeper | None = None
         self._reader = 0
         self._readers = 0
         self._news = asyncio.Event()
         self.loop = asyncio.get_running_loop()
+
+    @property
+    def end_position(self) -> int:
+        """Return the position of the last message."""
+        return self._messages.end_position
+
+    @property
+    def bytes(self) -> int:
+        """Return how many bytes it holds."""
+        return self._messages.bytes
 
     @property
     def is_read(self) -> bool:
@@ -95,7 +97,7 @@ class EventStream:
     @property
     def is_delivered(self) -> bool:
         """Return whether it has ended and all of it was read."""
-        return self.is_ended and self.delivered >= self.end_position
+        return self.is_ended and self._messages.delivered >= self.end_position
 
     def emit(
         self,
@@ -105,13 +107,30 @@ class EventStream:
         is_vital: bool = False,
         on_room: Callable[[], None] | None = None,
     ) -> bool:
-        """Add a message, from any thread, if it is still wanted then; it waits here for its reader."""
+        """Add a message, from any thread, if it is still wanted then; it waits here for its reader.
+
+        With `on_room`, it is left to the sender while the reader has much to read.
+        """
+        if on_room is not None and not self._has_room:
+            self._on_room.append(on_room)
+            return False
         run_on(self.loop, self._emit_now, message, is_wanted, is_vital)
         return True
 
     def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
         if is_wanted() and not self.is_ended:
             self._add(message, is_vital=is_vital)
+
+    @property
+    def _has_room(self) -> bool:
+        has_lost_its_reader = self._readers > 0 and not self.is_read  # it may never come back
+        return self.is_ended or has_lost_its_reader or self._messages.has_room
+
+    def _made_room(self) -> None:
+        if self._on_room and self._has_room:
+            waiting, self._on_room = self._on_room, []
+            for pass_on in waiting:
+                pass_on()
 
     def let_go(self) -> None:
         """Disconnect the reader, if it has an event id to resume from. From any thread."""
@@ -130,6 +149,7 @@ class EventStream:
             self._add(message, is_vital=True)
         self.is_ended = True
         self._news.set()
+        self._made_room()
         if self._keeper is not None:
             self._keeper.finish(self)
 
@@ -149,9 +169,8 @@ class EventStream:
         self.release()
         self.is_ended = True
         self._messages.clear()
-        self._spare.clear()
-        self._spare_bytes = 0
         self._news.set()
+        self._made_room()
 
     async def wait(self, timeout_s: float) -> bool:
         """Return whether something new has arrived within the time."""
@@ -177,6 +196,7 @@ class EventStream:
         finally:
             if self._reader == mine:
                 self._reader = 0
+                self._made_room()
             if self.is_delivered and self._keeper is not None:
                 self._keeper.finish(self)
 
@@ -187,72 +207,34 @@ class EventStream:
         is_reader: Callable[[], bool],
         may_read: Callable[[], bool],
     ) -> None:
-        at = self.delivered if position.after is None else position.after
+        at = self._messages.delivered if position.after is None else position.after
         has_ids = bool(self.name) and not position.is_guest
         if position.is_primed and may_read():
             await write(priming(f"{self.name}-{at}", RETRY_MS))
         while is_reader() and may_read():
             self._news.clear()
-            while is_reader() and (following := self._after(at)) is not None:
+            while is_reader() and (following := self._messages.after(at)) is not None:
                 at = following
-                message = self._messages[at]
-                self._forget_unread(message, at)  # from here on, an equal message is new
+                message = self._messages.read(at)
                 await write(event(message, f"{self.name}-{at}" if has_ids else None))
-                self.delivered = max(self.delivered, at)
+                self._messages.deliver(at)
+                self._made_room()
             if self.is_ended or (self.is_let_go and position.may_be_sent_away):
                 return
             if not await self.wait(SILENCE_S) and is_reader() and may_read():
                 await write(KEEP_ALIVE)
 
-    def _after(self, position: int) -> int | None:
-        """Return the position of the next message."""
-        if position + 1 in self._messages:
-            return position + 1
-        if position >= self.end_position:
-            return None
-        return next((each for each in self._messages if each > position), None)
-
     def _add(self, message: bytes, *, is_vital: bool) -> None:
-        if self._unread is not None:
-            if message in self._unread:
-                return
-            self._unread[message] = self.end_position + 1
-        self.end_position += 1
-        self._messages[self.end_position] = message
-        if not is_vital:
-            self._spare.append(self.end_position)
-            self._spare_bytes += len(message)
-        self._count(len(message))
-        while (position := self._superfluous()) is not None:
-            dropped = self._messages.pop(position)
-            if self._spare and self._spare[0] == position:
-                self._spare.popleft()
-                self._spare_bytes -= len(dropped)
-            self._forget_unread(dropped, position)
-            self._count(-len(dropped))
+        if not self._messages.add(message, is_vital=is_vital):
+            return
+        self._weigh(len(message))
+        while (dropped := self._messages.drop_one()) is not None:
+            self._weigh(-dropped)
         self._news.set()
 
-    def _superfluous(self) -> int | None:
-        """Return the position of a message to drop: the oldest that is not vital, or else the oldest.
+    def _is_pressed(self) -> bool:
+        return self._keeper is not None and self._keeper.is_full
 
-        None while the stream is within its limits.
-        """
-        if self._spare_bytes > MAX_REPORT_BYTES:
-            return self._spare[0]
-        if len(self._messages) > MAX_EVENTS or self.bytes > MAX_BYTES:
-            if self._spare:
-                return self._spare[0]
-            return next(iter(self._messages)) if len(self._messages) > 1 else None
-        if self._keeper is not None and self._keeper.is_full and self._spare:
-            is_history = self._spare[0] <= self.delivered
-            return self._spare[0] if is_history or len(self._spare) > FEW_UNREAD else None
-        return None
-
-    def _forget_unread(self, message: bytes, position: int) -> None:
-        if self._unread is not None and self._unread.get(message) == position:
-            del self._unread[message]
-
-    def _count(self, more: int) -> None:
-        self.bytes += more
+    def _weigh(self, more: int) -> None:
         if self._keeper is not None:
             self._keeper.weigh(more)

@@ -15,7 +15,7 @@ from portbook.access.callers import ANONYMOUS
 from portbook.boundary import Boundary
 from portbook.canonical import fingerprint
 from portbook.doors.http.mcp.live_session import LiveSession, LiveSessions
-from portbook.doors.http.mcp.stream_retention import StreamBudget
+from portbook.doors.http.mcp.retained_streams import StreamBudget
 from portbook.errors import Refused
 from portbook.model import Arrival, JSONObject
 from portbook.protocol.session import Session

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from portbook.settings.places import Path, Places
+from portbook.settings.line_numbers import Path, Places
 
 DOCUMENT = '''\
 # a comment [not.a.table]

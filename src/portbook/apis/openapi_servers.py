@@ -1,0 +1,134 @@
+"""The server of each operation of an OpenAPI document, with its variables filled in. Pure: no I/O.
+
+A document often comes from a third party, so that its servers are proposals: `base_url` in the settings wins,
+and policy decides on each call whether the destination may be called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+from urllib.parse import urljoin
+
+from portbook.apis.openapi_documents import DocumentNode
+from portbook.apis.table_reader import Table
+from portbook.did_you_mean import did_you_mean
+from portbook.escaping import escaped
+from portbook.net.destinations import parse_destination
+from portbook.tools.operation import problem_of_base_url
+
+__all__ = ["Server", "ServerChooser", "ServerVariables"]
+
+_VARIABLE: Final = re.compile(r"\{([^{}]{1,80})\}")
+_MAX_LISTED: Final = 200
+
+
+class Server(NamedTuple):
+    """Where operations are called."""
+
+    base_url: str
+    is_proposed: bool = False
+    """Whether a document proposes it. The operator's own are `base_url` and the host a document is from."""
+
+
+class ServerVariables:
+    """The values of variables in the servers of a gateway's documents."""
+
+    def __init__(self, given: Mapping[str, str] | None = None) -> None:
+        """Use the operator's values where they are `given`."""
+        self._given = given or {}
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def value(self, name: str, variable: DocumentNode) -> str | None:
+        """Return the value of a variable: the operator's, the default, or the first that is allowed."""
+        allowed = tuple(filter(None, (_text(item) for item in variable.at("enum").items)))
+        self._known[name] = (*self._known.get(name, ()), *allowed)
+        if name in self._given:
+            return self._given[name]
+        default = _text(variable.at("default"))
+        return next(iter(allowed), None) if default is None else default
+
+    def require_known(self, table: Table) -> None:
+        """Check that the documents have each of the operator's variables, and allow its value.
+
+        Raises the exception of `table`, which has the variables, otherwise.
+        """
+        for name, value in self._given.items():
+            if name not in self._known:
+                listed = f"it has {', '.join(sorted(self._known))}" if self._known else "it has none"
+                hint = did_you_mean(name, sorted(self._known), escaped(listed, _MAX_LISTED))
+                raise table.wrong(name, f"is not a variable of the document's servers; {hint}")
+            allowed = self._known[name]
+            if allowed and value not in allowed:
+                hint = did_you_mean(value, allowed, escaped(f"use {', '.join(allowed)}", _MAX_LISTED))
+                raise table.wrong(name, f"has a value that the document does not list; {hint}")
+
+
+class ServerChooser:
+    """Chooses the servers of one document's operations."""
+
+    def __init__(
+        self, root: DocumentNode, variables: ServerVariables | None = None, document_url: str | None = None
+    ) -> None:
+        """Fill in `variables`; relative servers are relative to `document_url`, if that is known."""
+        self._root = root
+        self._variables = variables or ServerVariables()
+        self._document_url = document_url
+        self._origin = None if document_url is None else parse_destination(document_url)
+        self._chosen: dict[tuple[str, str], Server | None] = {}
+
+    def choose(
+        self, item: DocumentNode | None = None, operation: DocumentNode | None = None
+    ) -> Server | None:
+        """Return the server of an operation, or None where the document has none that can be used.
+
+        1. The operation's servers, if it has any; otherwise those of its path; otherwise the document's.
+        2. Of these the first with https; otherwise the first.
+        """
+        for node in (operation, item, self._root):
+            servers = None if node is None else node.at("servers")
+            if servers is not None and servers.items:
+                key = (servers.file, servers.pointer)
+                if key not in self._chosen:
+                    self._chosen[key] = self._best(self._urls(servers))
+                return self._chosen[key]
+        return self._best(self._absolute("/"))  # OpenAPI's default: where the document is from
+
+    def _best(self, urls: Iterator[str]) -> Server | None:
+        found = list(urls)
+        if not found:
+            return None
+        url = next((url for url in found if url.lower().startswith("https:")), found[0])
+        return Server(url, parse_destination(url) != self._origin)
+
+    def _urls(self, servers: DocumentNode) -> Iterator[str]:
+        for server in servers.items:
+            template = server.text("url")
+            filled = None if template is None else self._filled(template, server.at("variables"))
+            if filled is not None:
+                yield from self._absolute(filled)
+
+    def _filled(self, template: str, variables: DocumentNode) -> str | None:
+        """Return a URL with its variables filled in, or None where one has no value."""
+        values: dict[str, str] = {}
+        for name in _VARIABLE.findall(template):
+            value = self._variables.value(name, variables.at(name))
+            if value is None:
+                return None
+            values[name] = value
+        return _VARIABLE.sub(lambda found: values[found[1]], template)
+
+    def _absolute(self, url: str) -> Iterator[str]:
+        if self._document_url is not None:
+            url = urljoin(self._document_url, url)
+        url = url.rstrip("/")
+        if problem_of_base_url(url) is None:
+            yield url
+
+
+def _text(node: DocumentNode) -> str | None:
+    """Return a value as text; many documents write ports as numbers."""
+    value = node.value
+    is_text = isinstance(value, str) or type(value) is int
+    return str(value) if is_text else None

@@ -1,0 +1,134 @@
+"""The contract between a dialect and the pipeline: what to run, and how its outcome is written. Pure: no I/O.
+
+A dialect reads a message into an `Exchange`. Its `call` is data alone; the methods of the exchange say how
+the dialect puts an outcome into its own form, and how a running tool reaches the client. The defaults are
+those of a contract without a form of its own, without questions and without reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from portbook.errors import Ending
+from portbook.model import (
+    JSON,
+    Answer,
+    Arrival,
+    Call,
+    Caller,
+    Client,
+    Completed,
+    DraftReport,
+    InputNeeded,
+    JSONObject,
+    Outcome,
+)
+from portbook.tools.catalog import Tool
+from portbook.wire.jsonrpc import Id
+
+__all__ = ["BoundaryQuestion", "Dialect", "Exchange", "MessageExchange", "OperatorAction", "answer_of"]
+
+
+class Exchange:
+    """One message: the call that it is, and how its outcome is written."""
+
+    __slots__ = ("call",)
+
+    handler: Callable[[Caller], JSON] | None = None
+    """Set where the request is about the boundary itself: it answers, and no tool is resolved."""
+    act: Callable[[], Awaitable[JSON]] | None = None
+    """Set where an operator decides an approval: it applies the decision, and needs the operator key."""
+    report: DraftReport | None = None
+    """Reports progress to the caller, where it asked for it."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+
+    def client(self) -> Client | None:
+        """Return the client, where a tool can reach it; made when it is first asked for."""
+        return None
+
+    def began(self, tool: Tool) -> None:
+        """Do what the contract does when all checks have passed and the tool is about to run.
+
+        Raises `Refused` where the call may not run after all.
+        """
+
+    def send_reports(self) -> None:
+        """Send the reports that wait: how the call ended says, too, whether one of them was redacted."""
+
+    def seal(
+        self, tool: Tool | None, result: Any, body: bytes, envelope: JSONObject | None, is_redacted: bool
+    ) -> bytes | None:
+        """Return a validated result in the contract's form; None where that is the result itself.
+
+        Raises `Failed` where it does not fit.
+        """
+        return None
+
+    def pause(self, needed: InputNeeded) -> bytes | None:
+        """Return a tool's questions in the contract's form; None where the caller cannot be asked.
+
+        Raises `Failed` where they do not fit.
+        """
+        return None
+
+
+class BoundaryQuestion(Exchange):
+    """A request about the boundary itself."""
+
+    __slots__ = ("handler",)
+
+    def __init__(self, call: Call, handler: Callable[[Caller], JSON]) -> None:
+        super().__init__(call)
+        self.handler = handler
+
+
+class OperatorAction(Exchange):
+    """An operator's decision on an approval."""
+
+    __slots__ = ("act",)
+
+    def __init__(self, call: Call, act: Callable[[], Awaitable[JSON]]) -> None:
+        super().__init__(call)
+        self.act = act
+
+
+class MessageExchange(Exchange):
+    """A message that is answered alone, without a connection."""
+
+    __slots__ = ("_dialect", "_identifier")
+
+    def __init__(self, call: Call, dialect: Dialect, identifier: Id) -> None:
+        super().__init__(call)
+        self._dialect = dialect
+        self._identifier = identifier
+
+    def write(self, completed: Completed) -> Answer:
+        """Return the answer to the message."""
+        body, status = self._dialect.write(completed.outcome, self._identifier, self.call.method)
+        return answer_of(completed, body, status, is_notification=not self._identifier.is_present)
+
+
+def answer_of(
+    completed: Completed, body: bytes | None, status: int, *, is_notification: bool = False
+) -> Answer:
+    """Return the answer with this body to a completed call."""
+    seconds = (
+        completed.outcome.details.get("retry_after_s") if isinstance(completed.outcome, Ending) else None
+    )
+    retry_after_s = seconds if isinstance(seconds, int) else None
+    return Answer(body, status, is_notification, completed.identity, retry_after_s, completed.is_redacted)
+
+
+class Dialect(Protocol):
+    """A wire contract whose messages need no connection."""
+
+    def read(self, message: JSONObject, identifier: Id, arrival: Arrival) -> MessageExchange:
+        """Return `message` as an exchange; where it breaks the contract, its call has that flaw."""
+        ...
+
+    def write(self, outcome: Outcome, identifier: Id, method: str | None) -> tuple[bytes, int]:
+        """Return the answer to a message of this method, and its HTTP status."""
+        ...

@@ -1,0 +1,269 @@
+"""`McpExchange`: one MCP request as a call, and how its outcome is written in its revision.
+
+What a tool seldom asks for is made when it asks: a client to talk to, and the way that reports take to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, cast
+
+from portbook.canonical import fingerprint, json_bytes
+from portbook.dialects.exchange import Exchange
+from portbook.errors import Ending, Reason, Refused
+from portbook.mcp.client_requests import ClientRequests
+from portbook.mcp.clients import LiveClient, RoundClient
+from portbook.mcp.errors import META_REDACTED, told_to_model
+from portbook.mcp.http_status import status_of
+from portbook.mcp.notifications import Notifications
+from portbook.mcp.outlet import Emit, Outlet
+from portbook.mcp.results import Results
+from portbook.mcp.rounds import Carried, StateCodec
+from portbook.model import (
+    JSON,
+    Answer,
+    Call,
+    Caller,
+    Completed,
+    Done,
+    Draft,
+    InputNeeded,
+    JSONObject,
+    Outcome,
+)
+from portbook.protocol.extensions import TASKS, declares, missing_extension
+from portbook.protocol.headers import Mark, refuse_params
+from portbook.protocol.revisions import Revision
+from portbook.protocol.session import Session
+from portbook.tools.catalog import Tool
+from portbook.tools.uri_templates import MAX_URI
+from portbook.wire.jsonrpc import Id, generic_error, mcp_refusal_frame, result_frame
+
+__all__ = ["ClientLink", "McpExchange", "McpParts", "bound_to", "write_error"]
+
+
+class ClientLink(NamedTuple):
+    """What is known of the client that sent a request, and the way to it before the answer."""
+
+    session: Session
+    client_requests: ClientRequests
+    emit: Emit
+    let_go: Callable[[], None] | None = None
+    reaches_client: bool = True
+    """Whether the client gets what is emitted before the answer."""
+
+
+class McpParts(NamedTuple):
+    """What all exchanges share."""
+
+    results: Results
+    states: StateCodec
+    notifications: Notifications
+    marked: Mapping[str, tuple[Mark, ...]]
+    """The arguments of each tool that headers repeat."""
+
+
+class McpExchange(Exchange):
+    """One MCP request."""
+
+    __slots__ = (
+        "_client",
+        "_link",
+        "_loop",
+        "_parts",
+        "carried",
+        "handler",
+        "identifier",
+        "is_over",
+        "is_settled",
+        "method",
+        "outlet",
+        "params",
+        "report",
+        "revision",
+    )
+
+    def __init__(
+        self,
+        call: Call,
+        parts: McpParts,
+        link: ClientLink,
+        method: str,
+        params: JSONObject,
+        revision: Revision,
+        identifier: Id,
+        carried: Carried,
+        handler: Callable[[Caller], JSON] | None,
+    ) -> None:
+        self.call = call
+        self._parts = parts
+        self._link = link
+        self._loop = asyncio.get_running_loop()  # a tool may run in a thread without one
+        self.method = method
+        self.params = params
+        self.revision = revision
+        self.identifier = identifier
+        self.carried = carried
+        """The answers that the client sent with this round."""
+        self.handler = handler
+        self.report = None
+        self.is_settled = link.session.revision is not None or not revision.has_handshake
+        """Whether the revision was agreed on or named, not assumed."""
+        self._client: LiveClient | RoundClient | None = None
+        self.outlet: Outlet | None = None
+        """The way to the client while the call runs, once something used it."""
+        self.is_over = False
+
+    @property
+    def meta(self) -> JSONObject:
+        """Return the `_meta` of the request."""
+        meta = self.params.get("_meta")
+        return meta if isinstance(meta, dict) else {}
+
+    @property
+    def may_detach(self) -> bool:
+        """Return whether the call may continue as a task."""
+        return self.method == "tools/call" and not self.revision.has_handshake and declares(self.meta, TASKS)
+
+    def client(self) -> LiveClient | RoundClient | None:
+        """Return the client, where a tool can reach it. From any thread."""
+        if self._client is None and self.call.kind != "completion":
+            link, outlet, notifications = self._link, self.way_out(), self._parts.notifications
+            if self.revision.has_handshake:
+                self._client = LiveClient(
+                    link.session, self.revision, outlet, link.client_requests, notifications
+                )
+            else:
+                self._client = RoundClient(self.meta, self.carried, self.revision, outlet, notifications)
+        return self._client
+
+    def way_out(self) -> Outlet:
+        """Return the way to the client while the call runs. From any thread."""
+        if self.outlet is None:
+            link = self._link
+            self.outlet = Outlet(link.emit, link.let_go, reaches_client=link.reaches_client, loop=self._loop)
+            if self.is_over:
+                self.outlet.end()
+        return self.outlet
+
+    def send_reports(self) -> None:
+        """Send the reports that wait."""
+        if self.outlet is not None:
+            self.outlet.flush()
+
+    def close(self) -> None:
+        """Drop what the tool still sends: its call has ended."""
+        self.is_over = True
+        if self.outlet is not None:
+            self.outlet.end()
+
+    def report_under(self, token: JSON) -> None:
+        """Report progress to the client, under the token that it gave."""
+        outlet, notifications, revision = self.way_out(), self._parts.notifications, self.revision
+
+        def report(progress: float, total: float | None, message: Draft[str] | None) -> None:
+            outlet.report(notifications.progress(token, progress, total, message, revision))
+
+        self.report = report
+
+    def began(self, tool: Tool) -> None:
+        """Compare headers with the arguments, and continue as a task where the tool wants to.
+
+        Raises `Refused` where they differ, or where the client does not know tasks that the tool requires.
+        """
+        spec = tool.spec
+        if self.revision.has_handshake or spec.kind != "tool":
+            return
+        headers, marked = self.call.arrival.headers, self._parts.marked.get(spec.name)
+        if headers is not None and marked:
+            refusal = refuse_params(headers, marked, self.call.arguments)
+            if refusal is not None:
+                raise refusal
+        if spec.task == "required" and not declares(self.meta, TASKS):
+            raise missing_extension(TASKS)
+        client = self.client() if spec.task != "never" and spec.detaches else None
+        if client is not None:
+            client.detach()
+
+    def seal(
+        self, tool: Tool | None, result: Any, body: bytes, envelope: JSONObject | None, is_redacted: bool
+    ) -> bytes:
+        """Return a result in the form of this revision, checked.
+
+        Raises `Failed` where the official schema does not allow it.
+        """
+        results = self._parts.results
+        if tool is None:
+            return results.seal_answer(self.method, result, body, self.revision)
+        return results.seal(
+            self.method, tool, self.params.get("uri"), self.revision, result, body, envelope, is_redacted
+        )
+
+    def pause(self, needed: InputNeeded) -> bytes | None:
+        """Return the questions of a call as a result; None where this revision asks over the connection.
+
+        Raises `Failed` where the official schema does not allow it.
+        """
+        call = self.call
+        if self.revision.has_handshake or call.kind == "completion":
+            return None
+        result: JSONObject = {
+            "resultType": "input_required",
+            "inputRequests": cast("JSON", needed.requests),
+            "requestState": self._parts.states.seal(self.bound(), self.carried.content(needed)),
+        }
+        if needed.is_redacted:
+            result["_meta"] = {META_REDACTED: True}
+        return self._parts.results.checked(self.method, result, json_bytes(result), self.revision)
+
+    def bound(self) -> JSON:
+        """Return what a requestState is bound to: this call, by this caller."""
+        call = self.call
+        return bound_to(self.method, call.tool, call.arguments, call.arrival.key)
+
+    def write(self, completed: Completed) -> Answer:
+        """Return the answer to the request."""
+        outcome = completed.outcome
+        told = self.told(outcome)
+        if told is not None:
+            body, status = result_frame(self.identifier.token, told), 200
+        else:
+            assert isinstance(outcome, Ending)
+            revision = self.revision if self.is_settled else None
+            ending = self._with_uri(outcome)
+            body, status = write_error(ending, self.identifier, revision), status_of(ending, revision)
+        return Answer(body, status, identity=completed.identity, is_redacted=completed.is_redacted)
+
+    def told(self, outcome: Outcome) -> bytes | None:
+        """Return the result for an outcome; None where it is an error."""
+        if isinstance(outcome, Done):
+            return outcome.wire
+        since = outcome.row.to_model_since
+        if self.method == "tools/call" and since and self.revision.name >= since:
+            return json_bytes(told_to_model(outcome, self.revision))
+        return None
+
+    def error_of(self, ending: Ending) -> JSONObject:
+        """Return the JSON-RPC error for an ending."""
+        return cast("JSONObject", generic_error(ending, self.revision.name))
+
+    def _with_uri(self, ending: Ending) -> Ending:
+        """Return an ending that names the missing resource, as MCP requires."""
+        uri = self.params.get("uri")
+        if ending.reason is Reason.UNKNOWN_RESOURCE and isinstance(uri, str):
+            return Refused(ending.reason, ending.findings, details={"uri": uri[:MAX_URI]})
+        return ending
+
+
+def bound_to(method: str, name: str | None, arguments: JSONObject, key: str | None) -> JSON:
+    """Return what a requestState of such a call is bound to."""
+    return [method, name, arguments, fingerprint(key)]
+
+
+def write_error(ending: Ending, identifier: Id, revision: Revision | None) -> bytes:
+    """Return an error frame, without an id where that is unknown and the revision allows it."""
+    is_known = identifier.is_present and identifier.problem is None
+    may_omit = revision is not None and revision.may_omit_id
+    name = "" if revision is None else revision.name
+    return mcp_refusal_frame(ending, None if may_omit and not is_known else identifier.token, name)

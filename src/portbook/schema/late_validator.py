@@ -1,0 +1,33 @@
+"""`LateValidator`: a validator that is compiled when it is first used.
+
+For schemas that are known to compile: those that Portbook ships (a test compiles them all), and those of an
+imported document, whose parts were checked. A schema of the operator is compiled at once, so that a mistake
+in it stops the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from portbook.schema.engine import Validator
+
+__all__ = ["LateValidator"]
+
+
+class LateValidator(Validator):
+    """A validator that takes the place of the one that `compile` returns."""
+
+    __slots__ = ("_compile",)
+
+    def __init__(self, compile: Callable[[], Validator]) -> None:  # noqa: A002 - what it does
+        self._compile = compile
+
+    def __getattr__(self, name: str) -> Any:
+        """Fill the fields of a validator when the first of them is read; two threads may both do it."""
+        if name not in Validator.__slots__:
+            raise AttributeError(name)
+        made = self._compile()
+        for field in Validator.__slots__:
+            setattr(self, field, getattr(made, field))
+        return getattr(made, name)

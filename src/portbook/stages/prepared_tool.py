@@ -1,0 +1,41 @@
+"""`PreparedTool`: what is the same for every call of a tool under the rules in force. Pure: no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from portbook.policy import Decision, Policy, ToolPolicy
+from portbook.stages.deadline import timeout_ms_of
+from portbook.tools.catalog import Tool
+from portbook.tools.spec import Effect, Switch
+
+__all__ = ["PreparedTool"]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTool:
+    """One row of the table that the pipeline runs on; made with the first call of its tool."""
+
+    tool: Tool
+    policy: ToolPolicy
+    """The part of the policy that applies to the tool."""
+    decision: Decision | None
+    """The decision on every call; None where it depends on the call."""
+    timeout_ms: int
+    has_intent: bool
+    """Whether an intent is written before the tool runs."""
+    switch: Switch | None
+    """Tells whether the tool is served at the moment, where that can change."""
+
+    @classmethod
+    def of(cls, tool: Tool, policy: Policy, default_ms: int) -> PreparedTool:
+        """Return the row of `tool` under `policy`; `default_ms` is the deadline without one of its own."""
+        spec, own = tool.spec, ToolPolicy.of(policy, tool.spec)
+        return cls(
+            tool,
+            own,
+            own.constant,
+            timeout_ms_of(tool, policy, default_ms),
+            spec.effect is not Effect.READ,
+            spec.switch,
+        )

@@ -1,0 +1,33 @@
+"""Which capabilities a client must declare to be asked something. Pure: no I/O."""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+from portbook.model import JSONObject
+
+__all__ = ["missing_for"]
+
+# The capability that a client must declare for each method.
+_NEEDS: Final = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+
+
+def missing_for(request: JSONObject, capabilities: JSONObject) -> JSONObject | None:
+    """Return the capabilities that a client lacks for `request`; None where it has them.
+
+    A client that declares an empty `elicitation` supports forms only.
+    """
+    name = _NEEDS[cast("str", request["method"])]
+    declared = capabilities.get(name)
+    params = request.get("params")
+    if name != "elicitation":
+        return None if isinstance(declared, dict) else {name: {}}
+    mode = params.get("mode", "form") if isinstance(params, dict) else "form"
+    if isinstance(declared, dict) and (mode in declared or (mode == "form" and not declared)):
+        return None
+    is_named = mode != "form" or isinstance(declared, dict)
+    return {name: {cast("str", mode): {}} if is_named else {}}

@@ -1,0 +1,118 @@
+"""The arguments of a function: their schema from its type hints, and validated JSON converted to them.
+
+Plain types are converted by `plain_types`, all others by `pydantic_conversion`, which is imported late.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, TypeAlias, cast
+
+from portbook.model import JSONObject
+from portbook.schema.dialects import DIALECT
+from portbook.tools.context import Context
+from portbook.tools.plain_types import NotPlain, PlainType, is_plain_default, plain_type
+from portbook.tools.spec import BadTool
+
+__all__ = ["Bind", "bind_arguments", "bind_as_given", "place_of"]
+
+Bind: TypeAlias = Callable[[JSONObject], dict[str, Any]]
+
+_KEYWORD_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple[Bind, JSONObject]:
+    """Return a function that converts validated JSON to `function`'s arguments, and the input schema.
+
+    Raises `BadTool` where a parameter cannot be passed by name, has an unusable default, or takes a value
+    under a name that the schema does not have.
+    """
+    parameters: list[inspect.Parameter] = []
+    context: str | None = None
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in _KEYWORD_KINDS:
+            raise BadTool(
+                f"{place_of(function)}: parameter {parameter} cannot be passed by name; give each one a name"
+            )
+        if _is_context(hints.get(parameter.name)):
+            if context is not None:
+                raise BadTool(f"{place_of(function)}: one parameter may be a Context; drop {parameter.name}")
+            context = parameter.name  # injected; not part of the input schema
+        else:
+            parameters.append(parameter)
+    convert, schema = _converted(function, parameters, hints)
+    if context is None:
+        return convert, schema
+    return lambda arguments: {**convert(arguments), context: Context()}, schema
+
+
+def _converted(
+    function: Callable[..., Any], parameters: Sequence[inspect.Parameter], hints: dict[str, Any]
+) -> tuple[Bind, JSONObject]:
+    """Return a function that converts validated JSON to the values of `parameters`, and their schema."""
+
+    def through_pydantic() -> tuple[Bind, JSONObject]:
+        from portbook.tools.pydantic_conversion import converted_arguments  # late: most tools need none of it
+
+        return converted_arguments(place_of(function), parameters, hints)
+
+    plain = {each.name: plain_type(hints.get(each.name, Any)) for each in parameters}
+    known = {name: each for name, each in plain.items() if each is not None}
+    defaults = {each.name: each.default for each in parameters if each.default is not inspect.Parameter.empty}
+    if len(known) < len(plain) or not all(map(is_plain_default, defaults.values())):
+        return through_pydantic()
+    fallback = cache(lambda: through_pydantic()[0])
+    takes = {name: each.take for name, each in known.items()}
+
+    def bind(arguments: JSONObject) -> dict[str, Any]:
+        try:
+            values = {name: takes[name](value) for name, value in arguments.items()}
+        except (NotPlain, KeyError):  # an operator's own schema may allow more than the function takes
+            return fallback()(arguments)
+        values = {**defaults, **values}
+        return values if len(values) == len(takes) else fallback()(arguments)
+
+    return bind, _schema_of_plain(known, defaults)
+
+
+def _schema_of_plain(known: dict[str, PlainType], defaults: dict[str, Any]) -> JSONObject:
+    """Return the schema of arguments, its members in the order that pydantic gives them."""
+    properties: JSONObject = {name: each.schema for name, each in known.items()}
+    for name, default in defaults.items():
+        properties[name] = dict(sorted({**known[name].schema, "default": default}.items()))
+    schema: JSONObject = {"$schema": DIALECT, "additionalProperties": False, "properties": properties}
+    if required := [name for name in known if name not in defaults]:
+        schema["required"] = cast("Any", required)
+    return {**schema, "type": "object"}
+
+
+def bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> Bind:
+    """Return a function that passes validated JSON on as it is, for a tool that brings its own schema.
+
+    Raises `BadTool` where a parameter cannot be passed by name.
+    """
+    contexts = [name for name, hint in hints.items() if name != "return" and _is_context(hint)]
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in (*_KEYWORD_KINDS, inspect.Parameter.VAR_KEYWORD):
+            raise BadTool(
+                f"{place_of(function)}: parameter {parameter} cannot be passed by name; give each one a name"
+            )
+
+    def bind(arguments: JSONObject) -> dict[str, Any]:
+        return {**arguments, **{name: Context() for name in contexts}}
+
+    return bind
+
+
+def _is_context(hint: Any) -> bool:
+    return hint is Context or Context in typing.get_args(hint)
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """Return the name and location of a function, for messages."""
+    code = getattr(function, "__code__", None)
+    where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
+    return f"tool function {getattr(function, '__name__', function)!s}{where}"

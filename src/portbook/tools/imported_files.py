@@ -1,0 +1,82 @@
+"""One module per file of the operator, whether a command names it or one of its neighbours imports it.
+
+Python keeps modules by name. A file that the command line names has a name of its own, so that it cannot hide
+a real module. `from common import toolset` in a file beside it would run the same file again, under a second
+name, with a second toolset in it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+__all__ = ["forget", "imported_from", "remember"]
+
+
+class _SameModule(Loader):
+    """Gives a module that was run before, under one more name."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._spec = module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        del spec
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec  # the import has put that of the second name there
+
+
+class _NamedFiles(MetaPathFinder):
+    """Takes the place of `PathFinder`, and knows the files that were imported by their path."""
+
+    def __init__(self) -> None:
+        self.modules: list[ModuleType] = []
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        found = PathFinder.find_spec(fullname, path, target)
+        if found is None or found.origin is None or not found.has_location:
+            return found
+        same = next((each for each in self.modules if _is_from(each, found.origin)), None)
+        return found if same is None else ModuleSpec(fullname, _SameModule(same))
+
+
+_NAMED: Final = _NamedFiles()
+
+
+def imported_from(path: Path) -> ModuleType | None:
+    """Return the module that an import statement made of the file at `path`; None if there is none."""
+    own = {module.__name__ for module in _NAMED.modules}
+    others = [module for name, module in sys.modules.items() if name not in own and name != "__main__"]
+    return next((module for module in others if _is_from(module, str(path))), None)
+
+
+def remember(module: ModuleType) -> None:
+    """Let every later import of the file of `module` give this module."""
+    _NAMED.modules = [each for each in _NAMED.modules if not _is_from(each, str(module.__file__))]
+    _NAMED.modules.append(module)
+    if _NAMED not in sys.meta_path and PathFinder in sys.meta_path:
+        # After the finder of built-in modules, which no file can hide.
+        sys.meta_path.insert(sys.meta_path.index(PathFinder), _NAMED)
+
+
+def forget(module: ModuleType) -> None:
+    """Forget a module that could not be run."""
+    _NAMED.modules.remove(module)
+
+
+def _is_from(module: ModuleType, path: str) -> bool:
+    file = getattr(module, "__file__", None)
+    try:
+        return isinstance(file, str) and os.path.samefile(file, path)  # noqa: PTH121 - called for every module
+    except OSError:
+        return False

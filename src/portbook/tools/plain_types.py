@@ -1,0 +1,186 @@
+"""Plain types: strings, numbers, lists and the like, which JSON has too. Pure: no I/O, and no pydantic.
+
+    str  int  float  bool  None  Any  Literal["a", "b"]  list[X]  dict[str, X]  X | None
+
+Tools that take and return nothing else start without pydantic, which takes longer to import than all of
+Portbook. Their schemas are the very ones that pydantic generates (a test compares them). A value that does
+not fit exactly, such as `1e300` for an `int`, is left to pydantic, so that no rule of it is written twice.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+import typing
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
+
+from portbook.canonical import NotJSON, json_bytes
+from portbook.model import JSON, JSONObject
+
+__all__ = ["NotPlain", "PlainType", "is_plain_default", "plain_type"]
+
+# Beyond this, a double does not hold every integer.
+_EXACT: Final = 2**53
+
+_Convert: TypeAlias = Callable[[Any], Any]
+
+
+class NotPlain(Exception):
+    """A value that is left to pydantic."""
+
+
+class PlainType(NamedTuple):
+    """A type's schema, and how its values are converted. Both conversions raise `NotPlain`."""
+
+    schema: JSONObject
+    take: _Convert
+    """From JSON, to what a function takes."""
+    give: _Convert
+    """To JSON, from whatever a function returned."""
+
+
+def plain_type(hint: Any) -> PlainType | None:
+    """Return what is known about a plain type; None for any other."""
+    if hint is Any:
+        return _ANY
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is None:
+        return _UNPARAMETRIZED.get(hint) if isinstance(hint, type) else None
+    if origin is Literal:
+        return _choice(arguments)
+    if origin is list:
+        return _holding(arguments[0], _list_of)
+    if origin is dict and arguments[0] is str:
+        return _holding(arguments[1], _dict_of)
+    if origin in (typing.Union, types.UnionType) and arguments[1:] == (type(None),):
+        return _holding(arguments[0], _or_none)
+    return None
+
+
+def is_plain_default(value: Any) -> bool:
+    """Return whether a default is one that JSON has too and that nobody can change."""
+    if type(value) not in (type(None), str, int, float, bool):
+        return False
+    try:
+        json_bytes(value)
+    except NotJSON:  # NaN, half a surrogate pair
+        return False
+    return True
+
+
+def _holding(hint: Any, make: Callable[[PlainType], PlainType]) -> PlainType | None:
+    inner = plain_type(hint)
+    return None if inner is None else make(inner)
+
+
+def _exactly(kind: type) -> _Convert:
+    def convert(value: Any) -> Any:
+        if type(value) is not kind:
+            raise NotPlain
+        return value
+
+    return convert
+
+
+def _to_int(value: Any) -> Any:
+    if type(value) is int:
+        return value
+    if type(value) is float and value.is_integer() and abs(value) <= _EXACT:
+        return int(value)
+    raise NotPlain
+
+
+def _to_float(value: Any) -> Any:
+    if type(value) is float:
+        return value
+    if type(value) is int and abs(value) <= _EXACT:
+        return float(value)
+    raise NotPlain
+
+
+def _finite(value: Any) -> Any:
+    if type(value) is float and math.isfinite(value):
+        return value
+    raise NotPlain
+
+
+def _json(value: Any) -> Any:
+    """Return a copy of a value that is JSON throughout. A circle ends in a `RecursionError`."""
+    kind = type(cast("object", value))
+    if kind is str or kind is int or kind is bool or value is None:
+        return value
+    if kind is dict:
+        return _members(_json, value)
+    return _items(_json, value) if kind is list else _finite(value)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _items(convert: _Convert, value: Any) -> list[Any]:
+    """Return a copy in any case: a function may change what it was given, and the record must not."""
+    if type(value) is not list:
+        raise NotPlain
+    return [convert(item) for item in cast("list[Any]", value)]
+
+
+def _members(convert: _Convert, value: Any) -> dict[str, Any]:
+    """Return a copy, like `_items`."""
+    if type(value) is not dict:
+        raise NotPlain
+    members = cast("dict[Any, Any]", value)
+    if not all(type(name) is str for name in members):
+        raise NotPlain
+    return {name: convert(item) for name, item in members.items()}
+
+
+def _or_none_by(convert: _Convert, value: Any) -> Any:
+    return None if value is None else convert(value)
+
+
+def _list_of(inner: PlainType) -> PlainType:
+    schema: JSONObject = {"items": inner.schema, "type": "array"}
+    return PlainType(schema, partial(_items, inner.take), partial(_items, inner.give))
+
+
+def _dict_of(inner: PlainType) -> PlainType:
+    schema: JSONObject = {"additionalProperties": inner.schema or True, "type": "object"}
+    return PlainType(schema, partial(_members, inner.take), partial(_members, inner.give))
+
+
+def _or_none(inner: PlainType) -> PlainType:
+    schema: JSONObject = {"anyOf": [inner.schema, {"type": "null"}]}
+    return PlainType(schema, partial(_or_none_by, inner.take), partial(_or_none_by, inner.give))
+
+
+def _choice(values: tuple[Any, ...]) -> PlainType | None:
+    if not all(type(value) is str for value in values):
+        return None
+    one_of = cast("list[JSON]", list(values))
+    schema: JSONObject = {"const": one_of[0]} if len(values) == 1 else {"enum": one_of}
+
+    def convert(value: Any) -> Any:
+        if type(value) is str and value in values:
+            return value
+        raise NotPlain
+
+    return PlainType({**schema, "type": "string"}, convert, convert)
+
+
+def _exact(name: str, kind: type) -> PlainType:
+    return PlainType({"type": name}, _exactly(kind), _exactly(kind))
+
+
+_ANY: Final = PlainType({}, _same, _json)
+_UNPARAMETRIZED: Final[dict[type, PlainType]] = {
+    str: _exact("string", str),
+    int: PlainType({"type": "integer"}, _to_int, _exactly(int)),
+    float: PlainType({"type": "number"}, _to_float, _finite),
+    bool: _exact("boolean", bool),
+    type(None): _exact("null", type(None)),
+    list: _list_of(_ANY),
+    dict: _dict_of(_ANY),
+}

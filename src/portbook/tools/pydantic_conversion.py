@@ -1,0 +1,109 @@
+"""Arguments and results of any type, through pydantic: their schemas, and their conversion.
+
+JSON Schema validates arguments; pydantic only converts valid ones, and serializes results to JSON. Imported
+late: for types that are not plain, and for values that `plain_types` leaves to pydantic.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pydantic
+from pydantic.fields import FieldInfo
+from pydantic_core import SchemaError, to_jsonable_python
+
+from portbook.errors import Finding, Reason, Refused
+from portbook.model import JSONObject
+from portbook.schema.messages import escape_pointer
+from portbook.tools.accepted_names import flaw_of
+from portbook.tools.spec import BadTool
+from portbook.tools.type_schemas import ArgumentSchemas, TypeSchemas, line_of, schema_of
+
+__all__ = ["any_to_json", "converted_arguments", "converted_result"]
+
+
+def converted_arguments(
+    place: str, parameters: Sequence[inspect.Parameter], hints: dict[str, Any]
+) -> tuple[Callable[[JSONObject], dict[str, Any]], JSONObject]:
+    """Return a function that converts validated JSON to the values of `parameters`, and their schema.
+
+    Raises `BadTool`, which names the `place`, where a parameter has an unusable default or takes a value
+    under a name that the schema does not have; `TypeError` where a type has no schema.
+    """
+    # Fields get generated names: a parameter may be called `schema` or `_x`, a model's field may not.
+    fields: dict[str, Any] = {}
+    names: list[tuple[str, str]] = []
+    for at, parameter in enumerate(parameters):
+        if isinstance(parameter.default, FieldInfo):
+            raise BadTool(
+                f"{place}: parameter {parameter.name} has a Field as its default, which a plain "
+                f"call would pass on as the value; write {parameter.name}: Annotated[..., Field(...)] instead"
+            )
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        fields[f"p{at}"] = (hints.get(parameter.name, Any), pydantic.Field(default, alias=parameter.name))
+        names.append((parameter.name, f"p{at}"))
+    try:
+        model = pydantic.create_model("Arguments", __config__=pydantic.ConfigDict(extra="forbid"), **fields)
+        if flaw := flaw_of(model.__pydantic_core_schema__):
+            raise BadTool(f"{place}: {flaw}")
+        schema = schema_of(
+            lambda: model.model_json_schema(
+                by_alias=True, schema_generator=ArgumentSchemas, mode="validation"
+            )
+        )
+    except (pydantic.PydanticUserError, SchemaError) as error:
+        raise TypeError(line_of(error)) from None
+    schema.pop("title", None)
+    schema.setdefault("properties", {})
+
+    validate = model.__pydantic_validator__.validate_python  # model_validate, without its checks of options
+
+    def bind(arguments: JSONObject) -> dict[str, Any]:
+        try:
+            # Only the names in the schema: policy has decided by them.
+            converted = validate(arguments, by_alias=True, by_name=False)
+        except pydantic.ValidationError as error:
+            raise Refused(Reason.BAD_ARGUMENTS, _findings(error)) from None
+        return {name: getattr(converted, field) for name, field in names}
+
+    return bind, schema
+
+
+def converted_result(hint: Any) -> tuple[Callable[[Any], Any], JSONObject]:
+    """Return a function that serializes values of a type to JSON, and their schema.
+
+    The function raises `ValueError` for a value that JSON cannot hold.
+
+    Raises `TypeError` where the type has no schema.
+    """
+    try:
+        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(hint)
+        schema = schema_of(lambda: adapter.json_schema(schema_generator=TypeSchemas, mode="serialization"))
+    except (pydantic.PydanticUserError, SchemaError) as error:
+        raise TypeError(line_of(error)) from None
+    to_python = adapter.serializer.to_python  # dump_python, without its checks of options
+
+    def dump(value: Any) -> Any:
+        return to_python(value, mode="json", by_alias=True, warnings=False)
+
+    return dump, schema
+
+
+def any_to_json(value: Any) -> Any:
+    """Return any value as JSON.
+
+    Raises `ValueError` where a part of it cannot be serialized.
+    """
+    return to_jsonable_python(value)
+
+
+def _findings(error: pydantic.ValidationError) -> tuple[Finding, ...]:
+    # pydantic's messages may quote the value, so only the type of error is reported.
+    return tuple(
+        sorted(
+            Finding(escape_pointer(problem["loc"]), f"not accepted ({problem['type']})", problem["type"], "")
+            for problem in error.errors(include_url=False, include_context=False, include_input=False)
+        )
+    )

@@ -1,0 +1,35 @@
+"""Redirects are followed to the same destination, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from portbook.net.destinations import Destination
+from portbook.net.http_connection import Response
+from portbook.net.redirects import target_of_redirect
+
+HERE = Destination("https", "a.example", 8443)
+
+
+@pytest.mark.parametrize(
+    ("location", "target"),
+    [
+        ("/b?c=d", "/b?c=d"),
+        ("https://a.example:8443/b", "/b"),
+        ("https://A.EXAMPLE:8443", "/"),
+        ("https://a.example/b", None),
+        ("http://a.example:8443/b", None),
+        ("https://b.example:8443/b", None),
+        ("//b.example/c", None),
+        ("//a.example:8443/c", None),
+        ("", None),
+        ("https://user@a.example:8443/", None),
+    ],
+)
+def test_a_redirect_leads_to_the_same_destination_or_nowhere(location: str, target: str | None) -> None:
+    response = Response(302, {b"location": location.encode("latin-1")}, b"")
+    assert target_of_redirect(response, HERE) == target
+
+
+def test_a_redirect_without_a_location_leads_nowhere() -> None:
+    assert target_of_redirect(Response(301, {}, b""), HERE) is None

@@ -1,0 +1,121 @@
+"""What a start imports: a count that must not grow, and modules that must not be there.
+
+Importing is nearly all that a start does. Python itself tells of each module (`-X importtime`), so
+nothing in the server is instrumented.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.portbook_process import PORTBOOK, environment
+
+PLAIN = """
+from portbook import Toolset
+
+toolset = Toolset("start")
+
+@toolset.tool(effect="read")
+async def echo(text: str) -> dict[str, str]:
+    return {"text": text}
+"""
+
+WITH_A_MODEL = """
+from pydantic import BaseModel
+
+from portbook import Toolset
+
+toolset = Toolset("start")
+
+class Echo(BaseModel):
+    text: str
+
+@toolset.tool(effect="read")
+async def echo(text: str) -> Echo:
+    return Echo(text=text)
+"""
+
+CONVERSATION = b"""\
+{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},\
+"clientInfo":{"name":"start","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}
+"""
+
+# Modules of Portbook that a start and a first call import. Lower a figure when you can.
+COMMITTED = 182
+
+# Each is needed by something that this server does not do.
+NEVER = [
+    "apsw",  # no call needs the store
+    "difflib",  # nothing is misspelt
+    "http.client",
+    "httptools",
+    "importlib.metadata",
+    "nacl",
+    "uvicorn",
+    "uvloop",
+    "zipfile",
+    "portbook.apis",
+    "portbook.assets.library",
+    "portbook.builtin",
+    "portbook.envelope.enclose",
+    "portbook.executors.http",
+    "portbook.net.destinations",
+    "portbook.net.http_client",
+    "portbook.provenance.record",
+    "portbook.provenance.signing",
+    "portbook.schema.override",
+    "portbook.tools.asset_contracts",
+    "portbook.tools.content",
+    "portbook.tools.operation",
+    "portbook.tools.questions",
+    "portbook.tools.resources_and_prompts",
+]
+
+
+def imported(toolset: str, folder: Path) -> set[str]:
+    """Serve a toolset over STDIO for one call; return the names of all modules that were imported."""
+    (folder / "start_tools.py").write_text(toolset)
+    (folder / "portbook.toml").write_text("[docs]\nenabled = false\n")
+    interpreter, *command = PORTBOOK
+    done = subprocess.run(
+        [interpreter, "-X", "importtime", *command, "serve", "--stdio", "start_tools.py"],
+        input=CONVERSATION,
+        capture_output=True,
+        cwd=folder,
+        env=environment(),
+        timeout=60,
+    )
+    assert b'"text":"hello"' in done.stdout, done.stderr.decode()[-2000:]
+    return set(re.findall(r"^import time:.*\|\s+(\S+)$", done.stderr.decode(), re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    return imported(PLAIN, tmp_path_factory.mktemp("start"))
+
+
+@pytest.mark.parametrize("name", [*NEVER, "pydantic", "pydantic_core"])
+def test_a_start_does_not_import_what_it_does_not_serve(name: str, modules: set[str]) -> None:
+    assert "portbook.pipeline" in modules
+    assert [each for each in modules if each == name or each.startswith(f"{name}.")] == []
+
+
+def test_a_start_does_not_import_a_tenth_more_of_portbook_than_it_did(modules: set[str]) -> None:
+    own = sorted(each for each in modules if each.partition(".")[0] == "portbook")
+    assert len(own) <= COMMITTED * 1.1, own
+
+
+def test_a_toolset_with_a_model_adds_pydantic_and_little_else(tmp_path: Path, modules: set[str]) -> None:
+    added = imported(WITH_A_MODEL, tmp_path) - modules
+    assert "pydantic" in added
+    assert {each for each in added if each.partition(".")[0] == "portbook"} == {
+        "portbook.tools.accepted_names",
+        "portbook.tools.pydantic_conversion",
+        "portbook.tools.type_schemas",
+    }
