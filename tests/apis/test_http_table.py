@@ -319,7 +319,7 @@ def test_a_table_cannot_change_the_schema_of_an_imported_tool(folder: Path) -> N
     ],
 )
 def test_a_document_that_cannot_be_imported_is_refused(folder: Path, text: str, expected: str) -> None:
-    (folder / "old.json").write_text('{"swagger":"2.0"}')
+    (folder / "old.json").write_text('{"swagger":"1.2"}')
     assert complaint(BASE + text, folder=folder).startswith(expected)
 
 
@@ -352,14 +352,32 @@ def test_a_gateways_name_leaves_room_for_those_of_a_document(tmp_path: Path) -> 
     assert "too long a name" in complaint(text, folder=tmp_path)
 
 
-def test_a_schema_that_cannot_be_used_takes_nothing_else_down(tmp_path: Path) -> None:
-    def parameter(schema: Any) -> dict[str, Any]:
-        return {"parameters": [{"name": "x", "in": "query", "schema": schema}]}
+# Thirty steps, each evaluated twice as often as the one before, and one that leads back to itself.
+BOMB: dict[str, Any] = {
+    f"s{n}": {"allOf": [{"$ref": f"#/components/schemas/s{n + 1}"}] * 2} for n in range(30)
+} | {"s30": {"type": "string"}, "loop": {"allOf": [{"$ref": "#/components/schemas/loop"}]}}
 
-    result = {"responses": {"200": {"content": {"application/json": {"schema": {"type": "thing"}}}}}}
-    document_of(tmp_path, good={}, a=parameter({"minLength": -1}), b=result)
+
+def document_with_bombs(folder: Path, **paths: Any) -> None:
+    document_of(folder, **paths)
+    given = json.loads((folder / "api.json").read_text())
+    (folder / "api.json").write_text(json.dumps({**given, "components": {"schemas": BOMB}}))
+
+
+def takes(name: str) -> dict[str, Any]:
+    return {"parameters": [{"name": "x", "in": "query", "schema": {"$ref": f"#/components/schemas/{name}"}}]}
+
+
+def gives(name: str) -> dict[str, Any]:
+    schema = {"$ref": f"#/components/schemas/{name}"}
+    return {"responses": {"200": {"content": {"application/json": {"schema": schema}}}}}
+
+
+@pytest.mark.parametrize("bomb", ["s0", "loop"])
+def test_a_schema_that_cannot_be_used_takes_nothing_else_down(tmp_path: Path, bomb: str) -> None:
+    document_with_bombs(tmp_path, good=gives("s30"), a=takes(bomb), b=gives(bomb), small=gives("s20"))
     found = read(IMPORT, folder=tmp_path)
-    assert [spec.name for spec in found.specs] == ["orders.get_good"]
+    assert [spec.name for spec in found.specs] == ["orders.get_good", "orders.get_small"]
     assert [(each.name, each.cause) for each in found.left_out] == [
         ("orders.get_a", Cause.INPUT_SCHEMA),
         ("orders.get_b", Cause.OUTPUT_SCHEMA),
@@ -367,8 +385,8 @@ def test_a_schema_that_cannot_be_used_takes_nothing_else_down(tmp_path: Path) ->
 
 
 def test_a_table_may_replace_the_output_schema_that_cannot_be_used(tmp_path: Path) -> None:
-    result = {"responses": {"200": {"content": {"application/json": {"schema": {"type": "thing"}}}}}}
-    document_of(tmp_path, b=result)
+    document_with_bombs(tmp_path, b=gives("s0"))
+    assert read(IMPORT, folder=tmp_path).specs == []
     found = read(IMPORT + '[http.orders.tools.get_b]\noutput = { type = "object" }', folder=tmp_path)
     assert [(spec.name, spec.output_schema) for spec in found.specs] == [("orders.get_b", {"type": "object"})]
     assert found.left_out == []

@@ -98,7 +98,7 @@ def test_references_in_a_circle_are_refused(write: Any, place: str) -> None:
     "given",
     [
         "", "nonsense", "[]", "{}", '{"openapi":"2.0"}', '{"openapi":"3.2.0"}', '{"openapi":3}',
-        '{"swagger":"2.0"}', '{"openapi":"3.0.0","openapi":"3.0.0"}',
+        '{"swagger":"1.2"}', '{"openapi":"3.0.0","openapi":"3.0.0"}',
     ],
 )  # fmt: skip
 def test_a_document_that_is_not_openapi_is_refused(write: Any, given: str) -> None:
@@ -155,8 +155,7 @@ paths:
 """
 
 
-def test_yaml_is_read_where_a_parser_is_installed(tmp_path: Path) -> None:
-    pytest.importorskip("yaml")
+def test_yaml_is_read(tmp_path: Path) -> None:
     (tmp_path / "api.yaml").write_text(YAML)
     operation = only(read_openapi(Documents(tmp_path / "api.yaml")))
     date = {"type": "string", "format": "date", "default": "2024-01-01"}
@@ -165,24 +164,13 @@ def test_yaml_is_read_where_a_parser_is_installed(tmp_path: Path) -> None:
 
 
 def test_yaml_without_a_parser_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "yaml", None)
+    monkeypatch.setitem(sys.modules, "yaml12", None)
     (tmp_path / "api.yaml").write_text(YAML)
-    with pytest.raises(BadOpenAPI, match="PyYAML"):
+    with pytest.raises(BadOpenAPI, match=r"api\.yaml: .*install portbook\[yaml\]"):
         read_openapi(Documents(tmp_path / "api.yaml"))
 
 
-def bomb() -> str:
-    """A few lines of YAML that mean 9^9 values."""
-    return "a: &a0 [x]\n" + "".join(f"b{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["a: [", bomb(), "!!python/object/apply:os.system ['true']"],
-    ids=["broken", "a bomb", "an object"],
-)
-def test_yaml_that_is_no_plain_data_is_refused(tmp_path: Path, text: str) -> None:
-    pytest.importorskip("yaml")
-    (tmp_path / "api.yaml").write_text(text)
-    with pytest.raises(BadOpenAPI, match="not YAML"):
+def test_yaml_that_is_none_is_refused_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "api.yaml").write_text("a: [")
+    with pytest.raises(BadOpenAPI, match=r"^api\.yaml: not YAML 1\.2"):
         read_openapi(Documents(tmp_path / "api.yaml"))

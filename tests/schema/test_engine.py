@@ -19,7 +19,7 @@ from portbook.errors import Finding
 from portbook.schema import engine
 from portbook.schema.cache import validator_for
 from portbook.schema.dialects import DIALECT
-from portbook.schema.engine import BadSchema, SchemaViolation, compile_schema
+from portbook.schema.engine import BadSchema, SchemaViolation, compile_schema, is_usable_pattern
 from support.counts import count
 from support.random_schemas import LEAVES, SCHEMAS, VALUES, values
 
@@ -592,3 +592,11 @@ def test_checking_a_document_does_not_change_it() -> None:
     assert not validator_for(PERSON).is_valid(document)
     validator_for(PERSON).findings(document)
     assert repr(document) == before
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_usable"),
+    [("^a+$", True), ("", True), ("(?=a)", False), (r"(a)\1", False), ("(", False), ("a{1,1000000}", False)],
+)
+def test_a_pattern_is_usable_if_a_schema_may_have_it(pattern: str, is_usable: bool) -> None:
+    assert is_usable_pattern(pattern) is is_usable

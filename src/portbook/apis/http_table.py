@@ -26,6 +26,7 @@ from portbook.apis.imported_documents import (
     read_documents,
 )
 from portbook.apis.left_out import Cause, LeftOutOperation, summary_of
+from portbook.apis.openapi_operation import ImportedOperation
 from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
 from portbook.schema.cache import validator_for
@@ -132,9 +133,9 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
             imported.pop(full, None)
     left_out = [replace(each, name=prefix + each.name) for each in documents.left_out]
     for name, operation in imported.items():
-        problem = _problem_of_schemas(specs[name])
+        problem = _problem_of_result(operation, specs[name])
         if problem is not None:
-            left_out.append(operation._replace(name=name).left_out(*problem))
+            left_out.append(operation._replace(name=name).left_out(Cause.OUTPUT_SCHEMA, problem))
             del specs[name]
     found.left_out.extend(left_out)
     if left_out:
@@ -147,13 +148,17 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
     return [_completed(spec, timeout_ms) for spec in specs.values()]
 
 
-def _problem_of_schemas(spec: ToolSpec) -> tuple[Cause, str] | None:
-    """Return why an imported operation cannot be served: its arguments or its result cannot be checked."""
-    for cause, schema in ((Cause.INPUT_SCHEMA, spec.input_schema), (Cause.OUTPUT_SCHEMA, spec.output_schema)):
-        try:
-            validator_for(schema)
-        except BadSchema as error:
-            return cause, str(error)
+def _problem_of_result(operation: ImportedOperation, spec: ToolSpec) -> str | None:
+    """Return why the result of an imported tool cannot be checked, or None where it can.
+
+    A table may have replaced the document's output schema.
+    """
+    if spec.are_schemas_checked:
+        return operation.output_problem
+    try:
+        validator_for(spec.output_schema)
+    except BadSchema as error:
+        return str(error)
     return None
 
 
@@ -279,6 +284,7 @@ def _spec_of(placed: PlacedOperation, prefix: str, gateway: Gateway, selection: 
             other_responses=operation.other_responses,
         ),
         declared_name=name,
+        are_schemas_checked=True,
         tags=operation.tags,
         is_deprecated=operation.is_deprecated,
     )
@@ -297,6 +303,7 @@ def _adjusted(table: Table, spec: ToolSpec) -> ToolSpec:
         spec,
         description=table.text("description") or spec.description,
         output_schema=spec.output_schema if output is None else output,
+        are_schemas_checked=output is None,
         effect=effect,
         timeout_ms=table.whole("timeout_ms", 1, _MAX_TIMEOUT_MS),
         operation=replace(

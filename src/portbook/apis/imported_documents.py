@@ -99,6 +99,7 @@ class _Reader:
         self._servers: list[Server] = []
         self._operations: list[PlacedOperation] = []
         self._left_out: list[LeftOutOperation] = []
+        self._unchecked: list[str] = []
 
     def read(self) -> None:
         """Read the documents.
@@ -115,7 +116,8 @@ class _Reader:
 
         Raises the table's exception for settings that fit none of them.
         """
-        table, warnings = self._table, list(self._selection.doubts(self._table, self._heads))
+        table = self._table
+        warnings = [*self._unchecked, *self._selection.doubts(table, self._heads)]
         if "credentials" in table:
             require_known_schemes(table.table("credentials"), self._gateway, self._schemes)
         if "server_variables" in table:
@@ -154,7 +156,9 @@ class _Reader:
             takes_paths=self._gateway.files is not None,
             credentials=chooser.taken(),
         )
-        for operation in read_openapi(documents, self._is_wanted, rules, names, servers):
+        for operation in read_openapi(
+            documents, self._is_wanted, rules, names, servers, self._unchecked.append
+        ):
             self._place(operation, chooser)
 
     def _is_wanted(self, head: OperationHead) -> bool:

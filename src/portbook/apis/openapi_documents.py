@@ -7,20 +7,20 @@ import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 from urllib.parse import unquote
 
 from portbook.apis.left_out import Cause
+from portbook.apis.swagger import is_swagger, openapi_of
+from portbook.apis.yaml_reader import NotYAML, parse_yaml
 from portbook.errors import Refused
-from portbook.model import JSON
+from portbook.model import JSON, JSONObject
 from portbook.wire.parsing import parse
 
 __all__ = ["MAX_DOCUMENT_BYTES", "BadOpenAPI", "DocumentNode", "Documents"]
 
-# Larger than any real API description; Azure's largest has 12 MiB.
-MAX_DOCUMENT_BYTES: Final = 33_554_432
-# YAML's aliases can expand a few lines beyond all memory, so the number of values is limited.
-_MAX_VALUES: Final = 2_000_000
+# Larger than any real API description; the largest known, Microsoft Graph's beta, has 47 MB.
+MAX_DOCUMENT_BYTES: Final = 67_108_864
 # A reference may lead to a reference; more steps than this are a cycle.
 _MAX_STEPS: Final = 32
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
@@ -55,8 +55,10 @@ class DocumentNode(NamedTuple):
             value = self.value.get(str(key))
         elif isinstance(self.value, list) and isinstance(key, int):
             value = self.value[key]
-        escaped = str(key).replace("~", "~0").replace("/", "~1")
-        return DocumentNode(value, self.file, f"{self.pointer}/{escaped}")
+        name = str(key)
+        if "/" in name or "~" in name:
+            name = name.replace("~", "~0").replace("/", "~1")
+        return DocumentNode(value, self.file, f"{self.pointer}/{name}")
 
     @property
     def members(self) -> dict[str, DocumentNode]:
@@ -91,7 +93,8 @@ class Documents:
         real = entry.resolve()
         self._problem_of = problem_of
         self._folder = real.parent
-        self._entry = real.name
+        self.entry = real.name
+        """The name of the file that the others are read for."""
         self._roots: dict[str, JSON] = {}
 
     def root(self) -> DocumentNode:
@@ -99,7 +102,7 @@ class Documents:
 
         Raises `BadOpenAPI` where it cannot be read.
         """
-        return DocumentNode(self._load(self._entry), self._entry, "")
+        return DocumentNode(self._load(self.entry), self.entry, "")
 
     def resolved(self, node: DocumentNode) -> DocumentNode:
         """Return `node`, or its target where it is a reference.
@@ -143,7 +146,8 @@ class Documents:
 
     def _load(self, name: str, node: DocumentNode | None = None) -> JSON:
         if name not in self._roots:
-            self._roots[name] = self._read(name, node)
+            root = self._read(name, node)
+            self._roots[name] = openapi_of(cast("JSONObject", root)) if is_swagger(root) else root
         return self._roots[name]
 
     def _read(self, name: str, node: DocumentNode | None) -> JSON:
@@ -161,11 +165,11 @@ class Documents:
             raise BadOpenAPI(f"{name}: cannot be read") from None
         if len(data) > MAX_DOCUMENT_BYTES:
             raise BadOpenAPI(f"{name}: larger than {MAX_DOCUMENT_BYTES} bytes")
-        problem = self._problem_of(data) if name == self._entry else None
+        problem = self._problem_of(data) if name == self.entry else None
         if problem is not None:
             raise BadOpenAPI(problem)
         if path.suffix.lower() in (".yaml", ".yml"):
-            return _parse_yaml(name, data)
+            return _from_yaml(name, data)
         try:
             return parse(data)
         except Refused as refusal:
@@ -185,27 +189,12 @@ def _bytes_of(path: Path) -> bytes:
         return file.read(MAX_DOCUMENT_BYTES + 1)
 
 
-def _parse_yaml(name: str, data: bytes) -> JSON:
+def _from_yaml(name: str, data: bytes) -> JSON:
     try:
-        import yaml
+        return parse_yaml(data)
     except ImportError:
         raise BadOpenAPI(
-            f"{name}: reading YAML needs PyYAML to be installed; or convert it to JSON"
+            f"{name}: reading YAML needs py-yaml12: install portbook[yaml], or convert the file to JSON"
         ) from None
-    try:
-        return _plain(yaml.safe_load(data), [_MAX_VALUES])
-    except (yaml.YAMLError, RecursionError, ValueError):
-        raise BadOpenAPI(f"{name}: not YAML that can be converted to JSON") from None
-
-
-def _plain(value: Any, left: list[int]) -> JSON:
-    """Convert YAML values to JSON: `200:` becomes the key "200", and a date its text."""
-    left[0] -= 1
-    if left[0] < 0:
-        raise ValueError
-    if isinstance(value, dict):
-        pairs = cast("dict[Any, Any]", value).items()
-        return {key if isinstance(key, str) else str(key): _plain(item, left) for key, item in pairs}
-    if isinstance(value, list):
-        return [_plain(item, left) for item in cast("list[Any]", value)]
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+    except NotYAML as error:
+        raise BadOpenAPI(f"{name}: {error}") from None

@@ -17,7 +17,7 @@ from portbook.apis.openapi_bodies import read_body
 from portbook.apis.openapi_documents import DocumentNode, Documents
 from portbook.apis.openapi_parameters import read_parameters
 from portbook.apis.openapi_responses import ImportedResult, read_responses
-from portbook.apis.openapi_schemas import SchemaWriter
+from portbook.apis.openapi_schemas import SchemaWriters
 from portbook.apis.openapi_security import Requirement
 from portbook.apis.openapi_servers import Server
 from portbook.apis.path_keys import read_path_key, with_query
@@ -58,6 +58,8 @@ class ImportedOperation(NamedTuple):
     """Headers of every request, beside those of parameters."""
     other_responses: tuple[str, ...] = ()
     """Further content types that a response may have."""
+    output_problem: str | None = None
+    """Why its result cannot be checked against the output schema, or None where it can."""
     file: str = ""
     pointer: str = ""
     """The operation's JSON Pointer in `file`."""
@@ -79,7 +81,7 @@ class OperationReader:
     def __init__(
         self,
         documents: Documents,
-        version: str,
+        schemas: SchemaWriters,
         item: DocumentNode,
         node: DocumentNode,
         rules: ArgumentRules,
@@ -88,8 +90,8 @@ class OperationReader:
         self._rules = rules
         self._item = item
         self._node = node
-        self._input = SchemaWriter(documents, version, "input")
-        self._output = SchemaWriter(documents, version, "output")
+        self._input = schemas.input
+        self._output = schemas.output
 
     def read(self, name: str, method: str, path: str) -> ImportedOperation:
         """Return the operation of `method` and `path` for the tool `name`.
@@ -107,6 +109,9 @@ class OperationReader:
             result = ImportedResult({"type": "null"})
         else:
             result = read_responses(self._documents, self._node, self._output)
+        taken = self._input.with_definitions(arguments.as_schema(is_open=body.is_open))
+        if (problem := self._input.problem_of(taken)) is not None:
+            raise self._node.bad(f"its input schema {problem}", Cause.INPUT_SCHEMA)
         return ImportedOperation(
             name,
             self._describe(method, path),
@@ -117,11 +122,12 @@ class OperationReader:
             body.content_type is not None,
             body.content_type or JSON_TYPE,
             result.content_type,
-            self._input.with_definitions(arguments.as_schema(is_open=body.is_open)),
+            taken,
             result.schema,
             body.parts,
             tuple(arguments.fixed_headers.items()),
             result.other_types,
+            self._output.problem_of(result.schema),
         )
 
     def _describe(self, method: str, path: str) -> str:

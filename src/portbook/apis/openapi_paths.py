@@ -16,8 +16,10 @@ from portbook.apis.left_out import Cause, LeftOutOperation
 from portbook.apis.openapi_arguments import ANY_ARGUMENT, ArgumentRules, NotSupported
 from portbook.apis.openapi_documents import BadOpenAPI, DocumentNode, Documents
 from portbook.apis.openapi_operation import ImportedOperation, OperationHead, OperationReader
+from portbook.apis.openapi_schemas import SchemaWriters
 from portbook.apis.openapi_security import read_requirement
 from portbook.apis.openapi_servers import ServerChooser
+from portbook.escaping import escaped
 from portbook.tools.http_methods import METHODS
 from portbook.tools.tool_names import MAX_NAME, name_digest, shortened
 
@@ -45,24 +47,37 @@ def read_openapi(
     rules: ArgumentRules = ANY_ARGUMENT,
     names: ImportedNames = _OWN_NAMES,
     servers: ServerChooser | None = None,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> list[ImportedOperation | LeftOutOperation]:
     """Return the operations of a document that are wanted, in its order.
 
     An operation that cannot be imported is left out, and stops no other one. `rules` say what may become an
-    argument, `servers` chooses the base URL of each.
+    argument, `servers` chooses the base URL of each. `warn` is told what is served, but not checked.
 
-    Raises `BadOpenAPI` where the document cannot be read, or is not OpenAPI 3.0 or 3.1.
+    Raises `BadOpenAPI` where the document cannot be read, or is not OpenAPI 3.0 or 3.1, nor Swagger 2.0.
     """
     root = documents.root()
     found = re.match(r"3\.[01](?=\.|$)", root.text("openapi") or "")
     if found is None:
-        raise root.bad("must be OpenAPI 3.0 or 3.1; convert an older document first")
+        raise root.bad("must be OpenAPI 3.0 or 3.1, or Swagger 2.0; convert an older document first")
     servers = servers or ServerChooser(root)
-    return [
-        entry if isinstance(entry, LeftOutOperation) else _read(documents, entry, found[0], rules, servers)
+    schemas = SchemaWriters(documents, found[0])
+    operations = [
+        entry if isinstance(entry, LeftOutOperation) else _read(documents, entry, schemas, rules, servers)
         for entry in _told_apart(list(_entries(documents, root)), names)
         if is_wanted(_head(entry))
     ]
+    if unchecked := schemas.unchecked_patterns:
+        warn(_unchecked(unchecked, documents.entry))
+    return operations
+
+
+def _unchecked(places: list[str], file: str) -> str:
+    what = "pattern is" if len(places) == 1 else "patterns are"
+    return (
+        f"{len(places)} {what} not checked in {file}, for being no pattern or not one that can be matched in "
+        f"linear time; the descriptions have the text; the first is at {escaped(places[0])}"
+    )
 
 
 def operation_names(documents: Documents) -> list[str]:
@@ -135,10 +150,10 @@ def _told_apart(
 
 
 def _read(
-    documents: Documents, entry: _Entry, version: str, rules: ArgumentRules, servers: ServerChooser
+    documents: Documents, entry: _Entry, schemas: SchemaWriters, rules: ArgumentRules, servers: ServerChooser
 ) -> ImportedOperation | LeftOutOperation:
     try:
-        reader = OperationReader(documents, version, entry.item, entry.node, rules)
+        reader = OperationReader(documents, schemas, entry.item, entry.node, rules)
         imported = reader.read(entry.name, entry.method, entry.path)
         head = _head(entry)
         return imported._replace(

@@ -1,19 +1,28 @@
 """Converts schemas of an OpenAPI document to self-contained JSON Schema 2020-12.
 
-A reference becomes one into `$defs`, which holds each target once, so recursive schemas work and no reference
-leaves the schema. Forms of OpenAPI 3.0 (`nullable`, a boolean `exclusiveMinimum`) are rewritten.
-Documentation (`example`, `xml`, `x-…`) is left out.
+A reference becomes one into `$defs`. Each target is written once for the whole document, and shared by all
+schemas that refer to it, so recursive schemas work, no reference leaves a schema, and a large document stays
+small. Forms of other drafts are translated; documentation (`example`, `xml`, `x-…`) is left out.
+
+A pattern that cannot be matched in linear time, or is none, moves into the description: it is no longer
+checked, and whoever reads the schema still knows it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from portbook.apis.one_sided_properties import Side, leave_out_other_side
 from portbook.apis.openapi_documents import DocumentNode, Documents
+from portbook.apis.vendor_keywords import DROPPED, translated
+from portbook.model import JSONObject
+from portbook.schema.definition_weights import DefinitionWeights, referred_names
+from portbook.schema.engine import is_usable_pattern
+from portbook.tools.tool_names import name_digest
 
-__all__ = ["SchemaWriter"]
+__all__ = ["SchemaWriter", "SchemaWriters"]
 
 _ONE: Final = frozenset(
     {
@@ -23,17 +32,22 @@ _ONE: Final = frozenset(
 )  # fmt: skip
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _MAPS: Final = frozenset({"dependentSchemas", "patternProperties", "properties"})
-_LEFT_OUT: Final = frozenset(
-    {
-        "$anchor", "$comment", "$defs", "$id", "$schema", "definitions", "discriminator", "example",
-        "examples", "externalDocs", "nullable", "xml",
-    }
-)  # fmt: skip
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_COMPONENTS: Final = "/components/schemas/"
+# References whose target depends on where they are used; here it is always the nearest schema around them.
+_DYNAMIC: Final = {"$recursiveRef": "$recursiveAnchor", "$dynamicRef": "$dynamicAnchor"}
+# A pattern in the slashes of JavaScript: they are no part of it.
+_IN_SLASHES: Final = re.compile(r"/(\^.*\$)/")
+
+# Keywords that allow every value.
+_SAYS_NOTHING: Final = frozenset(
+    {"title", "description", "default", "deprecated", "readOnly", "writeOnly", "format"}
+)
 
 
 class SchemaWriter:
-    """Converts the input or output schemas of one tool, and collects their shared definitions."""
+    """Converts the input or output schemas of one document."""
 
     def __init__(self, documents: Documents, version: str, side: Side) -> None:
         """Use the OpenAPI `version`, `3.0` or `3.1`; input leaves out read-only properties."""
@@ -41,8 +55,13 @@ class SchemaWriter:
         self._is_old = version == "3.0"
         self._side: Side = side
         self._names: dict[tuple[str, str], str] = {}
-        self._defs: dict[str, Any] = {}
-        self._pending: list[tuple[str, DocumentNode]] = []
+        self._pending: dict[str, DocumentNode] = {}
+        self._definitions: dict[str, Any] = {}
+        self._weights = DefinitionWeights(self._definitions)
+        self._around: list[DocumentNode] = []
+        """The schemas around the one being written, for references to the nearest of them."""
+        self.unchecked_patterns: list[str] = []
+        """The places of patterns that are not checked."""
 
     def write(self, node: DocumentNode) -> Any:
         """Return the schema at `node`; `with_definitions` adds the targets of its references.
@@ -54,74 +73,197 @@ class SchemaWriter:
             return value
         if not isinstance(value, dict):
             raise node.bad("must be a schema")
-        reference = node.text("$ref")
-        if reference is not None:
-            referring = {"$ref": f"#/$defs/{self._name_of(self._documents.target(node, reference))}"}
-            # In OpenAPI 3.0, keywords beside a reference are ignored.
-            return referring if self._is_old else {**self._keywords(node), **referring}
-        return self._with_null(node, self._keywords(node))
+        self._around.append(node)
+        try:
+            return self._written(node, value)
+        finally:
+            self._around.pop()
 
     def with_definitions(self, schema: Any) -> Any:
         """Return `schema` with all definitions that it refers to.
 
         Raises `BadOpenAPI` for a reference without a target.
         """
-        while self._pending:
-            name, target = self._pending.pop()
-            self._defs[name] = self.write(target)
-        if not self._defs or not isinstance(schema, dict):
-            return schema
-        return {**cast("dict[str, Any]", schema), "$defs": self._defs}
-
-    def _name_of(self, target: DocumentNode) -> str:
-        key = (target.file, target.pointer)
-        if key not in self._names:
-            wanted = _UNSAFE.sub("_", target.pointer.rpartition("/")[2] or target.file)
-            name, count = wanted, 1
-            while name in self._defs:
-                count += 1
-                name = f"{wanted}_{count}"
-            self._names[key] = name
-            # Reserved now and written later: it may refer to itself, or start a long chain.
-            self._defs[name] = True
-            self._pending.append((name, target))
-        return self._names[key]
-
-    def _keywords(self, node: DocumentNode) -> dict[str, Any]:
-        written: dict[str, Any] = {}
-        for key, child in node.members.items():
-            if key == "$ref" or key in _LEFT_OUT or key.startswith("x-"):
+        needed, found = list(referred_names(schema)), set[str]()
+        while needed:
+            name = needed.pop()
+            if name in found:
                 continue
+            found.add(name)
+            if name in self._pending:
+                # Taken out only when it is written: what fails here fails for everybody who refers to it.
+                self._definitions[name] = self.write(self._pending[name])
+                del self._pending[name]
+            needed.extend(self._weights.needs_of(name))
+        if not found or not isinstance(schema, dict):
+            return schema
+        definitions = {name: self._definitions[name] for name in sorted(found)}
+        return {**cast("dict[str, Any]", schema), "$defs": definitions}
+
+    def problem_of(self, schema: Any) -> str | None:
+        """Return why a schema `with_definitions` must not be compiled, or None where it may be."""
+        return self._weights.problem_of(schema)
+
+    def _reference_to(self, target: DocumentNode) -> dict[str, Any]:
+        key = (target.file, target.pointer)
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = self._name_for(target)
+            self._pending[name] = target  # written later: it may refer to itself, or start a long chain
+        return {"$ref": f"#/$defs/{name}"}
+
+    def _name_for(self, target: DocumentNode) -> str:
+        """Return the name of a definition: the component's own, if that can be one, or with a digest.
+
+        It does not depend on which other definitions there are, nor on their order.
+        """
+        component = target.pointer.removeprefix(_COMPONENTS)
+        is_own = target.file == self._documents.entry and component != target.pointer
+        if is_own and _PLAIN_NAME.fullmatch(component):
+            return component
+        last = target.pointer.rpartition("/")[2] or target.file
+        return f"{_UNSAFE.sub('_', last)}_{name_digest(f'{target.file}#{target.pointer}')}"
+
+    def _written(self, node: DocumentNode, value: JSONObject) -> Any:
+        reference = node.text("$ref")
+        if reference is not None:
+            referring = self._reference_to(self._documents.target(node, reference))
+            # In OpenAPI 3.0, keywords beside a reference are ignored; these two change no verdict on a value
+            # that is not null.
+            beside = {} if self._is_old else self._keywords(node, value)
+            if isinstance(words := value.get("description"), str):
+                beside["description"] = words
+            return _with_null(value, {**beside, **referring})
+        written = self._keywords(node, value)
+        for keyword, anchor in _DYNAMIC.items():
+            if isinstance(value.get(keyword), str):
+                written.update(self._reference_to(self._nearest(anchor)))
+        return _with_null(value, written)
+
+    def _nearest(self, anchor: str) -> DocumentNode:
+        """Return the nearest schema around the one being written that has `anchor`, or the outermost."""
+        marked = (node for node in reversed(self._around) if node.at(anchor).value)
+        return next(marked, self._around[0])
+
+    def _keywords(self, node: DocumentNode, value: JSONObject) -> dict[str, Any]:
+        written: dict[str, Any] = {}
+        for key, given in value.items():
             if key in _ONE:
-                written[key] = self.write(child)
+                written.update(self._one(key, node.at(key)))
             elif key in _LISTS:
-                written[key] = [self.write(item) for item in child.items]
+                written.update(self._list(key, node.at(key)))
             elif key in _MAPS:
-                written[key] = {name: self.write(part) for name, part in child.members.items()}
-            else:
-                written[key] = child.value
+                written.update(self._map(key, node.at(key)))
+            elif key == "dependencies":
+                written.update(self._dependencies(node.at(key)))
+            elif key != "pattern" and (known := translated(key, given)) is not DROPPED:
+                written[key] = known
+        if "pattern" in value:
+            self._check_pattern(node, value["pattern"], written)
+        if "patternProperties" in written:
+            self._check_names(node, written)
+        if "properties" in written:
+            self._require(node, written)
         leave_out_other_side(self._documents, node, written, self._side)
-        if self._is_old:
-            _renew_bounds(written)
+        _renew_bounds(value, written)
         return written
 
-    def _with_null(self, node: DocumentNode, written: dict[str, Any]) -> dict[str, Any]:
-        if not self._is_old or node.at("nullable").value is not True:
-            return written
-        kind = written.get("type")
-        if not isinstance(kind, str):
-            return {"anyOf": [written, {"type": "null"}]}
-        written["type"] = [kind, "null"]
-        if isinstance(written.get("enum"), list) and None not in written["enum"]:
-            written["enum"] = [*written["enum"], None]
+    def _one(self, key: str, child: DocumentNode) -> Iterator[tuple[str, Any]]:
+        if isinstance(child.value, dict | bool):
+            yield key, self.write(child)
+        elif key == "items" and isinstance(child.value, list):  # the form of earlier drafts
+            yield from self._list("prefixItems", child)
+        elif child.value in ("true", "false"):
+            yield key, child.value == "true"
+
+    def _list(self, key: str, child: DocumentNode) -> Iterator[tuple[str, Any]]:
+        items = [child] if isinstance(child.value, dict) else child.items
+        written = [self.write(item) for item in items if isinstance(item.value, dict | bool)]
+        if written:
+            yield key, written
+
+    def _map(self, key: str, child: DocumentNode) -> Iterator[tuple[str, Any]]:
+        if isinstance(child.value, dict):
+            # A member without a value is how YAML writes one that may be anything.
+            pairs = child.members.items()
+            yield key, {name: True if part.value is None else self.write(part) for name, part in pairs}
+
+    def _dependencies(self, child: DocumentNode) -> Iterator[tuple[str, Any]]:
+        """Yield `dependencies` of earlier drafts as the two keywords that it has become."""
+        needs = translated("dependentRequired", child.value)
+        if needs is not DROPPED and needs:
+            yield "dependentRequired", needs
+        schemas = {n: self.write(part) for n, part in child.members.items() if isinstance(part.value, dict)}
+        if schemas:
+            yield "dependentSchemas", schemas
+
+    def _check_pattern(self, node: DocumentNode, pattern: Any, written: dict[str, Any]) -> None:
+        if not isinstance(pattern, str):
+            return
+        in_slashes = _IN_SLASHES.fullmatch(pattern)
+        plain = pattern if in_slashes is None else in_slashes[1]
+        if is_usable_pattern(plain):
+            written["pattern"] = plain
+            return
+        self.unchecked_patterns.append(f"{node.file}#{node.pointer}/pattern")
+        words = written.get("description")
+        note = f"Pattern, not checked: {pattern}"
+        written["description"] = f"{words}\n\n{note}" if words else note
+
+    def _check_names(self, node: DocumentNode, written: dict[str, Any]) -> None:
+        """Leave out the patterns of names that cannot be used; such names may then have any value."""
+        given = cast("dict[str, Any]", written["patternProperties"])
+        usable = {pattern: schema for pattern, schema in given.items() if is_usable_pattern(pattern)}
+        if len(usable) == len(given):
+            return
+        self.unchecked_patterns.append(f"{node.file}#{node.pointer}/patternProperties")
+        written["patternProperties"] = usable
+        for keyword in ("additionalProperties", "unevaluatedProperties"):
+            written.pop(keyword, None)
+
+    def _require(self, node: DocumentNode, written: dict[str, Any]) -> None:
+        """Require the properties that say so themselves, as in the first version of Swagger."""
+        parts = node.at("properties").members.items()
+        named = [name for name, part in parts if part.at("required").value is True]
+        if named:
+            written["required"] = list(dict.fromkeys([*written.get("required", []), *named]))
+
+
+class SchemaWriters:
+    """The writers of one document: one for arguments, one for results."""
+
+    __slots__ = ("input", "output")
+
+    def __init__(self, documents: Documents, version: str) -> None:
+        self.input = SchemaWriter(documents, version, "input")
+        self.output = SchemaWriter(documents, version, "output")
+
+    @property
+    def unchecked_patterns(self) -> list[str]:
+        """The places of patterns that are not checked, each once."""
+        return sorted({*self.input.unchecked_patterns, *self.output.unchecked_patterns})
+
+
+def _with_null(value: JSONObject, written: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a value that may also be null, where `nullable` of OpenAPI 3.0 says so.
+
+    `x-nullable` is what documents of Swagger 2.0 have instead.
+    """
+    is_nullable = value.get("nullable") is True or value.get("x-nullable") is True
+    if not is_nullable or not written.keys() - _SAYS_NOTHING:
         return written
+    kind = written.get("type")
+    if kind is None:
+        return {"anyOf": [written, {"type": "null"}]}
+    kinds = cast("list[str]", kind) if isinstance(kind, list) else [kind]
+    written["type"] = kinds if "null" in kinds else [*kinds, "null"]
+    if "enum" in written and None not in written["enum"]:
+        written["enum"] = [*written["enum"], None]
+    return written
 
 
-def _renew_bounds(written: dict[str, Any]) -> None:
+def _renew_bounds(value: JSONObject, written: dict[str, Any]) -> None:
     """Rewrite the boolean `exclusiveMinimum` and `exclusiveMaximum` of OpenAPI 3.0 as numbers."""
     for exclusive, inclusive in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        flag = written.get(exclusive)
-        if isinstance(flag, bool):
-            del written[exclusive]
-            if flag and inclusive in written:
-                written[exclusive] = written.pop(inclusive)
+        if value.get(exclusive) is True and inclusive in written:
+            written[exclusive] = written.pop(inclusive)

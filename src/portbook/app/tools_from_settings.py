@@ -169,5 +169,6 @@ def _replaced(spec: ToolSpec, bundle: Bundle) -> ToolSpec:
         spec,
         input_schema=bundle.input,
         output_schema=bundle.output,
+        are_schemas_checked=False,
         description=bundle.description or spec.description,
     )

@@ -22,12 +22,21 @@ from portbook.schema.explanation_cost import explanation_of
 from portbook.schema.locate import may_be_elsewhere, places_of
 from portbook.schema.messages import escape_pointer, tell, whole_pointer
 
-__all__ = ["BadSchema", "SchemaViolation", "Validator", "compile_official", "compile_schema"]
+__all__ = [
+    "BadSchema",
+    "SchemaViolation",
+    "Validator",
+    "compile_official",
+    "compile_schema",
+    "is_usable_pattern",
+]
 
 _Errors: TypeAlias = "Iterator[jsonschema_rs.ValidationError]"
 
 # The memory limit of a compiled pattern; in practice only counted repetitions reach it.
 _PATTERN_BYTES: Final = 1 << 20
+# How many verdicts on patterns are kept: more than one document has different ones.
+_PATTERNS: Final = 4_096
 
 
 class _Violations(ValueError):
@@ -170,6 +179,17 @@ def compile_official(schema: Any, fingerprint: str, dialect: str = DIALECT) -> V
     except jsonschema_rs.ReferencingError:  # a form of reference that this dialect does not have
         message = "refers to something that is not in this document; check its spelling"
         raise BadSchema((Finding("", message, "$ref", ""),)) from None
+
+
+@functools.lru_cache(maxsize=_PATTERNS)
+def is_usable_pattern(pattern: str) -> bool:
+    """Return whether a schema may have this `pattern`: it is one, and can be matched in linear time."""
+    schema = {"pattern": pattern}
+    try:
+        _compile(schema, DIALECT)
+    except jsonschema_rs.ValidationError:
+        return False
+    return _meta(DIALECT).is_valid(schema)
 
 
 @functools.cache

@@ -8,6 +8,7 @@ Iterative throughout, so that no schema can exhaust the stack. Pure: no I/O.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from portbook.errors import Finding
@@ -15,7 +16,15 @@ from portbook.schema.dialects import DIALECT
 from portbook.schema.messages import escape_pointer
 from portbook.schema.references import Document, Path
 
-__all__ = ["MAX_EVALUATIONS", "MAX_NESTING", "examine"]
+__all__ = [
+    "CIRCULAR",
+    "MAX_EVALUATIONS",
+    "MAX_NESTING",
+    "TOO_COSTLY",
+    "TOO_NESTED",
+    "examine",
+    "heaviest_part",
+]
 
 # Takes a few milliseconds for a verdict, and well under a second for an explanation.
 MAX_EVALUATIONS: Final = 50_000
@@ -23,6 +32,18 @@ MAX_EVALUATIONS: Final = 50_000
 # How deep subschemas may nest on one value. The library recurses, and a stack overflow ends the process. Half
 # a megabyte, the smallest stack of a thread on any platform, is enough for this depth.
 MAX_NESTING: Final = 500
+
+TOO_COSTLY: Final = "its references fan out into too many evaluations; refer to each subschema fewer times"
+TOO_NESTED: Final = f"nests more than {MAX_NESTING} subschemas on one value; reduce the nesting"
+CIRCULAR: Final = "refers to itself without descending into the value; remove the reference"
+
+# Of these keywords, only one applies to any one member or item.
+_APART: Final = frozenset(
+    {
+        "properties", "additionalProperties", "unevaluatedProperties", "prefixItems", "items",
+        "unevaluatedItems", "additionalItems",
+    }
+)  # fmt: skip
 
 
 def examine(schema: Any, dialect: str = DIALECT) -> list[Finding]:
@@ -43,7 +64,8 @@ def _weigh(document: Document) -> list[Finding]:
         if is_leaving:
             open_same.discard(path)
             # A part that leads back here descends into the instance first, so its depth is bounded.
-            weights[path] = 1 + sum(weights.get(step, 0) for step in node.parts)
+            parts = ((str(step[len(path)]), weights.get(step, 0)) for step in node.parts)
+            weights[path] = 1 + heaviest_part(parts)
             weights[path] += node.repeats * sum(weights.get(step, 0) for step in node.same)
             nested[path] = 1 + max((nested.get(step, 0) for step in node.same), default=0)
             if weights[path] > MAX_EVALUATIONS:
@@ -77,16 +99,28 @@ def _circles(document: Document) -> list[Finding]:
     return []
 
 
+def heaviest_part(parts: Iterable[tuple[str, int]]) -> int:
+    """Return the most evaluations of any one part of a value, from pairs of a keyword and a subschema's cost.
+
+    The members of an object are different values, so the costs of `properties` do not add up: a value of a
+    thousand parts costs at most a thousand times as much as its costliest part.
+    """
+    apart, together = 0, 0
+    for keyword, cost in parts:
+        if keyword in _APART:
+            apart = max(apart, cost)
+        else:
+            together += cost
+    return apart + together
+
+
 def _too_costly(path: Path) -> Finding:
-    message = "its references fan out into too many evaluations; refer to each subschema fewer times"
-    return Finding(escape_pointer(path), message, "$ref", "")
+    return Finding(escape_pointer(path), TOO_COSTLY, "$ref", "")
 
 
 def _too_nested(path: Path) -> Finding:
-    message = f"nests more than {MAX_NESTING} subschemas on one value; reduce the nesting"
-    return Finding(escape_pointer(path), message, "$ref", "")
+    return Finding(escape_pointer(path), TOO_NESTED, "$ref", "")
 
 
 def _circular(path: Path) -> Finding:
-    message = "refers to itself without descending into the value; remove the reference"
-    return Finding(escape_pointer(path), message, "$ref", "")
+    return Finding(escape_pointer(path), CIRCULAR, "$ref", "")

@@ -1,7 +1,8 @@
 """`LateValidator`: a validator that is compiled when it is first used.
 
-For schemas that Portbook ships, which are known to compile (a test compiles them all). A schema of the
-operator is compiled at once, so that a mistake in it stops the start.
+For schemas that are known to compile: those that Portbook ships (a test compiles them all), and those of an
+imported document, whose parts were checked. A schema of the operator is compiled at once, so that a mistake
+in it stops the start.
 """
 
 from __future__ import annotations

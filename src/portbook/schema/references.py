@@ -18,14 +18,16 @@ from portbook.schema.dialects import DIALECT, DRAFT_07, META_SCHEMAS, Path, chec
 from portbook.schema.messages import escape_pointer
 
 __all__ = [
+    "REPEATS",
     "Document",
     "Path",
     "SchemaNode",
+    "subschemas_of",
 ]
 
 # The factor by which `unevaluated…` multiplies the evaluations of the subschemas beside it: the library
 # evaluates them again to find what they covered. Measured.
-_REPEATS: Final = 3
+REPEATS: Final = 3
 
 # Keywords whose subschemas apply to the same instance, and those whose subschemas apply to a part of it.
 _SAME_ONE = frozenset({"not", "if", "then", "else"})
@@ -73,7 +75,21 @@ class SchemaNode:
         is_repeated = is_dict and (
             "unevaluatedProperties" in self.schema or "unevaluatedItems" in self.schema
         )
-        return _REPEATS if is_repeated else 1
+        return REPEATS if is_repeated else 1
+
+
+def subschemas_of(schema: dict[str, Any]) -> Iterator[tuple[str, bool, Any]]:
+    """Yield the subschemas of a schema in 2020-12, without those that only references reach.
+
+    Each comes with its keyword, and with whether it applies to the same value as the schema itself.
+    """
+    for keyword, value in schema.items():
+        if keyword in _SAME_ONE or keyword in _PART_ONE:
+            yield keyword, keyword in _SAME_ONE, value
+        elif keyword in _SAME_LIST or keyword in _PART_LIST:
+            yield from ((keyword, keyword in _SAME_LIST, item) for item in value)
+        elif keyword in _SAME_MAP or keyword in _PART_MAP:
+            yield from ((keyword, keyword in _SAME_MAP, item) for item in value.values())
 
 
 class Document:

@@ -7,14 +7,15 @@ matching template. An MCP client may call a tool by any of its names; no two too
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from portbook.canonical import fingerprint
 from portbook.model import JSONObject, Kind
 from portbook.protocol.headers import BadMark, marked_params
 from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema, Validator
+from portbook.schema.engine import BadSchema, Validator, compile_official
+from portbook.schema.late_validator import LateValidator
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
 from portbook.tools.tool_names import ToolNames, listed_name
 from portbook.tools.uri_templates import UriTemplate
@@ -29,10 +30,16 @@ class Tool:
     spec: ToolSpec
     input: Validator
     output: Validator
-    digest: str
-    """Fingerprint of the tool's definition; approvals are bound to it."""
     listed: str
     """The name in MCP listings."""
+    _digest: list[str] = field(default_factory=list[str], init=False, repr=False, compare=False)
+
+    @property
+    def digest(self) -> str:
+        """Return the fingerprint of the tool's definition; approvals are bound to it."""
+        if not self._digest:  # on first use: a large document has a thousand tools, and few are called
+            self._digest.append(fingerprint(self.spec.definition()))
+        return self._digest[0]
 
 
 # How an author declares each kind, for messages.
@@ -60,7 +67,8 @@ class Catalog:
         for spec in specs:
             if spec.kind == "tool":
                 require_slug(spec.name)
-                _require_marks(spec)
+                if not spec.are_schemas_checked:
+                    _require_marks(spec)
             if (spec.kind, spec.name) in self._served:
                 raise BadTool(
                     f"{spec.kind} {spec.declared!r} is declared twice; "
@@ -70,7 +78,6 @@ class Catalog:
                 spec,
                 _compiled(spec, "input", spec.input_schema),
                 _compiled(spec, "output", spec.output_schema),
-                fingerprint(spec.definition()),
                 listed_name(spec.declared) if is_portable and spec.kind == "tool" else spec.name,
             )
         self._tools = {name: tool for (kind, name), tool in self._served.items() if kind == "tool"}
@@ -159,6 +166,8 @@ def _require_marks(spec: ToolSpec) -> None:
 
 
 def _compiled(spec: ToolSpec, side: str, schema: object) -> Validator:
+    if spec.are_schemas_checked:
+        return LateValidator(lambda: compile_official(schema, fingerprint(schema)))
     try:
         return validator_for(schema)
     except BadSchema as error:

@@ -148,6 +148,9 @@ class ToolSpec:
     declared_name: str | None = None
     """The author's own name of a tool, where its canonical name is derived from that."""
     secrets: SecretUse = "redact"
+    are_schemas_checked: bool = field(default=False, compare=False)
+    """Whether both schemas are known to compile: they are then compiled on the first call, not at start. They
+    have no keyword of ours."""
     tags: tuple[str, ...] = ()
     """The tags of an API operation, by which people group tools."""
     is_deprecated: bool = False

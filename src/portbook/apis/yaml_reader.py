@@ -1,0 +1,128 @@
+"""Reads YAML 1.2 as JSON values: `NO` and `18_24` are texts, and `200:` is the key "200".
+
+The library copies what an alias stands for, so a few lines of nested aliases could fill all memory. What they
+expand to is estimated before they are read. Merge keys (`<<`) of YAML 1.1 are understood, because documents
+use them. Of two equal keys, the library keeps the last one in silence. Pure: no I/O.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final, cast
+
+from portbook.model import JSON
+
+__all__ = ["NotYAML", "parse_yaml"]
+
+# What all aliases together may expand to: the size limit of a document.
+_MAX_EXPANDED: Final = 67_108_864
+# How many anchors and aliases are compared: a second's work, and more than any document has.
+_MAX_PAIRS: Final = 10_000_000
+# A name after & or *, where YAML can have an anchor or an alias.
+_ANCHOR: Final = re.compile(r"(?:(?<=[\s\[{,])|^)&([^\s,\[\]{}]+)", re.MULTILINE)
+_ALIAS: Final = re.compile(r"(?:(?<=[\s\[{,])|^)\*([^\s,\[\]{}]+)", re.MULTILINE)
+_WORDS: Final = {None: "null", True: "true", False: "false"}
+
+
+class NotYAML(ValueError):
+    """A text that cannot be read as one YAML document of JSON values; the message says why."""
+
+
+def parse_yaml(data: bytes) -> JSON:
+    """Return the values of a YAML document.
+
+    Raises `NotYAML` where it is none, `ImportError` where the library is not installed.
+    """
+    import yaml12
+
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise NotYAML("not UTF-8") from None
+    if _expanded_size(text) > _MAX_EXPANDED:
+        raise NotYAML("its aliases expand to too much; write out what they stand for")
+    try:
+        found: Any = yaml12.parse_yaml(text, multi=True)
+    except (ValueError, RecursionError):  # the library's message may quote the document
+        raise NotYAML("not YAML 1.2") from None
+    if len(found) != 1:
+        raise NotYAML(f"must hold one document, and holds {len(found)}")
+    return _as_json(found[0])
+
+
+def _as_json(value: Any) -> JSON:
+    if isinstance(value, dict):
+        members = cast("dict[Any, Any]", value)
+        merged = _merged(members.get("<<"))
+        own = {_key(key): _as_json(item) for key, item in members.items() if key != "<<"}
+        if len(own) < len(members) - ("<<" in members):
+            raise NotYAML("two keys of one mapping are the same text")
+        return {**merged, **own}
+    if isinstance(value, list):
+        return [_as_json(item) for item in cast("list[Any]", value)]
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise NotYAML("has a tag or a number that JSON does not have")
+
+
+def _merged(value: Any) -> dict[str, JSON]:
+    """Return the members that a merge key adds; of several mappings, the first one decides."""
+    found: dict[str, JSON] = {}
+    for each in cast("list[Any]", value if isinstance(value, list) else [value]):
+        members = _as_json(each)
+        if isinstance(members, dict):
+            found = {**members, **found}
+    return found
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    if key is None or isinstance(key, bool):
+        return _WORDS[key]
+    if isinstance(key, int | float):
+        return str(key)
+    raise NotYAML("has a key that is not a text")
+
+
+def _expanded_size(text: str) -> int:
+    """Return an upper bound of what the aliases of a document expand to.
+
+    Everything that may belong to an anchor counts as its content. An alias inside counts as much as the
+    content of its own anchor, which stands before it.
+    """
+    anchors = list(_ANCHOR.finditer(text))
+    if not anchors:
+        return 0
+    names = {anchor[1] for anchor in anchors}
+    aliases = [alias for alias in _ALIAS.finditer(text) if alias[1] in names]
+    if len(anchors) * len(aliases) > _MAX_PAIRS:
+        return _MAX_EXPANDED + 1
+    sizes: dict[str, int] = {}
+    ends = [_end_of_content(text, anchor) for anchor in anchors]
+    # In the order of their ends: an anchor is complete before an alias can stand for it.
+    for end, anchor in sorted(zip(ends, anchors, strict=True), key=lambda pair: (pair[0], -pair[1].start())):
+        start = anchor.end()
+        inside = sum(sizes.get(alias[1], 0) for alias in aliases if start <= alias.start() < end)
+        sizes[anchor[1]] = max(sizes.get(anchor[1], 0), min(end - start + inside, _MAX_EXPANDED + 1))
+    return sum(sizes.get(alias[1], 0) for alias in aliases)
+
+
+def _end_of_content(text: str, anchor: re.Match[str]) -> int:
+    """Return where the content of an anchor has ended for certain."""
+    line_start = text.rfind("\n", 0, anchor.start()) + 1
+    line_end = text.find("\n", anchor.end())
+    if line_end < 0:
+        return len(text)
+    before, after = text[line_start : anchor.start()], text[anchor.end() : line_end]
+    if after.count("[") > after.count("]") or after.count("{") > after.count("}"):
+        return len(text)  # brackets that go on: indentation says nothing inside them
+    indent = len(before) - len(before.lstrip(" "))
+    # What stands below a first word may have its indentation; below a key, only a list may.
+    allowed = r" *" if not before.strip() else r"-(?:\s|$)"
+    ending = re.compile(rf"^(?! *$)(?! {{{indent}}}(?: |{allowed}))", re.MULTILINE)
+    found = ending.search(text, line_end + 1)
+    return len(text) if found is None else found.start()
