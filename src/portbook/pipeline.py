@@ -26,6 +26,7 @@ from portbook.dialects.exchange import Exchange
 from portbook.envelope.call_envelope import KnownRun
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.exception_place import Fault, place_of
+from portbook.executors.unsent import NothingSent
 from portbook.globs import matches
 from portbook.ids import Ids
 from portbook.model import (
@@ -58,6 +59,7 @@ from portbook.stages.state import CallState
 from portbook.stages.tool_errors import failure_by
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import Effect, ToolError
+from portbook.tools.stated_error import stated_bytes
 from portbook.wire.trace_context import is_trace_id
 
 __all__ = ["Pipeline"]
@@ -192,7 +194,7 @@ class Pipeline:
             needed.approval = ticket
             await self._approvals.restore(ticket)
             raise
-        except Refused:  # it never ran: the approval stays valid
+        except (Refused, NothingSent):  # it never ran: the approval stays valid
             self._approvals.give_back(ticket)
             raise
         except BaseException:
@@ -237,6 +239,9 @@ class Pipeline:
         state.has_begun = True
         try:
             result = await self._execute(state, row)
+        except NothingSent:
+            state.has_begun = False
+            raise
         except (Exception, InputNeeded):
             state.exchange.send_reports()
             raise
@@ -298,7 +303,8 @@ class Pipeline:
         except Exception as error:  # noqa: BLE001 - a tool may raise anything
             named, request = f"{tool.spec.kind} {tool.spec.name}", state.identity.request
             self._on_fault(Fault(error, named, request, isinstance(error, ToolError)))
-            raise failure_by(error, state) from None
+            failure = await self._sized(stated_bytes(error), partial(failure_by, error, state))
+            raise failure from None
 
     def _enclosed(self, state: CallState, outcome: JSON | Failed) -> JSONObject | None:
         """Return the envelope of an outcome, if the caller or the operator wants one."""

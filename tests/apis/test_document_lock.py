@@ -56,6 +56,7 @@ def test_a_url_and_a_file_are_locked_once(tmp_path: Path) -> None:
         '{"openapi": {"https://a.example": 7}}',
         '{"openapi": {"https://a.example": {"file": "a.json"}}}',
         '{"openapi": {"https://a.example": {"file": "a.json", "sha256": "XYZ"}}}',
+        f'{{"openapi": {{"file:///a": {{"file": "a.json", "sha256": "{DIGEST}"}}}}}}',
         "[" * 100_000,
     ],
     ids=lambda text: text[:40],

@@ -86,3 +86,24 @@ def test_a_base_url_that_cannot_be_used_is_a_warning_and_denied_later(url: str) 
 def test_no_argument_goes_into_a_header_of_the_operators() -> None:
     text = TOOL.replace("[http.orders.tools", 'headers = { X-Tenant = "a" }\n[http.orders.tools', 1)
     assert "header.x must be" in complaint(text + 'header = { x = "x-tenant" }')
+
+
+def test_a_gateway_says_which_files_it_sends_and_whether_it_tells_errors() -> None:
+    found = gateway(
+        'base_url = "https://a.example"\nfiles = "uploads"\nmax_file_bytes = 10\nerror_bodies = "off"'
+    )
+    assert (found.files, found.max_file_bytes, found.gives_error_bodies) == (HERE / "uploads", 10, False)
+    plain = gateway('base_url = "https://a.example"\nerror_bodies = "on"')
+    assert (plain.files, plain.max_file_bytes, plain.gives_error_bodies) == (None, 16_777_216, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ('error_bodies = "no"', "http.orders.error_bodies must be one of on, off"),
+        ("max_file_bytes = 0", "http.orders.max_file_bytes must be a whole number from 1"),
+        ('files = ""', "http.orders.files must be a string that is not empty"),
+    ],
+)
+def test_a_setting_of_files_and_errors_that_is_none_is_told(given: str, expected: str) -> None:
+    assert complaint(f'[http.orders]\nbase_url = "https://a.example"\n{given}').startswith(expected)

@@ -173,6 +173,7 @@ def test_a_file_of_a_different_origin_is_not_overwritten(tmp_path: Path, server:
         ),
         ("local", 2, "portbook.toml:4: http.local.openapi names no address to fetch"),
         ("http://user:word@127.0.0.1/x", 1, "no user name or password"),
+        ("http://[bad", 1, "a host is an ASCII name or an IP address"),
     ],
 )
 def test_a_source_that_is_none_is_explained(tmp_path: Path, source: str, code: int, words: str) -> None:

@@ -10,19 +10,27 @@ from typing import IO, Any
 
 import pytest
 
-from support.in_process_connection import params
+from support.in_process_connection import META, params
 from support.portbook_process import PORTBOOK, child
 
 REVISION = "2026-07-28"
 
 TOOLS = """
-from portbook import Toolset
+from portbook import Context, ToolError, Toolset
 
 tools = Toolset("costly")
 
 @tools.tool(effect="read", inline=True)
 def large() -> str:
     return "token: " * 150_000
+
+@tools.tool(effect="read", inline=True)
+def large_error() -> str:
+    raise ToolError("no", code="no", data={"text": "token: " * 130_000})
+
+@tools.tool(effect="read")
+async def large_question(context: Context) -> str:
+    return (await context.elicit("token: " * 130_000)).action
 
 @tools.tool(effect="read", inline=True)
 def small() -> str:
@@ -56,8 +64,12 @@ def streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
 
 
 @pytest.mark.covers("mcp.loop.large-results")
-def test_a_call_is_answered_while_a_large_result_is_redacted(server: subprocess.Popen[bytes]) -> None:
+@pytest.mark.parametrize("tool", ["large", "large_error", "large_question"])
+def test_a_call_is_answered_while_a_large_value_is_redacted(
+    server: subprocess.Popen[bytes], tool: str
+) -> None:
     incoming, outgoing = streams(server)
-    incoming.write(frame(1, "large", {}) + frame(2, "small", {}))
+    asked = {META + "clientCapabilities": {"elicitation": {}}}
+    incoming.write(frame(1, tool, {}, **asked) + frame(2, "small", {}))
     incoming.flush()
     assert [json.loads(outgoing.readline())["id"] for _ in range(2)] == [2, 1]

@@ -81,7 +81,7 @@ PATHS = {
     "/text": {"post": operation("text", requestBody=body("text/plain", {"type": "string"}))},
     "/xml": {"post": operation("xml", requestBody=body("application/xml", an_object("a")))},
     "/binary": {"put": operation("binary", requestBody=body("application/octet-stream", BINARY))},
-    "/typed/text/csv": {"get": operation("csv", responses={"200": {"content": {"text/csv": {}}}})},
+    "/typed/it/text/csv": {"get": operation("csv", responses={"200": {"content": {"text/csv": {}}}})},
 }
 
 SETTINGS = """

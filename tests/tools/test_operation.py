@@ -9,6 +9,7 @@ import pytest
 from portbook.canonical import fingerprint
 from portbook.net.destinations import Destination
 from portbook.tools.operation import (
+    BodyPart,
     HttpOperation,
     Parameter,
     ParameterPlace,
@@ -96,3 +97,39 @@ def test_a_path_that_can_be_sent_is_a_template(path: str) -> None:
 )  # fmt: skip
 def test_a_path_that_could_be_more_than_a_path_is_none(path: str) -> None:
     assert str(problem_of_path(path)).startswith("must ")
+
+
+def test_an_operation_says_what_it_accepts() -> None:
+    assert OPERATION.accept == "application/json"
+    mixed = replace(OPERATION, response="application/hal+json", other_responses=("text/*", "*/*"))
+    assert mixed.accept == "application/hal+json, text/*;q=0.5, */*;q=0.5"
+    assert mixed.accepts("image/png")
+    strict = replace(OPERATION, other_responses=("text/*",))
+    assert [strict.accepts(media) for media in ("application/problem+json", "text/csv", "image/png")] == [
+        True,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [("application/json", False), ("text/csv", False), ("image/*", True), ("application/pdf", True)],
+)
+def test_binary_data_is_content(response: str, expected: bool) -> None:
+    assert replace(OPERATION, response=response).gives_content is expected
+
+
+def test_what_goes_over_the_wire_is_part_of_the_digest() -> None:
+    reserved = Parameter("x", ParameterPlace.QUERY, "x", allows_reserved=True)
+    plain = replace(reserved, allows_reserved=False)
+    changed = [
+        OPERATION,
+        replace(OPERATION, parts=(BodyPart("x"),)),
+        replace(OPERATION, parts=(BodyPart("x", Style.DEEP),)),
+        replace(OPERATION, parts=(BodyPart("x", is_binary=True),)),
+        replace(OPERATION, other_responses=("*/*",)),
+        replace(OPERATION, parameters=(plain,)),
+        replace(OPERATION, parameters=(reserved,)),
+    ]
+    assert len({fingerprint(operation.as_data()) for operation in changed}) == len(changed)

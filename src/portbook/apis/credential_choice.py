@@ -34,8 +34,8 @@ class ChosenCredentials:
     """What an operation is called with, beside what every request of its gateway has."""
 
     uses: tuple[CredentialUse, ...] = ()
-    is_complete: bool = True
-    """Whether that is what the operation requires."""
+    lacks: str = ""
+    """What the operation requires and the operator has no credential for, in words; empty if there is all."""
 
 
 class CredentialChooser:
@@ -63,7 +63,7 @@ class CredentialChooser:
             return ChosenCredentials()
         self._lacking[requirement] += 1
         nearest = min(lacks, key=lambda names: len(lacks[names]))
-        return ChosenCredentials(self._uses(nearest), is_complete=False)
+        return ChosenCredentials(self._uses(nearest), described(requirement, self._schemes))
 
     def taken(self) -> frozenset[tuple[str, str]]:
         """Return the places and names that the operator's credentials have; headers in lower case."""

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
+from portbook.net.destinations import BadDestination, parse_url
+
 __all__ = ["LOCK_NAME", "BadLock", "DocumentLock", "LockedDocument", "write_atomically"]
 
 LOCK_NAME: Final = "portbook.lock"
@@ -110,6 +112,10 @@ def _entry(url: str, entry: Any) -> LockedDocument:
     file, digest = fields.get("file"), fields.get("sha256")
     if not isinstance(file, str) or not isinstance(digest, str) or not _SHA256.fullmatch(digest):
         raise _bad()
+    try:
+        parse_url(url)
+    except BadDestination:
+        raise _bad() from None
     return LockedDocument(url, file, digest)
 
 

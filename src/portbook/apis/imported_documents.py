@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from portbook.apis.credential_choice import CredentialChooser, require_known_schemes
+from portbook.apis.credential_choice import ChosenCredentials, CredentialChooser, require_known_schemes
 from portbook.apis.document_sources import DocumentSource, read_sources
 from portbook.apis.gateway import Gateway
 from portbook.apis.gateway_table import is_argument_header, sends_cookies
@@ -21,7 +21,6 @@ from portbook.apis.openapi_paths import ImportedNames, operation_names, read_ope
 from portbook.apis.openapi_security import SecurityScheme, read_schemes
 from portbook.apis.openapi_servers import Server, ServerChooser, ServerVariables
 from portbook.apis.table_reader import Table
-from portbook.tools.credential_use import CredentialUse
 from portbook.tools.tool_names import MAX_NAME
 
 __all__ = ["DOCUMENT_KEYS", "ImportedDocuments", "PlacedOperation", "read_documents"]
@@ -38,7 +37,7 @@ class PlacedOperation:
 
     operation: ImportedOperation
     server: Server
-    credentials: tuple[CredentialUse, ...] = ()
+    credentials: ChosenCredentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +172,7 @@ class _Reader:
             return
         self._servers.append(server)
         chosen = chooser.choose(operation.requirement)
-        self._operations.append(PlacedOperation(operation, server, chosen.uses))
+        self._operations.append(PlacedOperation(operation, server, chosen))
 
 
 def _shared_names(documents: Sequence[Documents]) -> frozenset[str]:

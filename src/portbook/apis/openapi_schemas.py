@@ -8,8 +8,9 @@ Documentation (`example`, `xml`, `x-…`) is left out.
 from __future__ import annotations
 
 import re
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
+from portbook.apis.one_sided_properties import Side, leave_out_other_side
 from portbook.apis.openapi_documents import DocumentNode, Documents
 
 __all__ = ["SchemaWriter"]
@@ -30,8 +31,6 @@ _LEFT_OUT: Final = frozenset(
 )  # fmt: skip
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 
-Side = Literal["input", "output"]
-
 
 class SchemaWriter:
     """Converts the input or output schemas of one tool, and collects their shared definitions."""
@@ -40,7 +39,7 @@ class SchemaWriter:
         """Use the OpenAPI `version`, `3.0` or `3.1`; input leaves out read-only properties."""
         self._documents = documents
         self._is_old = version == "3.0"
-        self._hidden = "readOnly" if side == "input" else "writeOnly"
+        self._side: Side = side
         self._names: dict[tuple[str, str], str] = {}
         self._defs: dict[str, Any] = {}
         self._pending: list[tuple[str, DocumentNode]] = []
@@ -101,25 +100,10 @@ class SchemaWriter:
                 written[key] = {name: self.write(part) for name, part in child.members.items()}
             else:
                 written[key] = child.value
-        self._hide(node, written)
+        leave_out_other_side(self._documents, node, written, self._side)
         if self._is_old:
             _renew_bounds(written)
         return written
-
-    def _hide(self, node: DocumentNode, written: dict[str, Any]) -> None:
-        """Remove the properties that this side does not have."""
-        hidden = {
-            name
-            for name, part in node.at("properties").members.items()
-            if self._documents.resolved(part).at(self._hidden).value is True
-        }
-        if not hidden:
-            return
-        written["properties"] = {
-            name: part for name, part in written["properties"].items() if name not in hidden
-        }
-        required = cast("list[str]", written.get("required", []))
-        written["required"] = [name for name in required if name not in hidden]
 
     def _with_null(self, node: DocumentNode, written: dict[str, Any]) -> dict[str, Any]:
         if not self._is_old or node.at("nullable").value is not True:

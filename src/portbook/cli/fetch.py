@@ -47,8 +47,8 @@ class _WantedDocument:
     """A document to fetch."""
 
     url: str
-    name: str
-    """What its file is called by default, without a suffix."""
+    name: str = ""
+    """What its file is called by default, without a suffix; empty where its address says it."""
     gateway: Gateway | None = None
 
 
@@ -99,7 +99,7 @@ def _wanted(source: str, settings: Settings, lock: DocumentLock) -> list[_Wanted
     Raises `BadSettings` where the settings cannot be used, `Exit` where they name no such API.
     """
     if is_address(source):
-        return [_WantedDocument(source, _file_name(source))]
+        return [_WantedDocument(source)]
     if source not in settings.http_tables:
         known = sorted(settings.http_tables)
         hint = did_you_mean(source, known, f"the settings have {', '.join(known) or 'none'}")
@@ -125,30 +125,15 @@ def _url_of(name: str, settings: Settings, lock: DocumentLock) -> str | None:
 def _fetch(
     wanted: _WantedDocument, lock: DocumentLock, into: Path | None, settings: Settings, *, is_forced: bool
 ) -> tuple[DocumentLock, dict[str, Any]]:
-    """Fetch, check, write and pin a document; return the lock and a report."""
-    gateway = wanted.gateway
-    proxy = None if gateway is None or gateway.proxy is None else parse_url(gateway.proxy).destination
-    data = asyncio.run(
-        download(
-            wanted.url,
-            accept=_ACCEPT,
-            limit=MAX_DOCUMENT_BYTES,
-            timeout_s=_TIMEOUT_S,
-            networks=settings.limits.allowed_networks,
-            proxy=proxy,
-            ca_file=None if gateway is None else gateway.ca_file,
-        )
-    )
-    before = lock.of_url(wanted.url)
+    """Fetch, check, write and pin a document; return the lock and a report.
+
+    Raises `CannotDownload`, `BadOpenAPI` or `_CannotFetch` where it cannot be used, and `OSError` where it
+    cannot be written.
+    """
+    data = _downloaded(wanted, settings)
     suffix = ".json" if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") else ".yaml"
-    path = into or lock.folder / (wanted.name + suffix if before is None else before.file)
-    if (path.suffix.lower() in _YAML) != (suffix == ".yaml"):
-        raise _CannotFetch(f"it is {suffix[1:].upper()}; name a file that ends in {suffix} with --into")
-    is_known = before is not None and lock.of_file(path) == before
-    if path.exists() and not is_known and not is_forced:
-        raise _CannotFetch(
-            f"{path} exists and was not fetched from there; name a different file with --into, or use --force"
-        )
+    before = lock.of_url(wanted.url)
+    path = _path_for(wanted, lock, into, suffix, is_forced=is_forced)
     operations = _count_operations(data, suffix)
     digest = hashlib.sha256(data).hexdigest()
     write_atomically(path, data)
@@ -162,9 +147,45 @@ def _fetch(
         "bytes": len(data),
         "operations": operations,
         "changed": before is None or before.sha256 != digest,
-        "gateway": None if gateway is None else gateway.name,
+        "gateway": None if wanted.gateway is None else wanted.gateway.name,
     }
     return lock, report
+
+
+def _downloaded(wanted: _WantedDocument, settings: Settings) -> bytes:
+    gateway = wanted.gateway
+    proxy = None if gateway is None or gateway.proxy is None else parse_url(gateway.proxy).destination
+    return asyncio.run(
+        download(
+            wanted.url,
+            accept=_ACCEPT,
+            limit=MAX_DOCUMENT_BYTES,
+            timeout_s=_TIMEOUT_S,
+            networks=settings.limits.allowed_networks,
+            proxy=proxy,
+            ca_file=None if gateway is None else gateway.ca_file,
+        )
+    )
+
+
+def _path_for(
+    wanted: _WantedDocument, lock: DocumentLock, into: Path | None, suffix: str, *, is_forced: bool
+) -> Path:
+    """Return where a document is written: where the operator says, where it was before, or under its name.
+
+    Raises `_CannotFetch` for a file with the wrong suffix, and for one that holds something else.
+    """
+    before = lock.of_url(wanted.url)
+    name = wanted.name or _file_name(wanted.url)
+    path = into or lock.folder / (name + suffix if before is None else before.file)
+    if (path.suffix.lower() in _YAML) != (suffix == ".yaml"):
+        raise _CannotFetch(f"it is {suffix[1:].upper()}; name a file that ends in {suffix} with --into")
+    is_known = before is not None and lock.of_file(path) == before
+    if path.exists() and not is_known and not is_forced:
+        raise _CannotFetch(
+            f"{path} exists and was not fetched from there; name a different file with --into, or use --force"
+        )
+    return path
 
 
 def _count_operations(data: bytes, suffix: str) -> int:

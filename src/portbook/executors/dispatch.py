@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from portbook.executors.coroutines import Coroutines
 from portbook.executors.python import PythonExecutor
+from portbook.executors.unsent import NothingSent
 from portbook.model import JSONObject, Run
 from portbook.tools.catalog import Tool
 
@@ -35,15 +37,21 @@ class Dispatch:
     async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any:
         """Run `tool` within the deadline of `run` and return its result.
 
-        Raises `Refused` where it did not run, `Failed` where it did not end in time, and any exception of
-        the tool.
+        Raises `Refused` where it did not run, `Failed` where it did not end in time, any exception of the
+        tool, and `NothingSent` where it was cancelled before a request was sent.
         """
-        if tool.spec.operation is None:
+        operation = tool.spec.operation
+        if operation is None:
             return await self.python.execute(tool, arguments, run)
         assert self.http is not None
-        return await self._tasks.run(
-            self.http.execute(tool, arguments, run), run.timeout_ms / 1000 + _GRACE_S
-        )
+        sendings = self.http.sendings_for(operation)
+        calling = self.http.execute(tool, arguments, run, sendings)
+        try:
+            return await self._tasks.run(calling, run.timeout_ms / 1000 + _GRACE_S)
+        except asyncio.CancelledError:
+            if sendings.has_begun:
+                raise
+            raise NothingSent from None
 
     async def close(self) -> None:
         """Close connections that are kept between calls, and end the worker threads."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -21,6 +20,7 @@ from portbook.apis.request_composer import Composed, Composer
 from portbook.apis.unsendable import unsendable
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.executors.credentials import Credentials, SentCredentials
+from portbook.executors.header_lines import fixed_lines, header_lines
 from portbook.executors.http_response import result_of, retry_after_s
 from portbook.executors.secrets import NoCredential
 from portbook.executors.upload_folder import UploadFolder
@@ -34,17 +34,12 @@ from portbook.net.redirects import MAX_REDIRECTS, REDIRECTS, target_of_redirect
 from portbook.net.resolved_addresses import NotPermitted
 from portbook.tools.catalog import Tool
 from portbook.tools.operation import HttpOperation
-from portbook.version import __version__
-from portbook.wire.trace_context import traceparent_of
 
 __all__ = ["HttpExecutor"]
 
 # Where a server asks for a longer wait, the call fails, and the caller can wait instead.
 _MAX_WAIT_S: Final = 2.0
 _BACKOFF_S: Final = 0.1
-# The longest id of a caller that is passed on: as much as common servers log.
-_MAX_ID: Final = 256
-_UNSAFE: Final = re.compile(r"[^ -~]+")
 
 
 class HttpExecutor:
@@ -67,7 +62,7 @@ class HttpExecutor:
             name: Credentials(gateway, environ, self._client, notice)
             for name, gateway in self._gateways.items()
         }
-        self._heads = {name: _fixed_lines(gateway) for name, gateway in self._gateways.items()}
+        self._heads = {name: fixed_lines(gateway) for name, gateway in self._gateways.items()}
         self._proxies = {name: _proxy_of(gateway) for name, gateway in self._gateways.items()}
         self._composers: dict[str, Composer] = {}
         self.permit(destinations, max_attempts)
@@ -86,8 +81,16 @@ class HttpExecutor:
         """Return what is missing of the credentials, as far as it can be known without a request."""
         return [found for credentials in self._credentials.values() for found in credentials.problems()]
 
-    async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> JSON:
+    def sendings_for(self, operation: HttpOperation) -> Sendings:
+        """Return what counts the requests of one call."""
+        return Sendings(self._retries_of(operation))
+
+    async def execute(
+        self, tool: Tool, arguments: JSONObject, run: Run, sendings: Sendings | None = None
+    ) -> JSON:
         """Call the operation of `tool` within the deadline of `run` and return its result.
+
+        `sendings` tells the caller, meanwhile, whether a request was sent.
 
         Raises `Refused` where nothing was sent, `Failed` where a request was sent without a result.
         """
@@ -100,7 +103,7 @@ class HttpExecutor:
         named = composer.files_in(arguments)
         files = await self._read_files(operation.gateway, named) if named else {}
         composed = composer.compose(arguments, files)
-        sendings = Sendings(self._retries_of(operation))
+        sendings = sendings or self.sendings_for(operation)
         answer_ms = run.timeout_ms if operation.answer_ms is None else operation.answer_ms
         is_api_late = answer_ms < run.timeout_ms
         try:
@@ -109,7 +112,7 @@ class HttpExecutor:
                 request = self._request(operation, destination, composed, credentials, run)
                 return await self._attempts(operation, request, sendings, deadline.when() or 0.0)
         except TimeoutError:
-            happened = f"no {'answer arrived' if sendings.has_begun else 'connection was made'} in time"
+            happened = _lateness(sendings)
             reason = Reason.UPSTREAM_ERROR if is_api_late else Reason.TIMEOUT
             raise _unanswered(reason, sendings, happened, is_retryable=True) from None
 
@@ -165,28 +168,6 @@ class HttpExecutor:
             happened = "its credential is not available"
             raise Refused(Reason.UPSTREAM_ERROR, note=str(error), happened=happened) from None
 
-    def _lines(
-        self, operation: HttpOperation, composed: Composed, credentials: SentCredentials, run: Run
-    ) -> bytes:
-        """Return the header lines: Portbook's, the operator's, the arguments', the credentials'."""
-        identity = run.identity
-        session = "" if run.session is None else _cleaned("X-Session-ID", run.session)
-        content_type = f"Content-Type: {composed.content_type}\r\n" if composed.body else ""
-        given = "".join([f"{name}: {value}\r\n" for name, value in composed.headers])
-        if cookies := "; ".join(filter(None, (composed.cookies, credentials.cookies))):
-            given += f"Cookie: {cookies}\r\n"
-        return (
-            f"{self._heads[operation.gateway]}Accept: {operation.accept}\r\n"
-            f"{content_type}"
-            f"X-Request-ID: {identity.request}\r\n"
-            f"X-Trace-ID: {identity.trace}\r\n"
-            f"traceparent: {traceparent_of(identity)}\r\n"
-            f"{_cleaned('X-Correlation-ID', run.correlation or identity.trace)}"
-            f"{session}"
-            f"{given}"
-            f"{credentials.lines}"
-        ).encode("ascii")
-
     def _request(
         self,
         operation: HttpOperation,
@@ -200,7 +181,7 @@ class HttpExecutor:
             destination,
             operation.method,
             _with_query(composed.target, credentials.query),
-            self._lines(operation, composed, credentials, run),
+            header_lines(self._heads[operation.gateway], operation, composed, credentials, run),
             composed.body,
             operation.is_idempotent,
             operation.max_response_bytes or gateway.max_response_bytes,
@@ -240,7 +221,7 @@ class HttpExecutor:
                 try:
                     return result_of(response, operation, gives_error_body=gives_error_body)
                 except Failed as found:
-                    failure, wait_s = found, retry_after_s(response)
+                    failure, wait_s = _with_what_lacks(found, operation), retry_after_s(response)
             if not failure.is_retryable or wait_s is None or wait_s > _MAX_WAIT_S:
                 raise failure
             # With jitter, so that many callers of a failing server do not all retry at once.
@@ -284,22 +265,24 @@ def _unanswered(
     return kind(reason, happened=happened, is_retryable=is_retryable)
 
 
+def _with_what_lacks(failure: Failed, operation: HttpOperation) -> Failed:
+    """Return the failure; where the API denied the call, the record has the credentials that it lacked."""
+    if failure.reason is Reason.UPSTREAM_DENIED and operation.lacks:
+        place = f"http.{operation.gateway}.credentials"
+        failure.note = f"{failure.happened}; {place} has nothing for {operation.lacks}"
+    return failure
+
+
+def _lateness(sendings: Sendings) -> str:
+    """Return how far a call came whose time is up."""
+    if sendings.is_half_answered:
+        return "an answer began, and did not end in time"
+    return f"no {'answer arrived' if sendings.has_begun else 'connection was made'} in time"
+
+
 def _with_query(target: str, pairs: str) -> str:
     return f"{target}{'&' if '?' in target else '?'}{pairs}" if pairs else target
 
 
-def _fixed_lines(gateway: Gateway) -> str:
-    fixed = "".join(f"{name}: {value}\r\n" for name, value in gateway.headers if isinstance(value, str))
-    return f"User-Agent: portbook/{__version__}\r\nAccept-Encoding: identity\r\n{fixed}"
-
-
 def _proxy_of(gateway: Gateway) -> Destination | None:
     return None if gateway.proxy is None else parse_url(gateway.proxy).destination
-
-
-def _cleaned(name: str, value: str) -> str:
-    """Return a header line with a caller's value, reduced to printable ASCII and truncated."""
-    if not (value.isascii() and value.isprintable()):
-        value = _UNSAFE.sub("", value)
-    value = value[:_MAX_ID].strip()
-    return f"{name}: {value}\r\n" if value else ""

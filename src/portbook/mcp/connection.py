@@ -15,6 +15,7 @@ from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.exchange import Exchange
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.exception_place import place_of
+from portbook.mcp.batch_members import BatchMembers
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.exchange import ClientLink, McpExchange, write_error
@@ -130,6 +131,7 @@ class McpConnection:
         """Whether an unreadable message is answered as MCP: by its route, or by earlier messages."""
         self.session = session or Session()
         self._running: set[Key] = set()
+        self._members = BatchMembers()
         self._client_requests = ClientRequests(parts.official.notifications)
         self._link = ClientLink(self.session, self._client_requests, emit)
         self._closing: list[Callable[[], None]] = []
@@ -341,7 +343,7 @@ class McpConnection:
         if method == _CANCELLED:
             params = message.get("params")
             key = _key(params.get("requestId")) if isinstance(params, dict) else None
-            if key is not None and self._cancel(key):
+            if key is not None and (self._cancel(key) or self._members.cancel(key)):
                 return None
             pointer, told = "/params/requestId", "names no running request"
         return Refused(Reason.IGNORED, (Finding(pointer, told, "ignored", ""),))
@@ -358,7 +360,7 @@ class McpConnection:
             else:
                 identifier = read_id(message, json_bytes(message))
                 answer = await self._answer_member(message, identifier, arrival, link)
-            if answer.body is not None and not answer.is_notification:
+            if answer is not None and answer.body is not None and not answer.is_notification:
                 answers.append(answer.body)
         if not answers:
             return Answer(None, 202, is_notification=True)
@@ -366,13 +368,15 @@ class McpConnection:
 
     async def _answer_member(
         self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
-    ) -> Answer:
+    ) -> Answer | None:
+        """Return the answer to a member of a batch; None if the client has cancelled it."""
         if message.get("method") == "initialize":
             finding = Finding("/method", "initialize cannot be part of a batch; send it alone", "batch", "")
             flaw = Refused(Reason.NOT_JSONRPC, (finding,))
             return await self._refuse(message, flaw, arrival, identifier)
         member = self._link._replace(emit=link.emit)
-        return await self._receive_one(message, identifier, arrival, member).answering
+        work = self._receive_one(message, identifier, arrival, member)
+        return await (work.answering if work.key is None else self._members.run(work.key, work.answering))
 
     async def _refuse(
         self, content: JSON | bytes, refusal: Refused, arrival: Arrival, identifier: Id = NO_ID

@@ -129,6 +129,8 @@ class HttpOperation:
     """The fields of a body that is a form, as far as they are known."""
     credentials: tuple[CredentialUse, ...] = ()
     """The credentials of the gateway that this operation alone requires, beside those of every request."""
+    lacks: str = ""
+    """The security schemes for which the operator has no credential, in words; empty where there are none."""
     is_idempotent: bool = False
     """Whether sending it twice has the same effect as sending it once."""
     retries: int | None = None

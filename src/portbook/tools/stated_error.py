@@ -16,7 +16,7 @@ from portbook.model import JSON
 from portbook.tools.spec import ToolError
 from portbook.wire.parsing import parse
 
-__all__ = ["MAX_CODE", "MAX_MESSAGE", "BadStatement", "StatedError", "stated_error"]
+__all__ = ["MAX_CODE", "MAX_MESSAGE", "BadStatement", "StatedError", "stated_bytes", "stated_error"]
 
 # The lengths that the schema of result envelopes allows.
 MAX_CODE: Final = 200
@@ -50,6 +50,15 @@ def stated_error(error: BaseException) -> StatedError | None:
     # An exception that is not an error, such as SystemExit, has a message as its code.
     code = _member(error, "code") if isinstance(error, Exception) else None
     return StatedError(code=code) if isinstance(code, str) and _CODE.fullmatch(code) else None
+
+
+def stated_bytes(error: BaseException) -> int:
+    """Return the size of the data that `error` states, as JSON; 0 where it has none, or none that is JSON."""
+    data = _member(error, "data") if isinstance(error, ToolError) else None
+    try:
+        return 0 if data is None else len(json_bytes(data))
+    except NotJSON:
+        return 0
 
 
 def _meant(error: ToolError) -> StatedError:

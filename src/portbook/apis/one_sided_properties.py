@@ -1,0 +1,54 @@
+"""Properties of one side in OpenAPI: read-only ones are not sent, write-only ones are not required back.
+
+A property may be described in one schema of an `allOf` and required in another, so those are looked at
+together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, cast
+
+from portbook.apis.openapi_documents import DocumentNode, Documents
+
+__all__ = ["Side", "leave_out_other_side"]
+
+Side = Literal["input", "output"]
+
+# How deep `allOf` is followed; a schema that combines itself ends here, too.
+_MAX_DEPTH: Final = 4
+_KEYWORDS: Final = {"input": "readOnly", "output": "writeOnly"}
+
+
+def leave_out_other_side(
+    documents: Documents, node: DocumentNode, written: dict[str, Any], side: Side
+) -> None:
+    """Change `written`, the schema at `node`, to one for `side`.
+
+    In an input, read-only properties are neither allowed nor required. In an output, write-only properties
+    are not required; an API that returns one all the same breaks nothing.
+    """
+    if not {"properties", "allOf"} & written.keys():
+        return
+    other = _names(documents, node, _KEYWORDS[side], _MAX_DEPTH)
+    if not other:
+        return
+    if side == "input" and "properties" in written:
+        kept = cast("dict[str, Any]", written["properties"])
+        written["properties"] = {name: part for name, part in kept.items() if name not in other}
+    for schema in (written, *written.get("allOf", [])):
+        if isinstance(schema, dict) and "required" in schema:
+            given = cast("dict[str, Any]", schema)
+            given["required"] = [name for name in given["required"] if name not in other]
+
+
+def _names(documents: Documents, node: DocumentNode, keyword: str, depth: int) -> set[str]:
+    """Return the properties with a true `keyword`, in a schema and in those of its `allOf`."""
+    found = {
+        name
+        for name, part in node.at("properties").members.items()
+        if documents.resolved(part).at(keyword).value is True
+    }
+    if depth:
+        for inner in node.at("allOf").items:
+            found |= _names(documents, documents.resolved(inner), keyword, depth - 1)
+    return found

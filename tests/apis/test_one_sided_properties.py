@@ -1,0 +1,63 @@
+"""Read-only and write-only properties: where they are, and where they are required."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.openapi_samples import STRING, accepts, document, only
+
+BASE = {
+    "type": "object",
+    "required": ["id"],
+    "properties": {"id": {"type": "string", "readOnly": True}, "pin": {"type": "string", "writeOnly": True}},
+    "additionalProperties": False,
+}
+
+
+def imported(write: Any, schema: Any) -> tuple[Any, Any]:
+    """Return the schemas of the argument `body` and of the result."""
+    content = {"application/json": {"schema": schema}}
+    given = document(
+        method="put",
+        requestBody={"content": content, "required": True},
+        responses={"200": {"content": content}},
+        components={"schemas": {"Base": BASE}},
+    )
+    operation = only(write(given))
+    return operation.input_schema, operation.output_schema
+
+
+def test_a_write_only_property_is_not_required_back_and_breaks_nothing(write: Any) -> None:
+    arguments, result = imported(write, {**BASE, "required": ["id", "pin"]})
+    assert accepts(arguments, {"pin": "1"})
+    assert not accepts(arguments, {})
+    assert accepts(result, {"id": "a"})
+    assert accepts(result, {"id": "a", "pin": "1"})
+    assert not accepts(result, {"pin": "1"})
+
+
+def test_a_read_only_property_is_no_argument(write: Any) -> None:
+    arguments, _ = imported(write, BASE)
+    assert list(arguments["properties"]) == ["pin"]
+    assert not arguments.get("required")
+    assert not accepts(arguments, {"id": "a"})
+
+
+def test_what_one_schema_of_all_describes_and_another_requires_is_left_out(write: Any) -> None:
+    open_base = {key: value for key, value in BASE.items() if key not in ("required", "additionalProperties")}
+    for schema in (
+        {"allOf": [open_base, {"required": ["id", "pin", "name"], "properties": {"name": STRING}}]},
+        {"allOf": [open_base], "required": ["id", "pin", "name"], "properties": {"name": STRING}},
+        {"allOf": [{"allOf": [open_base]}, {"type": "object", "required": ["id", "pin", "name"]}]},
+    ):
+        arguments, result = imported(write, schema)
+        assert accepts(arguments, {"body": {"name": "n", "pin": "1"}})
+        assert not accepts(arguments, {"body": {"name": "n"}})
+        assert accepts(result, {"name": "n", "id": "1"})
+        assert not accepts(result, {"name": "n"})
+
+
+def test_a_required_property_of_a_reference_is_left_out(write: Any) -> None:
+    schema = {"allOf": [{"$ref": "#/components/schemas/Base"}, {"type": "object", "properties": {"id": {}}}]}
+    arguments, _ = imported(write, schema)
+    assert accepts(arguments, {"body": {}})
