@@ -1,1 +1,1 @@
-"""Measurements of speed: `python -m bench`. Described in docs/reference/benchmarks.md."""
+"""Measurements of speed: `scripts/bench`. Described in docs/reference/benchmarks.md."""

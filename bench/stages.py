@@ -1,4 +1,4 @@
-"""Where the time of one call goes: stage after stage on the same message, timed from outside.
+"""`python -m bench.stages`: where the time of one call goes, stage after stage on the same message.
 
 Nothing on the path itself pays for being watched: the stages' own functions are called here in the order of
 the path, with a look at the clock between them. In that order, because a stage that runs again and again on
@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
+from bench.wire import frames
 from portbook.access.callers import Callers
 from portbook.app.assemble import assemble
 from portbook.audit.journal import Journal
@@ -37,7 +38,7 @@ from portbook.wire.jsonrpc import read_id
 from portbook.wire.lines import LineSplitter
 from portbook.wire.parsing import parse
 
-__all__ = ["Stage", "measure_stages"]
+__all__ = ["Stage", "main", "measure_stages"]
 
 # As much as the door reads at once, and writes at once.
 _CHUNK: Final = 1 << 16
@@ -61,6 +62,17 @@ class Stage:
 
     name: str
     us: float
+
+
+def main() -> int:
+    """Measure, print and return the exit status."""
+    message = frames("envelope", "echo_inline", [1])[0] + b"\n"
+    stages = measure_stages(Path(__file__).resolve().parent.parent, message, loops=5_000)
+    total = sum(stage.us for stage in stages)
+    for stage in stages:
+        print(f"{stage.name:28}{stage.us:>10.2f} µs{stage.us / total:>8.0%}")
+    print(f"{'together':28}{total:>10.2f} µs")
+    return 0
 
 
 def measure_stages(root: Path, message: bytes, *, loops: int) -> list[Stage]:
@@ -91,7 +103,7 @@ class _Path:
         settings = load_settings(
             root / "bench/portbook.toml",
             {},
-            {"audit.log_dir": folder, "python.toolsets": (str(root / "bench/echo_tools.py"),)},
+            {"audit.log_dir": folder, "python.toolsets": (str(root / "bench/servers/portbook_echo.py"),)},
             root,
         )
         self._assembled = assemble(settings, is_exposed=False)
@@ -110,7 +122,7 @@ class _Path:
         self._message = cast("JSONObject", parse(self._frame))
         self._id = read_id(self._message, self._frame)
         self._call = self._envelope.read(self._message, self._id, self._arrival).call
-        tool = self._assembled.catalog.find("echo")
+        tool = self._assembled.catalog.find("echo_inline")
         assert tool is not None
         self._tool = tool
         self._result = _finish(self._executor.execute(tool, self._call.arguments, self._run))
@@ -137,7 +149,7 @@ class _Path:
 
     def decide(self) -> None:
         caller = self._callers.identify(self._arrival.key)
-        self._assembled.catalog.find("echo")
+        self._assembled.catalog.find("echo_inline")
         spec, call = self._tool.spec, self._call
         subject = PolicyInput(
             spec.name, spec.effect, caller.name, call.arguments, spec.input_schema, call.input_bytes
@@ -200,3 +212,7 @@ def _medians(functions: list[Callable[[], None]], loops: int) -> list[float]:
             function()
             own.append(tick() - before)
     return [max(statistics.median(own) - looking, 0.0) / 1000 for own in taken]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -26,6 +26,7 @@ from portbook.canonical import (
     is_same_json,
     jcs_bytes,
     json_bytes,
+    rewritten_bytes,
 )
 from portbook.wire.parsing import parse
 from support.counts import count
@@ -409,3 +410,34 @@ def test_of_any_integer_there_is_the_exact_form_or_none(number: int) -> None:
     else:
         assert written == rfc8785.dumps([float(number)])
         assert decimal.Decimal(written[1:-1].decode()) == number
+
+
+# -- numbers that are not finite, beside null
+
+
+def _double(bits: int) -> float:
+    return struct.unpack("<d", bits.to_bytes(8, "little"))[0]
+
+
+_EXPONENT = 0x7FF << 52
+not_finite = st.builds(
+    lambda fraction, sign: _double(_EXPONENT | fraction | sign << 63),
+    st.integers(0, 2**52 - 1),
+    st.integers(0, 1),
+)
+
+
+@given(values, not_finite, st.integers(0, 2))
+def test_a_number_that_is_not_finite_is_found_beside_null_wherever_it_is(
+    value: Any, number: float, place: int
+) -> None:
+    whole: Any = [[value, None, number], {"a": None, "b": value, "c": number}, [None, [[{"x": number}]]]][
+        place
+    ]
+    with pytest.raises(NotJSON):
+        json_bytes(whole)
+
+
+@given(values)
+def test_what_was_written_is_written_again_alike(value: Any) -> None:
+    assert rewritten_bytes({"content": None, "value": value}) == json_bytes({"content": None, "value": value})

@@ -60,7 +60,16 @@ RETRYABLE = {
 CODE_SAYS_ENOUGH = {"UNAUTHORIZED", "UNKNOWN_TOOL", "TOOL_FAILED", "BAD_RESULT", "INTERNAL"}
 # The message is no request that the asset contract could answer with a result.
 NO_REQUEST_AT_ALL = {
-    *("FRAME_TOO_SLOW", "NOT_JSON_CONTENT", "NOT_ACCEPTABLE", "FOREIGN_HOST", "UNKNOWN_SESSION", "NOT_JSON"),
+    *(
+        "FRAME_TOO_SLOW",
+        "NOT_JSON_CONTENT",
+        "NOT_ACCEPTABLE",
+        "BAD_HOST",
+        "FOREIGN_HOST",
+        "WRONG_HTTP_METHOD",
+        "UNKNOWN_SESSION",
+        "NOT_JSON",
+    ),
     *("NOT_JSONRPC", "IGNORED", "ID_IN_USE", "UNSUPPORTED_REVISION", "HEADER_MISMATCH"),
 }
 # A model could do nothing about it: the client, the operator or the author of the tool has to.

@@ -122,7 +122,9 @@ class Reason(StrEnum):
     FRAME_TOO_SLOW = "FRAME_TOO_SLOW"
     NOT_JSON_CONTENT = "NOT_JSON_CONTENT"
     NOT_ACCEPTABLE = "NOT_ACCEPTABLE"
+    BAD_HOST = "BAD_HOST"
     FOREIGN_HOST = "FOREIGN_HOST"
+    WRONG_HTTP_METHOD = "WRONG_HTTP_METHOD"
     UNKNOWN_SESSION = "UNKNOWN_SESSION"
     NOT_JSON = "NOT_JSON"
     NOT_JSONRPC = "NOT_JSONRPC"
@@ -262,6 +264,13 @@ REASONS: dict[Reason, Row] = {
         mcp=McpError(-32600, "Invalid Request"),
         rest="INVALID_INPUT", http=406, exit=2,
     ),
+    Reason.BAD_HOST: Row(
+        stage=Stage.FRAME,
+        sentence="The request has no Host header, or several. Send exactly one Host header.",
+        canonical=Canonical("INVALID_INPUT", reason="BAD_HOST"),
+        mcp=McpError(-32600, "Invalid Request"),
+        rest="INVALID_INPUT", http=400, exit=2,
+    ),
     Reason.FOREIGN_HOST: Row(
         stage=Stage.FRAME,
         sentence=(
@@ -271,6 +280,13 @@ REASONS: dict[Reason, Row] = {
         canonical=Canonical("UNAUTHORIZED", reason="FOREIGN_HOST"),
         mcp=McpError(-31403, "Forbidden"),
         rest="UNAUTHORIZED", http=403, exit=3,
+    ),
+    Reason.WRONG_HTTP_METHOD: Row(
+        stage=Stage.FRAME,
+        sentence="This address takes no message by this HTTP method. The Allow header names the right ones.",
+        canonical=Canonical("INVALID_INPUT", reason="WRONG_HTTP_METHOD"),
+        mcp=McpError(-32600, "Invalid Request"),
+        rest="INVALID_INPUT", http=405, exit=2,
     ),
     Reason.UNKNOWN_SESSION: Row(
         stage=Stage.FRAME,

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from traceback import walk_tb
-from typing import NamedTuple
+from types import CodeType
+from typing import Final, NamedTuple
 
-__all__ = ["Fault", "is_own_file", "place_of"]
+__all__ = ["Fault", "ToolExit", "is_own_file", "place_of", "places_in_tool", "raised_by"]
 
-_OWN_FOLDER = __file__.rsplit("/", 1)[0] + "/"
+_OWN_FOLDER: Final = __file__.rsplit("/", 1)[0] + "/"
+
+# Code of the standard library, and of installed packages.
+_STANDARD: Final = (walk_tb.__code__.co_filename.rsplit("/", 1)[0] + "/", "<frozen ")
+_INSTALLED: Final = ("/site-packages/", "/dist-packages/")
+
+
+class ToolExit(Exception):
+    """Carries what a tool raised that is no error, such as `SystemExit`: it ends the call alone."""
+
+    def __init__(self, raised: BaseException) -> None:
+        super().__init__()
+        self.raised = raised
+        self.__traceback__ = raised.__traceback__
 
 
 class Fault(NamedTuple):
@@ -27,8 +41,34 @@ def is_own_file(filename: str) -> bool:
     return filename.startswith(_OWN_FOLDER)
 
 
+def raised_by(error: BaseException) -> BaseException:
+    """Return what the tool itself raised."""
+    return error.raised if isinstance(error, ToolExit) else error
+
+
+def places_in_tool(error: BaseException) -> list[tuple[CodeType, int]]:
+    """Return where an exception passed through the tool, innermost last.
+
+    1. The tool's own code: neither Portbook's, nor the standard library's, nor an installed package's.
+    2. For a tool that is installed itself, what is in the folder of its outermost frame.
+    3. Where the tool has no frame, all of them.
+    """
+    frames = [(frame.f_code, line) for frame, line in walk_tb(raised_by(error).__traceback__)]
+    theirs = [place for place in frames if not is_own_file(place[0].co_filename)]
+    written = [place for place in theirs if not _is_library(place[0].co_filename)]
+    if written or not theirs:
+        return written or frames
+    folder = theirs[0][0].co_filename.rpartition("/")[0] + "/"
+    return [place for place in theirs if place[0].co_filename.startswith(folder)]
+
+
+def _is_library(filename: str) -> bool:
+    return filename.startswith(_STANDARD) or any(each in filename for each in _INSTALLED)
+
+
 def place_of(error: BaseException) -> str:
     """Return an exception's type and the last three places on its way, innermost first."""
+    error = raised_by(error)
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
     theirs = [(code, line) for code, line in frames if not is_own_file(code.co_filename)]
     places = [

@@ -96,7 +96,7 @@ def test_a_name_that_the_document_does_not_have_is_refused(given: dict[str, Any]
 
 
 def test_a_pattern_that_matches_nothing_is_a_warning() -> None:
-    given = {"tags": ["z*"], "exclude": ["y*"], "effects": {"*": "read", "get_*": "write"}}
+    given = {"tags": ["z*", "orders"], "exclude": ["y*"], "effects": {"*": "read", "get_*": "write"}}
     assert list(ImportSelection.read(table(given)).doubts(table(given), HEADS)) == [
         "http.x.exclude has 'y*', which matches no operation of the document",
         "http.x.effects has 'get_*' after patterns that match the same; put it first",

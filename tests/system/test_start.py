@@ -24,6 +24,18 @@ async def echo(text: str) -> dict[str, str]:
     return {"text": text}
 """
 
+COLLECTOR = """
+import gc
+
+from portbook import Toolset
+
+toolset = Toolset("start")
+
+@toolset.tool(effect="read", inline=True)
+def echo(text: str) -> dict[str, str]:
+    return {"text": text, "state": f"{gc.isenabled()} {gc.get_freeze_count() > 10_000}"}
+"""
+
 WITH_A_MODEL = """
 from pydantic import BaseModel
 
@@ -47,7 +59,7 @@ CONVERSATION = b"""\
 """
 
 # Modules of Portbook that a start and a first call import. Lower a figure when you can.
-COMMITTED = 182
+COMMITTED = 199
 
 # Each is needed by something that this server does not do.
 NEVER = [
@@ -56,7 +68,9 @@ NEVER = [
     "http.client",
     "httptools",
     "importlib.metadata",
+    "importlib.resources",
     "nacl",
+    "tempfile",
     "uvicorn",
     "uvloop",
     "zipfile",
@@ -78,8 +92,8 @@ NEVER = [
 ]
 
 
-def imported(toolset: str, folder: Path) -> set[str]:
-    """Serve a toolset over STDIO for one call; return the names of all modules that were imported."""
+def serve_once(toolset: str, folder: Path) -> tuple[str, str]:
+    """Serve a toolset over STDIO for one call; return what it wrote to standard output and standard error."""
     (folder / "start_tools.py").write_text(toolset)
     (folder / "portbook.toml").write_text("[docs]\nenabled = false\n")
     interpreter, *command = PORTBOOK
@@ -92,7 +106,13 @@ def imported(toolset: str, folder: Path) -> set[str]:
         timeout=60,
     )
     assert b'"text":"hello"' in done.stdout, done.stderr.decode()[-2000:]
-    return set(re.findall(r"^import time:.*\|\s+(\S+)$", done.stderr.decode(), re.MULTILINE))
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def imported(toolset: str, folder: Path) -> set[str]:
+    """Return the names of all modules that are imported to serve one call."""
+    _, told = serve_once(toolset, folder)
+    return set(re.findall(r"^import time:.*\|\s+(\S+)$", told, re.MULTILINE))
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +139,9 @@ def test_a_toolset_with_a_model_adds_pydantic_and_little_else(tmp_path: Path, mo
         "portbook.tools.pydantic_conversion",
         "portbook.tools.type_schemas",
     }
+
+
+def test_the_collector_does_not_look_again_at_what_the_start_made(tmp_path: Path) -> None:
+    # Otherwise each of its full rounds walks over every tool, and a call costs more the more there are.
+    answers, _ = serve_once(COLLECTOR, tmp_path)
+    assert "True True" in answers

@@ -517,12 +517,16 @@ def test_a_function_without_a_return_hint_may_return_anything() -> None:
         case("a circle in a list", list[Any], a_circle()),
         case("nesting without end", NO_HINT, a_deep_one()),
         case("more digits than Python writes", int, 10**5000),
-        case("a serialiser that raises", Loud, Loud(value=1)),
         case("a time without a zone", dt.datetime, dt.datetime(2026, 1, 2)),  # noqa: DTZ001 - the point
     ],
 )
 def test_a_result_that_does_not_keep_the_promise_never_passes(hint: Any, value: Any) -> None:
     assert CANARY not in repr(how_it_fails(serve(returning(value, hint))))
+
+
+def test_what_a_serializer_raises_is_raised_by_the_tool() -> None:
+    with pytest.raises(RuntimeError, match=CANARY):
+        serve(returning(Loud(value=1), Loud)).spec.function({})
 
 
 def how_it_fails(tool: Tool) -> list[Finding]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import select
 import sys
-from traceback import StackSummary, TracebackException, walk_tb
+from traceback import StackSummary, TracebackException
 from typing import Final
 
 from portbook.escaping import escaped, escaped_lines
-from portbook.exception_place import Fault, is_own_file
+from portbook.exception_place import Fault, is_own_file, places_in_tool, raised_by
 
 __all__ = ["frames_of", "line_of", "report_fault"]
 
@@ -37,16 +37,14 @@ def report_fault(fault: Fault, *, with_traceback: bool) -> None:
 
 def line_of(fault: Fault) -> str:
     """Return one line about a fault."""
-    places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(fault.error.__traceback__)]
-    theirs = [place for place in places if not is_own_file(place[0])]
-    where = "".join(f" at {file}:{line}" for file, line in (theirs or places)[-1:])
-    kind = type(fault.error).__qualname__
+    where = "".join(f" at {code.co_filename}:{line}" for code, line in places_in_tool(fault.error)[-1:])
+    kind = type(raised_by(fault.error)).__qualname__
     return escaped(f"{fault.tool} raised {kind}{where} (request {fault.request})", _MAX_LINE)
 
 
 def frames_of(error: BaseException) -> str:
     """Return the traceback of an exception without Portbook's own frames, so that it begins in the tool."""
-    told = TracebackException.from_exception(error)
+    told = TracebackException.from_exception(raised_by(error))
     waiting: list[TracebackException | None] = [told]
     while waiting:
         part = waiting.pop()

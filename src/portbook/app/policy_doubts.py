@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from portbook.did_you_mean import did_you_mean
 from portbook.globs import is_pattern, matches
@@ -16,8 +16,10 @@ from portbook.policy import Policy, Rule
 from portbook.policy.arguments import Reach, declared_names, reach
 from portbook.policy.contradiction import is_contradictory
 from portbook.settings import Settings
-from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import ToolSpec
+
+if TYPE_CHECKING:
+    from portbook.tools.operation import HttpOperation
 
 __all__ = ["policy_doubts", "refuse_vain_conditions"]
 

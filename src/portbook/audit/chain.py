@@ -35,7 +35,8 @@ __all__ = [
     "verify",
 ]
 
-GENESIS: Final = "0" * 64
+_HASH_DIGITS: Final = 64
+GENESIS: Final = "0" * _HASH_DIGITS
 
 Problem: TypeAlias = Literal["not_json", "altered", "missing", "out_of_order", "predecessor_lost"]
 
@@ -127,8 +128,8 @@ class _ChainLine(NamedTuple):
 
 def chained(record: bytes, seq: int, prev: str) -> tuple[bytes, str]:
     """Return `record`, a JSON object with members, as a line of the chain, and its hash."""
-    # A hash needs no escapes; the names of files that the first record of a file follows may.
-    before = f'"{prev}"' if prev.isalnum() and prev.isascii() else json_bytes(prev).decode()
+    # A hash needs no escapes; the links of a file's first record, with names of files in them, may.
+    before = f'"{prev}"' if len(prev) == _HASH_DIGITS and "#" not in prev else json_bytes(prev).decode()
     body = b'{"seq":%d,"prev":%b,%b' % (seq, before.encode(), record[1:])
     digest = hashlib.sha256(body).hexdigest()
     return b'%b,"hash":"%b"}\n' % (body[:-1], digest.encode()), digest

@@ -102,7 +102,7 @@ def envelope_view(
     else:
         status, size, error = "error", 0, _json(_error(outcome))
     return (
-        f'{{"ts":"{ts}",{sender},"requestId":"{identity.request}","traceId":{_trace(identity)},'
+        f'{{"ts":"{ts}",{sender},"requestId":"{identity.request}","traceId":{_trace(call, identity)},'
         f'"spanId":"{identity.span}","status":"{status}","durationMs":{duration_ms},'
         f'"attempt":{context.attempt},"inputBytes":{call.input_bytes},"outputBytes":{size},'
         f'"metadata":{contract},"error":{error}}}'
@@ -147,7 +147,7 @@ def _about(call: Call, identity: Identity, trail: Trail, ts: str) -> str:
     session = context.session or call.arrival.session
     return (
         f'"timestamp":"{ts}","session_id":{"null" if session is None else _safe(session)},'
-        f'"trace_id":{_trace(identity)},"request_id":"{identity.request}",'
+        f'"trace_id":{_trace(call, identity)},"request_id":"{identity.request}",'
         f"{_tool_part(call.kind, call.tool, route)},"
         f'"agent_step":{_step(context.step_id)},"attempt":{context.attempt}'
     )
@@ -241,10 +241,9 @@ def _step(step: int | str) -> str:
     return _safe(step) if isinstance(step, str) else str(step)
 
 
-def _trace(identity: Identity) -> str:
+def _trace(call: Call, identity: Identity) -> str:
     """Return the trace as JSON: it may be the caller's, where the ids beside it are ours."""
-    trace = identity.trace
-    return f'"{trace}"' if trace.isalnum() and trace.isascii() else _json(trace)
+    return f'"{identity.trace}"' if call.trace is None else _json(identity.trace)
 
 
 def _members(parts: Mapping[str, str]) -> str:

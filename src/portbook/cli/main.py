@@ -79,7 +79,7 @@ def run(command: click.Command, name: str) -> None:
     """Run a command under its name; an error of the operating system is one line, and Ctrl-C is none."""
     try:
         # Not standalone: click would say "Aborted!" after Ctrl-C, and exit with 1 as after a failure.
-        sys.exit(command.main(prog_name=name, standalone_mode=False))
+        code = command.main(prog_name=name, standalone_mode=False)
     except click.ClickException as error:
         # click's own messages quote the arguments as they are. It calls the message final: for callers.
         vars(error)["message"] = escaped(error.message, limit=10 * len(error.message) + 1)
@@ -91,3 +91,4 @@ def run(command: click.Command, name: str) -> None:
         os._exit(ExitCode.FAILURE)  # a normal exit would try to flush what cannot be written
     except (click.Abort, KeyboardInterrupt):
         sys.exit(ExitCode.INTERRUPTED)
+    sys.exit(code)

@@ -55,11 +55,12 @@ def test(file: Path, *, toolsets: tuple[str, ...], is_json: bool, config: Path |
     out = claim_stdout()
     try:
         dry = dry_run(settings_from(config, toolsets=toolsets))
-        verdicts = [_verdict(dry, case, place) for place, case in _cases(file)]
+        cases = list(_cases(file))
+        verdicts = [_verdict(dry, case, place) for place, case in cases]
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    doubts = {verdict["caller"]: dry.doubt_about(verdict["caller"]) for verdict in verdicts}
-    for warning in (*dry.warnings, *filter(None, doubts.values())):
+    callers = dict.fromkeys(case.get("caller", ANONYMOUS.name) for _, case in cases)
+    for warning in (*dry.warnings, *filter(None, map(dry.doubt_about, callers))):
         say(f"warning: {warning}")
     failed = sum(not verdict["ok"] for verdict in verdicts)
     print_data({"ok": not failed, "cases": verdicts}, list(map(_line, verdicts)), out, is_json=is_json)
@@ -116,19 +117,18 @@ def _verdict(dry: DryRun, case: dict[str, Any], place: str) -> dict[str, Any]:
         "ok": is_right,
         "case": case.get("name", tool.spec.name),
         "place": place,
-        "caller": case.get("caller", ANONYMOUS.name),
         "expected": case["expect"],
-        "expected_rule": case.get("rule"),
         "decision": decision.action.value,
         "rule": decision.rule,
         "rule_place": decision.place,
+        **({} if is_right or "rule" not in case else {"expected_rule": case["rule"]}),
     }
 
 
 def _line(verdict: dict[str, Any]) -> str:
     mark = click.style("ok    ", fg="green") if verdict["ok"] else click.style("FAILED", fg="red")
     got = f"{verdict['decision']} by {verdict['rule']} ({verdict['rule_place']})"
-    rule = "" if verdict["expected_rule"] is None else f" by {escaped(verdict['expected_rule'])}"
+    rule = f" by {escaped(verdict['expected_rule'])}" if "expected_rule" in verdict else ""
     wanted = "" if verdict["ok"] else f", expected {verdict['expected']}{rule}"
     return f"{mark} {verdict['place']}: {escaped(verdict['case'])}: {got}{wanted}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import os
 import signal
 import socket
@@ -70,6 +71,7 @@ def command(
         stdio = not http
     flags = {"server.host": host, "server.port": port, "schema_override_uri": schema_override}
     given = partial(settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags)
+    gc.disable()  # until it serves: whatever a start makes, it keeps
     occupy_standard_error()
     # Before any tool is loaded: what its module prints must not mix with the frames.
     try:
@@ -112,6 +114,9 @@ async def _serve(
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_rules, app, load)
     if listener is not None:
         say(_invitation(app, listener))
+    # What is there now stays. The collector need not look at it again, however many tools there are.
+    gc.freeze()
+    gc.enable()
     try:
         await asyncio.gather(*(serve_until_done(door, doors) for door in doors))
     finally:

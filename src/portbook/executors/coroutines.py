@@ -11,13 +11,16 @@ import asyncio
 import contextvars
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Final
 
 from portbook.errors import Failed, Reason
-from portbook.executors.threads import ToolExit
+from portbook.exception_place import ToolExit
 from portbook.model import InputNeeded
 
 __all__ = ["Coroutines"]
+
+# Of the tasks of tools: a number of its own for each would cost more than the rest of making one.
+_NAME: Final = "portbook-tool"
 
 
 class Coroutines:
@@ -52,11 +55,12 @@ class Coroutines:
                     self._abandon(task)
         if not task.done():
             raise Failed(Reason.TIMEOUT)
-        if task.cancelled():
-            raise ToolExit("cancelled itself")
-        if isinstance(task.exception(), Exception | InputNeeded | None):
+        try:
             return task.result()
-        raise ToolExit("exit")
+        except (Exception, InputNeeded):
+            raise
+        except BaseException as error:  # noqa: BLE001 - it cancelled itself, or would end the process
+            raise ToolExit(error) from None
 
     def _abandon(self, task: asyncio.Task[Any]) -> None:
         # Cancelled, but not awaited: a coroutine may ignore cancellation.
@@ -74,7 +78,7 @@ if sys.version_info >= (3, 12):
 
     def _started(coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Return the task of `coroutine`, which has run up to its first wait."""
-        return asyncio.Task(coroutine, loop=asyncio.get_running_loop(), eager_start=True)
+        return asyncio.Task(coroutine, loop=asyncio.get_running_loop(), name=_NAME, eager_start=True)
 
 else:
 
@@ -94,7 +98,7 @@ else:
         # An attribute of this loop hides the method of its class; Python's loops and uvloop allow that.
         loop.call_soon = keep
         try:
-            task: asyncio.Task[Any] = asyncio.Task(coroutine, loop=loop, context=context)
+            task: asyncio.Task[Any] = asyncio.Task(coroutine, loop=loop, name=_NAME, context=context)
         finally:
             del loop.call_soon
         around = asyncio.current_task(loop)

@@ -112,7 +112,7 @@ class HttpExecutor:
                 request = self._request(operation, destination, composed, credentials, run)
                 return await self._attempts(operation, request, sendings, deadline.when() or 0.0)
         except TimeoutError:
-            happened = f"no {'answer arrived' if sendings.has_begun else 'connection was made'} in time"
+            happened = _lateness(sendings)
             reason = Reason.UPSTREAM_ERROR if is_api_late else Reason.TIMEOUT
             raise _unanswered(reason, sendings, happened, is_retryable=True) from None
 
@@ -271,6 +271,13 @@ def _with_what_lacks(failure: Failed, operation: HttpOperation) -> Failed:
         place = f"http.{operation.gateway}.credentials"
         failure.note = f"{failure.happened}; {place} has nothing for {operation.lacks}"
     return failure
+
+
+def _lateness(sendings: Sendings) -> str:
+    """Return how far a call came whose time is up."""
+    if sendings.is_half_answered:
+        return "an answer began, and did not end in time"
+    return f"no {'answer arrived' if sendings.has_begun else 'connection was made'} in time"
 
 
 def _with_query(target: str, pairs: str) -> str:

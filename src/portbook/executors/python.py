@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from portbook.exception_place import ToolExit
 from portbook.executors.coroutines import Coroutines
-from portbook.executors.threads import Threads, ToolExit
+from portbook.executors.threads import Threads
 from portbook.model import JSONObject, Run
 from portbook.tools.catalog import Tool
 from portbook.tools.context import running
@@ -46,7 +47,7 @@ class PythonExecutor:
             except Exception:
                 raise
             except BaseException as error:  # noqa: BLE001 - no exception of a tool may end the server
-                raise ToolExit("exit").with_traceback(error.__traceback__) from None
+                raise ToolExit(error) from None
         return await self._workers.run(function, arguments, timeout_s)
 
     def close(self) -> None:
@@ -78,4 +79,4 @@ async def _contained(function: Callable[[JSONObject], Any], arguments: JSONObjec
     try:
         return await function(arguments)
     except (SystemExit, KeyboardInterrupt) as error:  # a task would let these end the whole process
-        raise ToolExit("exit").with_traceback(error.__traceback__) from None
+        raise ToolExit(error) from None

@@ -18,18 +18,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from portbook.errors import Failed, Reason, Refused
+from portbook.exception_place import ToolExit
 
-__all__ = ["Threads", "ToolExit"]
+__all__ = ["Threads"]
 
 # With more hung functions, something is permanently broken, and more threads would not help.
 _MAX_ABANDONED: Final = 64
 
 # A longer queue could not be served before the deadlines of its calls.
 _MAX_OUTSTANDING: Final = 4096
-
-
-class ToolExit(Exception):
-    """A tool tried to end the whole process."""
 
 
 class _ThreadJob:
@@ -143,11 +140,11 @@ class Threads:
             try:
                 result = job.context.run(job.function, job.arguments)
             except StopIteration as raised:  # a future cannot carry it
-                error = ToolExit("StopIteration").with_traceback(raised.__traceback__)
+                error = ToolExit(raised)
             except Exception as raised:  # noqa: BLE001 - passed to the waiting call
                 error = raised
             except BaseException as raised:  # noqa: BLE001 - sys.exit() in a tool ends the call, not the server
-                error = ToolExit("exit").with_traceback(raised.__traceback__)
+                error = ToolExit(raised)
             in_time = _take(job.end)
             with contextlib.suppress(RuntimeError):  # the loop is closed, and no call waits
                 if in_time:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from portbook.canonical import json_bytes
+from portbook.canonical import rewritten_bytes
 from portbook.errors import Failed, Reason
 from portbook.mcp.cache_lifetime import as_page, kept_for
 from portbook.mcp.errors import META_ENVELOPE, META_REDACTED
@@ -54,7 +54,7 @@ class Results:
             meta[META_ENVELOPE] = envelope
         if meta:  # outside of what the tool's outputSchema describes
             result["_meta"] = meta
-        return self.checked(method, result, json_bytes(result), revision)
+        return self.checked(method, result, rewritten_bytes(result), revision)
 
     def seal_answer(self, method: str, result: JSON, body: bytes, revision: Revision) -> bytes:
         """Return the result of a method that runs no tool, checked.

@@ -53,11 +53,13 @@ class Sendings:
     and whether something was sent is known.
     """
 
-    __slots__ = ("has_begun", "left")
+    __slots__ = ("has_begun", "is_half_answered", "left")
 
     def __init__(self, left: int) -> None:
         self.has_begun = False
         """Whether a byte of the request may have been sent, at any attempt."""
+        self.is_half_answered = False
+        """Whether the latest attempt was given up in the middle of an answer."""
         self.left = left
 
     def take(self) -> bool:
@@ -162,10 +164,14 @@ class HttpClient:
         destinations: Destinations,
         sendings: Sendings,
     ) -> Response:
-        sendings.has_begun = True
-        response = await connection.exchange(
-            request.as_bytes(), max_body=request.max_response_bytes, ends_at_head=request.method == "HEAD"
-        )
+        sendings.has_begun, sendings.is_half_answered = True, False
+        try:
+            response = await connection.exchange(
+                request.as_bytes(), max_body=request.max_response_bytes, ends_at_head=request.method == "HEAD"
+            )
+        except asyncio.CancelledError:  # as when the time is up
+            sendings.is_half_answered = connection.was_heard
+            raise
         if connection.is_usable:
             pool.idle.append(_IdleConnection(connection, destinations))
             if self._sweep is None:

@@ -96,6 +96,11 @@ class HttpConnection(asyncio.Protocol):
             and not self._transport.get_write_buffer_size()
         )
 
+    @property
+    def was_heard(self) -> bool:
+        """Return whether a byte of the latest response arrived."""
+        return self._was_heard
+
     async def secure(self, tls: SSLContext, name: str) -> None:
         """Start TLS, with a peer that authenticates as `name`.
 

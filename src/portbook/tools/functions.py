@@ -217,8 +217,8 @@ def _finisher(dump: _Finish, *, is_open: bool) -> _Finish:
             _require_no_content(cast("Any", value))
         try:
             return dump(value)
-        except ValueError:
-            raise _not_serializable() from None
+        except ValueError as error:
+            raise _not_serializable(error) from None
 
     return finish
 
@@ -246,11 +246,16 @@ def jsonable(value: Any) -> Any:
 
     try:
         return any_to_json(value)
-    except ValueError:
-        raise _not_serializable() from None
+    except ValueError as error:
+        raise _not_serializable(error) from None
 
 
-def _not_serializable() -> Failed:
-    """Return the failure of a result that is circular, or has bytes that are not UTF-8."""
+def _not_serializable(error: ValueError) -> Exception:
+    """Return why a result cannot be serialized: it is circular, or has bytes that are not UTF-8.
+
+    What a serializer of the tool's own raised counts as raised by the tool.
+    """
+    if isinstance(error.__cause__, Exception):
+        return error.__cause__
     finding = Finding("", "has a part that cannot be written as JSON", "json", "")
     return Failed(Reason.BAD_RESULT, (finding,))

@@ -10,11 +10,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:  # importlib.abc imports all compressors, and the import system does not ask for these classes
+    Loader = MetaPathFinder = object
 
 __all__ = ["forget", "imported_from", "remember"]
 

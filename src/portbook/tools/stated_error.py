@@ -49,7 +49,7 @@ def stated_error(error: BaseException) -> StatedError | None:
         return _meant(error)
     # An exception that is not an error, such as SystemExit, has a message as its code.
     code = _member(error, "code") if isinstance(error, Exception) else None
-    return StatedError(code=code) if isinstance(code, str) and _CODE.fullmatch(code) else None
+    return StatedError(code=_plain(code)) if isinstance(code, str) and _CODE.fullmatch(code) else None
 
 
 def stated_bytes(error: BaseException) -> int:
@@ -73,7 +73,14 @@ def _meant(error: ToolError) -> StatedError:
         plain: JSON = None if data is None else parse(json_bytes(data))
     except (NotJSON, Refused):  # Refused: nested deeper than any message may be
         raise BadStatement("the data of its error is not JSON") from None
-    return StatedError(_text_of(error)[:MAX_MESSAGE], None if code is None else str(code), plain, retryable)
+    return StatedError(
+        _text_of(error)[:MAX_MESSAGE], None if code is None else _plain(code), plain, retryable
+    )
+
+
+def _plain(code: str) -> str:
+    """Return a code as a string alone: a member of an enum has a name, too, and would be shown by it."""
+    return str.__str__(code)
 
 
 def _member(error: BaseException, name: str) -> Any:

@@ -7,12 +7,12 @@ Cookies are never read, so none are requested. Whether a request is refused is d
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from portbook.doors.http.asgi import Application, Headers, Receive, Scope, Send
 from portbook.doors.http.host_and_origin_check import refusal_of, refuse_plainly
-from portbook.doors.http.response import respond
+from portbook.doors.http.response import respond, with_headers
 from portbook.net.allowed_hosts_and_origins import Hosts
 
 __all__ = ["with_cors"]
@@ -74,11 +74,4 @@ def _terms(requested: bytes) -> Headers:
 
 def _sharing(send: Send, origin: bytes) -> Send:
     """Return `send`, with the headers that let a page of `origin` read what is sent."""
-    more: Headers = [*_shared_with(origin), (b"access-control-expose-headers", _SHOWN)]
-
-    async def share(event: MutableMapping[str, Any]) -> None:
-        if event["type"] == "http.response.start":
-            event = {**event, "headers": [*event["headers"], *more]}
-        await send(event)
-
-    return share
+    return with_headers(send, [*_shared_with(origin), (b"access-control-expose-headers", _SHOWN)])

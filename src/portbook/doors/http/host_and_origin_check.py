@@ -2,9 +2,11 @@
 
 `net/allowed_hosts_and_origins.py` has the rule. It is applied once per request, before the body is read:
 
-1. A request with several Host headers, or an HTTP/1.1 request with none, is answered 400 here.
-2. For every remaining one the verdict is left in its scope. `router.py` serves no refused request: it has the
-   route word the refusal instead.
+1. A request with several Host headers, or an HTTP/1.1 request with none, is refused, whatever its path.
+2. For every remaining one `Host` and `Origin` decide.
+
+The verdict is left in the request's scope. `router.py` serves no refused request: it has the route word the
+refusal instead.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from typing import Final
 
 from portbook.doors.http.asgi import Application, Headers, Receive, Scope, Send
 from portbook.doors.http.request import headers_of
-from portbook.doors.http.response import plain
-from portbook.errors import Refused
+from portbook.doors.http.response import plain, with_headers
+from portbook.errors import Reason, Refused
 from portbook.net.allowed_hosts_and_origins import Hosts
 
 __all__ = ["check_host_and_origin", "refusal_of", "refuse_plainly"]
@@ -32,9 +34,10 @@ def check_host_and_origin(app: Application, hosts: Hosts) -> Application:
         named = sum(name == b"host" for name, _ in headers)
         if named > 1 or (named == 0 and scope.get("http_version") == "1.1"):
             # RFC 9112, 3.2. A proxy and this server could disagree about which of two counts.
-            await plain(send, 400, "Send exactly one Host header.", [(b"connection", b"close")])
-            return
-        scope[_VERDICT] = hosts.refuse(headers_of(scope))
+            scope[_VERDICT] = Refused(Reason.BAD_HOST)
+            send = with_headers(send, [(b"connection", b"close")])
+        else:
+            scope[_VERDICT] = hosts.refuse(headers_of(scope))
         await app(scope, receive, send)
 
     return check

@@ -28,13 +28,13 @@ def message_route(
     """Return the route at `path`, which reads one message and sends what `answer` makes of it.
 
     `answer` also gets the last segment of the path. `refuse` records and words a request that is refused
-    unread: its Host or Origin is foreign, or its body is not JSON, too large or too slow.
+    unread: its Host or Origin is foreign, or its body is not JSON, too large, too slow or cut off.
     """
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         frame = await read_message(dict(scope["headers"]), receive)
         if frame is None:
-            return  # the client left before the end of its message
+            return  # the client left before it sent a message
         arrival = arrival_of(scope, path)
         if isinstance(frame, Refused):
             await send_answer(send, await refuse(frame, arrival))

@@ -13,7 +13,7 @@ from portbook.model import Arrival
 from portbook.wire.lines import OVERSIZE, Frame
 from portbook.wire.message_size import MAX_FRAME_BYTES
 
-__all__ = ["arrival_of", "has_left", "headers_of", "key_of", "read_message"]
+__all__ = ["arrival_of", "has_body", "has_left", "headers_of", "key_of", "read_message"]
 
 # A body over the limit is read and discarded, so that the client gets the answer; up to this many bytes.
 _MAX_DISCARDED: Final = 128 * MAX_FRAME_BYTES
@@ -23,9 +23,11 @@ _BODY_SECONDS: Final = 15
 
 _MAX_SESSION: Final = 256
 
+_CUT_OFF: Final = "the client left in the middle of its message"
+
 
 async def read_message(headers: Mapping[bytes, bytes], receive: Receive) -> Frame | Refused | None:
-    """Return the message of a request, or why it is refused unread; None if the client left."""
+    """Return the message of a request, or why it is refused unread; None if the client left without one."""
     if not _is_json(headers.get(b"content-type", b"")):
         return Refused(Reason.NOT_JSON_CONTENT)
     body = _body(receive)
@@ -40,6 +42,11 @@ async def read_message(headers: Mapping[bytes, bytes], receive: Receive) -> Fram
         return Refused(Reason.FRAME_TOO_SLOW)
     finally:
         body.close()
+
+
+def has_body(headers: Mapping[bytes, bytes]) -> bool:
+    """Return whether a request announces a body."""
+    return headers.get(b"content-length", b"0").strip() != b"0" or b"transfer-encoding" in headers
 
 
 async def has_left(receive: Receive) -> None:
@@ -88,13 +95,13 @@ def _is_json(content_type: bytes) -> bool:
     return content_type.partition(b";")[0].strip().lower() == b"application/json"
 
 
-async def _body(receive: Receive) -> Frame | None:
+async def _body(receive: Receive) -> Frame | Refused | None:
     body = bytearray()
     held = 0
     while True:
         event = await receive()
         if event["type"] == "http.disconnect":
-            return None
+            return Refused(Reason.CANCELLED, note=_CUT_OFF) if held else None
         held += len(event.get("body", b""))
         if held <= MAX_FRAME_BYTES:
             body += event.get("body", b"")

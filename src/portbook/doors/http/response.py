@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import MutableMapping
+from typing import Any, Final
 
 from portbook.doors.http.asgi import Headers, Send
 from portbook.model import Answer
 from portbook.wire.trace_context import traceparent_of
 
-__all__ = ["JSON_HEADERS", "plain", "respond", "send_answer"]
+__all__ = ["JSON_HEADERS", "plain", "respond", "send_answer", "with_headers"]
 
 JSON_HEADERS: Final[Headers] = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
@@ -30,6 +31,17 @@ async def respond(send: Send, status: int, headers: Headers, body: bytes) -> Non
         headers = [*headers, (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def with_headers(send: Send, more: Headers) -> Send:
+    """Return `send`, with `more` headers on every response."""
+
+    async def send_more(event: MutableMapping[str, Any]) -> None:
+        if event["type"] == "http.response.start":
+            event = {**event, "headers": [*event["headers"], *more]}
+        await send(event)
+
+    return send_more
 
 
 def _headers(answer: Answer) -> Headers:

@@ -17,7 +17,7 @@ from portbook.doors.http.mcp.response import McpResponse, Running, send_stream
 from portbook.doors.http.mcp.sessions import Sessions
 from portbook.doors.http.request import arrival_of, headers_of, read_message
 from portbook.doors.http.response import plain, send_answer
-from portbook.doors.http.router import Route
+from portbook.doors.http.router import Route, refuse_method
 from portbook.errors import Reason, Refused
 from portbook.model import Answer, Arrival
 from portbook.protocol.headers import VERSION
@@ -84,7 +84,7 @@ class _McpDoor:
     async def get(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Open the session's own stream of notifications, or resume a stream after Last-Event-ID."""
         head = _head_of(scope)
-        live = await self._entered(head, send, "session.listen", needs_events=True)
+        live = await self._entered(scope, head, send, "session.listen", needs_events=True)
         if live is None:
             return
         last_event = head.headers.get(b"last-event-id", b"").decode("latin-1").strip()
@@ -104,7 +104,7 @@ class _McpDoor:
 
     async def delete(self, scope: Scope, receive: Receive, send: Send) -> None:
         """End a session."""
-        live = await self._entered(_head_of(scope), send, "session.end")
+        live = await self._entered(scope, _head_of(scope), send, "session.end")
         if live is not None:
             await self._sessions.forget(live)
             await send_answer(send, Answer(None, 204))
@@ -114,11 +114,11 @@ class _McpDoor:
         await self._refuse(send, refusal, _head_of(scope))
 
     async def _entered(
-        self, head: _Head, send: Send, method: str, *, needs_events: bool = False
+        self, scope: Scope, head: _Head, send: Send, method: str, *, needs_events: bool = False
     ) -> LiveSession | None:
         """Return the session of a GET or DELETE; where it has none, answer with the reason."""
         if head.session is None:
-            await plain(send, 405, "Without a session, use POST.", [(b"allow", b"POST")])
+            await refuse_method(self.refuse, scope, send, ["POST"], "Without a session")
             return None
         reason: Reason | None = None
         live = self._sessions.find(head.session, head.arrival)

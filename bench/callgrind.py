@@ -1,0 +1,71 @@
+"""Counts the instructions of a server under valgrind's callgrind, between marks that its tools make.
+
+A mark is a call of `getppid` in the C library: callgrind writes what it has counted and begins anew. So one
+start serves all scenarios, and only calls are counted.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from bench.child import Child
+
+__all__ = ["Missing", "callgrind", "counts_between_marks"]
+
+_TOOL: Final = ("--tool=callgrind", "--dump-before=getppid", "--callgrind-out-file=counted")
+
+
+class Missing(RuntimeError):
+    """Valgrind is not there and cannot be installed; the message says what to do."""
+
+
+def callgrind(command: Sequence[str]) -> list[str]:
+    """Return the command that runs `command` under callgrind.
+
+    Raises `Missing` where there is no valgrind and none can be installed.
+    """
+    return [_valgrind(), *_TOOL, *command]
+
+
+def counts_between_marks(
+    command: Sequence[str], folder: Path, chunks: Sequence[bytes], *, is_marked: bool = True
+) -> list[int]:
+    """Send chunks of lines, each after the answers to the one before; return the counts between marks.
+
+    What comes before the first mark and after the last one is not counted. A server that marks
+    nothing (not `is_marked`) has one count, of its whole life.
+
+    Raises `Missing` without valgrind, `WrongAnswer` where the server ends early.
+    """
+    with Child(callgrind(command), folder, {"PYTHONHASHSEED": "0"}) as child:
+        for chunk in chunks:
+            child.write(chunk)
+            child.read_lines(sum(b'"id":' in line for line in chunk.splitlines()))
+    if not is_marked:
+        return [_total(folder / "counted")]
+    dumps = sorted(folder.glob("counted.*"), key=lambda path: int(path.suffix[1:]))
+    return [_total(dump) for dump in dumps[1:]]
+
+
+def _total(dump: Path) -> int:
+    found = re.search(r"^(?:totals|summary): (\d+)", dump.read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1])
+
+
+def _valgrind() -> str:
+    found = shutil.which("valgrind")
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        subprocess.run(
+            ["apt-get", "install", "--yes", "--quiet", "valgrind"], check=False, capture_output=True
+        )
+        found = shutil.which("valgrind")
+    if found is None:
+        raise Missing("instructions are not counted: install valgrind (Debian: apt install valgrind)")
+    return found

@@ -1,0 +1,133 @@
+"""The goals, as rows: what is compared with what, and what was reached.
+
+A goal is a ratio within one run, never an absolute figure. Where more is better, the ratio has to be at least
+as large as the goal; otherwise at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from bench.figures import Figure, figure, ratios
+from bench.peers import PEERS
+from bench.rounds import Measured
+
+__all__ = ["GOALS", "Goal", "Reached", "judged"]
+
+_SDK, _, _TYPESCRIPT, _BARE = PEERS
+
+_Ratio: TypeAlias = Callable[[Measured], Figure | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One row of the table: a ratio to reach."""
+
+    what: str
+    unit: str
+    must: float
+    aim: float | None
+    more_is_better: bool
+    measured: _Ratio
+    by_cpu: _Ratio | None = None
+    """The same by processor time, which the other work of a machine disturbs least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A goal, and the ratio that was measured; None where a server was left out."""
+
+    goal: Goal
+    ratio: Figure | None
+    by_cpu: Figure | None
+
+    @property
+    def verdict(self) -> str:
+        """Return `aim`, `must`, `no`, or `not measured`; by processor time, where a goal knows it."""
+        if self.ratio is None:
+            return "not measured"
+        if self._holds(self.goal.aim):
+            return "aim"
+        return "must" if self._holds(self.goal.must) else "no"
+
+    def _holds(self, bound: float | None) -> bool:
+        decisive = self.by_cpu or self.ratio
+        if bound is None or decisive is None:
+            return False
+        return decisive.median >= bound if self.goal.more_is_better else decisive.median <= bound
+
+
+def judged(measured: Measured) -> list[Reached]:
+    """Return every goal with what was reached."""
+    return [
+        Reached(goal, goal.measured(measured), None if goal.by_cpu is None else goal.by_cpu(measured))
+        for goal in GOALS
+    ]
+
+
+def _against(ours: str, theirs: str, field: str) -> _Ratio:
+    return lambda measured: ratios(measured.runs.get(ours, ()), measured.runs.get(theirs, ()), field)
+
+
+def _growth_of_tools(measured: Measured) -> Figure | None:
+    """Return the processor time of a call with the most tools, beside the one with the fewest."""
+    few, many = (f"{count:,} tools" for count in (min(measured.size.tools), max(measured.size.tools)))
+    return ratios(measured.runs.get(many, ()), measured.runs.get(few, ()), "cpu_us")
+
+
+def _growth_of_payload(measured: Measured) -> Figure | None:
+    """Return what a large payload costs beyond a small one, beside parse, validate and serialise alone."""
+    small, large = min(measured.size.payload_kb), max(measured.size.payload_kb)
+    runs = measured.runs
+    pairs = zip(
+        runs.get(f"payload {small:,} kB", ()),
+        runs.get(f"payload {large:,} kB", ()),
+        measured.floors_us[small],
+        measured.floors_us[large],
+        strict=False,
+    )
+    return figure((most.cpu_us - least.cpu_us) / (above - below) for least, most, below, above in pairs)
+
+
+def _more_calls(what: str, ours: str, must: float, aim: float, theirs: str = _SDK) -> Goal:
+    unit = "times the SDK's calls" if theirs == _SDK else "times TypeScript's calls"
+    # Fewer microseconds of ours are more calls: theirs is divided by ours.
+    by_cpu = _against(theirs, ours, "cpu_us")
+    return Goal(what, unit, must, aim, True, _against(ours, theirs, "calls_per_second"), by_cpu)
+
+
+def _sooner(what: str, ours: str, must: float, aim: float) -> Goal:
+    started, by_cpu = _against(ours, _SDK, "start_ms"), _against(ours, _SDK, "start_cpu_ms")
+    return Goal(f"start to first answer, {what}", "times the SDK's start", must, aim, False, started, by_cpu)
+
+
+def _at_most(what: str, unit: str, must: float, aim: float | None, measured: _Ratio) -> Goal:
+    return Goal(what, unit, must, aim, False, measured)
+
+
+def _waits(unit: str, must: float, theirs: str) -> Goal:
+    return _at_most("STDIO, one at a time", unit, must, None, _against("portbook", theirs, "p50_us"))
+
+
+GOALS: Final[tuple[Goal, ...]] = (
+    _more_calls("STDIO, pipelined", "portbook", 30, 100),
+    _more_calls("STDIO, pipelined", "portbook", 1, 3, _TYPESCRIPT),
+    _more_calls("an inline tool", "inline", 30, 100),
+    _more_calls("with a key", "with a key", 10, 30),
+    _more_calls("a policy with `where`", "policy with where", 10, 30),
+    _more_calls("recorded arguments", "recorded arguments", 10, 30),
+    _more_calls('`effect="write"`, the intent recorded first', "effect write", 10, 30),
+    _more_calls("a plain function in a thread", "in a thread", 10, 30),
+    _more_calls("an envelope with provenance", "envelope with provenance", 10, 30),
+    _more_calls("the envelope dialect", "envelope dialect", 10, 30),
+    _more_calls("the bare dialect", "bare dialect", 10, 30),
+    _waits("times the SDK's p50", 1 / 6, _SDK),
+    _waits("times the bare loop's p50", 1.25, _BARE),
+    _sooner("a pydantic toolset", "portbook", 1 / 3, 1 / 5),
+    _sooner("without pydantic", "without pydantic", 1 / 6, 1 / 10),
+    _at_most("memory, idle", "times the SDK's", 0.65, 0.45, _against("portbook", _SDK, "idle_mib")),
+    _at_most("most tools beside fewest", "times the CPU of a call", 1.1, None, _growth_of_tools),
+    _at_most("largest payload", "times parse, validate, serialise alone", 1.5, None, _growth_of_payload),
+)

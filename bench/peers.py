@@ -1,0 +1,69 @@
+"""The servers that are measured, each as a command in an environment of its own.
+
+The environments are those of the interop tests, under `.venv`: made on first use, each with its bytecode.
+Portbook, too, runs in one that holds what it needs and nothing else.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support import sdks  # noqa: E402 - found beside the tests
+
+__all__ = ["PEERS", "ROOT", "SERVERS", "Unavailable", "compile_portbook", "portbook", "sdk_over_http"]
+
+SERVERS: Final = ROOT / "bench" / "servers"
+Unavailable = sdks.Unavailable
+
+
+def portbook(toolset: str, *options: str) -> list[str]:
+    """Return the command that serves a toolset of `bench/servers`, and its records in its folder."""
+    serve = ["-m", "portbook", "serve", *options, str(SERVERS / toolset)]
+    return [str(sdks.runtime()), *serve, "--config", "portbook.toml", "--log-dir", "log"]
+
+
+def compile_portbook() -> None:
+    """Write the bytecode of the checkout, as an installed package has it."""
+    command = [str(sdks.runtime()), "-m", "compileall", "-q", str(ROOT / "src"), str(SERVERS)]
+    subprocess.run(command, check=True)
+
+
+def sdk_over_http(port: int, *options: str) -> list[str]:
+    """Return the command that serves the official Python SDK over HTTP."""
+    return [*_python_sdk(), "--http", str(port), *options]
+
+
+def _python_sdk() -> list[str]:
+    return [str(sdks.python_sdk()), str(SERVERS / "sdk_echo.py")]
+
+
+def _fastmcp() -> list[str]:
+    return [str(sdks.fastmcp()), str(SERVERS / "fastmcp_echo.py")]
+
+
+def _typescript() -> list[str]:
+    modules = sdks.typescript_sdk()
+    server = modules.folder / "echo.mjs"  # node looks for packages around the file
+    shutil.copyfile(SERVERS / "typescript_echo.mjs", server)
+    return [modules.node.node, str(server)]
+
+
+def _bare_loop() -> list[str]:
+    return [str(sdks.runtime()), str(SERVERS / "bare_loop.py")]
+
+
+# By the name that tables show; each returns its command, and raises `Unavailable` where it cannot be made.
+PEERS: Final[dict[str, Callable[[], list[str]]]] = {
+    f"official Python SDK {sdks.PYTHON_SDK}": _python_sdk,
+    f"FastMCP {sdks.FASTMCP}": _fastmcp,
+    f"official TypeScript SDK {sdks.TYPESCRIPT_SDK_SERVER}": _typescript,
+    "bare loop": _bare_loop,
+}

@@ -1,0 +1,46 @@
+"""The floor: an MCP server that answers, and does nothing else. It checks nothing and records nothing.
+
+Reads and writes in batches. Whatever a call costs here, no server in Python can save.
+"""
+
+import os
+
+import orjson
+
+__all__ = ["main"]
+
+_CHUNK = 1 << 16
+
+
+def main() -> None:
+    """Answer every line of standard input until it ends."""
+    tail = b""
+    while chunk := os.read(0, _CHUNK):
+        *lines, tail = (tail + chunk).split(b"\n")
+        answers = [answer for line in lines if (answer := _answer(orjson.loads(line))) is not None]
+        if answers:
+            _write_all(b"\n".join(answers) + b"\n")
+
+
+def _answer(message: dict) -> bytes | None:
+    if "id" not in message:
+        return None
+    params = message["params"]
+    if message["method"] == "initialize":
+        about = {"name": "bare", "version": "1"}
+        result = {"protocolVersion": params["protocolVersion"], "capabilities": {}, "serverInfo": about}
+    else:
+        echo = {"text": params["arguments"]["text"]}
+        content = [{"type": "text", "text": orjson.dumps(echo).decode()}]
+        result = {"content": content, "structuredContent": echo}
+    return orjson.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+
+def _write_all(data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view) :]
+
+
+if __name__ == "__main__":
+    main()
