@@ -390,3 +390,17 @@ def test_a_table_may_replace_the_output_schema_that_cannot_be_used(tmp_path: Pat
     found = read(IMPORT + '[http.orders.tools.get_b]\noutput = { type = "object" }', folder=tmp_path)
     assert [(spec.name, spec.output_schema) for spec in found.specs] == [("orders.get_b", {"type": "object"})]
     assert found.left_out == []
+
+
+def test_results_that_cannot_be_checked_are_given_only_where_the_operator_says_so(tmp_path: Path) -> None:
+    document_with_bombs(tmp_path, a=takes("s0"), b=gives("s0"), good=gives("s30"))
+    assert [spec.name for spec in read(IMPORT, folder=tmp_path).specs] == ["orders.get_good"]
+    found = read(IMPORT + 'unchecked_outputs = "allow"', folder=tmp_path)
+    assert [(spec.name, spec.output_schema is True, spec.is_result_unchecked) for spec in found.specs] == [
+        ("orders.get_b", True, True),
+        ("orders.get_good", False, False),
+    ]
+    assert [each.name for each in found.left_out] == ["orders.get_a"]
+    assert any("not checked, such as orders.get_b" in warning for warning in found.warnings)
+    complaint_of = complaint(IMPORT + 'unchecked_outputs = "yes"', folder=tmp_path)
+    assert complaint_of == "http.orders.unchecked_outputs must be one of leave-out, allow"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -343,3 +344,18 @@ def test_the_name_of_a_tool_that_there_is_stays_as_it_is() -> None:
     call = a_call(tool=SECRET)
     assert without_secrets(call, a_trail(), REDACTOR).tool == SECRET
     assert without_secrets(call, Trail(), REDACTOR).tool == "[redacted]"
+
+
+def test_both_views_say_that_a_result_was_not_checked() -> None:
+    assert "outputChecked" not in view(Done(b"1"))["metadata"]
+    assert "output_checked" not in execution(Done(b"1"))
+    trail = a_trail()
+    assert trail.tool is not None
+    trail.tool = replace(trail.tool, spec=replace(trail.tool.spec, is_result_unchecked=True))
+    assert execution(Done(b"1"), trail=trail)["output_checked"] is False
+    record = json.loads(
+        envelope_view(
+            a_call(), Done(b"1"), IDENTITY, ts="", duration_ms=1, deterministic=False, is_unchecked=True
+        )
+    )
+    assert record["metadata"]["outputChecked"] is False

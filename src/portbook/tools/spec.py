@@ -151,6 +151,9 @@ class ToolSpec:
     are_schemas_checked: bool = field(default=False, compare=False)
     """Whether both schemas are known to compile: they are then compiled on the first call, not at start. They
     have no keyword of ours."""
+    is_result_unchecked: bool = False
+    """Whether its results are given although its document's schema for them cannot be used; its records say
+    so."""
     tags: tuple[str, ...] = ()
     """The tags of an API operation, by which people group tools."""
     is_deprecated: bool = False

@@ -1,0 +1,117 @@
+"""A vendor's document with what real ones have in them, from the file to the request and the record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.portbook_process import run
+from support.threaded_api import upstream
+
+FANS_OUT: dict[str, Any] = {
+    f"S{n}": {"allOf": [{"$ref": f"#/components/schemas/S{n + 1}"}] * 2} for n in range(30)
+} | {"S30": {"type": "object"}}
+
+DOCUMENT: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "paths": {
+        "/#X-Amz-Target=Queue.Send": {
+            "post": {
+                "operationId": "Send",
+                "parameters": [
+                    {
+                        "name": "X-Amz-Target",
+                        "in": "header",
+                        "required": True,
+                        "schema": {"type": "string", "enum": ["Queue.Send"]},
+                    }
+                ],
+                "requestBody": {
+                    "content": {
+                        "application/json": {
+                            "schema": {
+                                "type": "object",
+                                "properties": {
+                                    "text": {"type": "string", "pattern": "^(?!x)", "nullable": True}
+                                },
+                                "required": ["text", "text"],
+                            }
+                        }
+                    }
+                },
+                "responses": {"200": {"content": {"application/json": {"schema": {"type": "object"}}}}},
+            }
+        },
+        "/costly": {
+            "get": {
+                "operationId": "costly",
+                "responses": {
+                    "200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/S0"}}}}
+                },
+            }
+        },
+    },
+    "components": {"schemas": FANS_OUT},
+}
+
+
+def settings(folder: Path, port: int, more: str = "", name: str = "api.json") -> None:
+    (folder / "portbook.toml").write_text(
+        f'[policy]\nallowed_domains = ["127.0.0.1:{port}"]\n'
+        f'[http.queue]\nbase_url = "http://127.0.0.1:{port}"\nopenapi = "{name}"\n{more}'
+    )
+
+
+@pytest.mark.covers("002.tools.openapi-vendors")
+def test_what_vendors_write_becomes_requests(tmp_path: Path) -> None:
+    (tmp_path / "api.json").write_text(json.dumps(DOCUMENT))
+    with upstream() as api:
+        settings(tmp_path, api.port)
+        finished = run("call", "queue.send", "text=hello", cwd=tmp_path)
+        assert finished.code == 0, finished.err
+        assert api.seen == [("POST", "/")]
+        assert api.headers[0]["x-amz-target"] == "Queue.Send"
+        assert json.loads(json.loads(finished.out)["given"]) == {"text": "hello"}
+    assert "1 pattern is not checked in api.json" in finished.err
+    assert "1 of 2 operations of api.json is left out: 1 with an output schema" in finished.err
+
+
+@pytest.mark.covers("002.tools.openapi-unchecked")
+def test_a_result_that_cannot_be_checked_is_given_where_allowed_and_the_records_say_so(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "api.json").write_text(json.dumps(DOCUMENT))
+    with upstream() as api:
+        settings(tmp_path, api.port, 'unchecked_outputs = "allow"\n')
+        assert run("call", "queue.costly", cwd=tmp_path).code == 0
+        assert run("call", "queue.send", "text=hello", cwd=tmp_path).code == 0
+    said: dict[str, list[object]] = {"outputChecked": [], "output_checked": []}
+    for file in sorted(file for file in (tmp_path / "runs").rglob("*.jsonl") if not file.is_symlink()):
+        for line in file.read_text().splitlines():
+            record = json.loads(line)
+            if "metadata" in record:
+                said["outputChecked"].append(record["metadata"].get("outputChecked"))
+            elif "status_code" in record:
+                said["output_checked"].append(record.get("output_checked"))
+    assert said == {"outputChecked": [False, None], "output_checked": [False, None]}
+
+
+def test_a_swagger_document_in_yaml_becomes_requests(tmp_path: Path) -> None:
+    (tmp_path / "api.yaml").write_text(
+        "swagger: '2.0'\n"
+        "paths:\n"
+        "  /countries:\n"
+        "    get:\n"
+        "      operationId: find\n"
+        "      parameters:\n"
+        "        - {name: code, in: query, required: true, type: string, enum: [NO, SE]}\n"
+        "      responses: {200: {description: found, schema: {type: object}}}\n"
+    )
+    with upstream() as api:
+        settings(tmp_path, api.port, name="api.yaml")
+        finished = run("call", "queue.find", "code=NO", cwd=tmp_path)
+        assert finished.code == 0, finished.err
+        assert api.seen == [("GET", "/countries?code=NO")]
