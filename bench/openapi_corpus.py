@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from portbook.apis.http_table import read_http
-from portbook.apis.openapi_documents import BadOpenAPI
+from portbook.apis.openapi.document_files import BadOpenAPI
 from portbook.schema.engine import BadSchema
 from portbook.tools.catalog import Catalog
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from portbook.apis.left_out import LeftOutOperation
-from portbook.apis.openapi_arguments import ANY_ARGUMENT, ArgumentRules
-from portbook.apis.openapi_documents import Documents
-from portbook.apis.openapi_operation import ImportedOperation
-from portbook.apis.openapi_paths import read_openapi
+from portbook.apis.openapi.document_files import Documents
+from portbook.apis.openapi.imported_arguments import ANY_ARGUMENT, ArgumentRules
+from portbook.apis.openapi.operation_reader import ImportedOperation
+from portbook.apis.openapi.paths import read_openapi
 
 
 @pytest.fixture

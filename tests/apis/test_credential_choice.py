@@ -8,7 +8,7 @@ import pytest
 
 from portbook.apis.credential_choice import ChosenCredentials, CredentialChooser, require_known_schemes
 from portbook.apis.gateway import Gateway, Login, ManagedIdentity, Secret
-from portbook.apis.openapi_security import Requirement, SecurityScheme, described
+from portbook.apis.openapi.security_schemes import Requirement, SecurityScheme, described
 from portbook.apis.table_reader import Table
 from portbook.tools.credential_use import CredentialUse
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from portbook.apis.import_selection import ImportSelection
-from portbook.apis.openapi_operation import OperationHead
+from portbook.apis.openapi.operation_reader import OperationHead
 from portbook.apis.table_reader import Table
 from portbook.tools.spec import Effect
 

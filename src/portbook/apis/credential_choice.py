@@ -15,7 +15,7 @@ from typing import Final
 
 from portbook.apis.gateway import Gateway, Login
 from portbook.apis.gateway_table import is_our_header
-from portbook.apis.openapi_security import Requirement, SecurityScheme, described
+from portbook.apis.openapi.security_schemes import Requirement, SecurityScheme, described
 from portbook.apis.table_reader import Table
 from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped

@@ -26,7 +26,7 @@ from portbook.apis.imported_documents import (
     read_documents,
 )
 from portbook.apis.left_out import Cause, LeftOutOperation, summary_of
-from portbook.apis.openapi_operation import ImportedOperation
+from portbook.apis.openapi.operation_reader import ImportedOperation
 from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
 from portbook.schema.cache import validator_for

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
-from portbook.apis.openapi_operation import OperationHead
+from portbook.apis.openapi.operation_reader import OperationHead
 from portbook.apis.table_reader import Table
 from portbook.did_you_mean import did_you_mean
 from portbook.globs import is_pattern, matches

@@ -14,12 +14,12 @@ from portbook.apis.gateway import Gateway
 from portbook.apis.gateway_table import is_argument_header, sends_cookies
 from portbook.apis.import_selection import SELECTION_KEYS, ImportSelection
 from portbook.apis.left_out import Cause, LeftOutOperation
-from portbook.apis.openapi_arguments import ArgumentRules
-from portbook.apis.openapi_documents import BadOpenAPI, Documents
-from portbook.apis.openapi_operation import ImportedOperation, OperationHead
-from portbook.apis.openapi_paths import ImportedNames, operation_names, read_openapi
-from portbook.apis.openapi_security import SecurityScheme, read_schemes
-from portbook.apis.openapi_servers import Server, ServerChooser, ServerVariables
+from portbook.apis.openapi.document_files import BadOpenAPI, Documents
+from portbook.apis.openapi.imported_arguments import ArgumentRules
+from portbook.apis.openapi.operation_reader import ImportedOperation, OperationHead
+from portbook.apis.openapi.paths import ImportedNames, operation_names, read_openapi
+from portbook.apis.openapi.security_schemes import SecurityScheme, read_schemes
+from portbook.apis.openapi.servers import Server, ServerChooser, ServerVariables
 from portbook.apis.table_reader import Table
 from portbook.tools.tool_names import MAX_NAME
 

@@ -17,8 +17,8 @@ from portbook.apis.document_lock import LOCK_NAME, BadLock, DocumentLock, Locked
 from portbook.apis.document_sources import is_address, named_documents
 from portbook.apis.gateway import Gateway
 from portbook.apis.gateway_table import read_gateway
-from portbook.apis.openapi_documents import MAX_DOCUMENT_BYTES, BadOpenAPI, Documents
-from portbook.apis.openapi_paths import read_openapi
+from portbook.apis.openapi.document_files import MAX_DOCUMENT_BYTES, BadOpenAPI, Documents
+from portbook.apis.openapi.paths import read_openapi
 from portbook.apis.table_reader import Table
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from portbook.apis.left_out import Cause
-from portbook.apis.openapi_documents import BadOpenAPI, Documents
-from portbook.apis.openapi_paths import read_openapi
+from portbook.apis.openapi.document_files import BadOpenAPI, Documents
+from portbook.apis.openapi.paths import read_openapi
 from support.openapi_samples import STRING, accepts, document, left_out, only, parameter
 
 

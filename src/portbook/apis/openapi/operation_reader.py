@@ -12,15 +12,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from portbook.apis.left_out import Cause, LeftOutOperation
-from portbook.apis.openapi_arguments import ArgumentRules, Arguments, NotSupported
-from portbook.apis.openapi_bodies import read_body
-from portbook.apis.openapi_documents import DocumentNode, Documents
-from portbook.apis.openapi_parameters import read_parameters
-from portbook.apis.openapi_responses import ImportedResult, read_responses
-from portbook.apis.openapi_schemas import SchemaWriters
-from portbook.apis.openapi_security import Requirement
-from portbook.apis.openapi_servers import Server
-from portbook.apis.path_keys import read_path_key, with_query
+from portbook.apis.openapi.document_files import DocumentNode, Documents
+from portbook.apis.openapi.imported_arguments import ArgumentRules, Arguments, NotSupported
+from portbook.apis.openapi.parameters import read_parameters
+from portbook.apis.openapi.path_keys import read_path_key, with_query
+from portbook.apis.openapi.request_bodies import read_body
+from portbook.apis.openapi.responses import ImportedResult, read_responses
+from portbook.apis.openapi.schemas import SchemaWriters
+from portbook.apis.openapi.security_schemes import Requirement
+from portbook.apis.openapi.servers import Server
 from portbook.model import JSONObject
 from portbook.tools.media_types import JSON_TYPE
 from portbook.tools.operation import BodyPart, Parameter, problem_of_path

@@ -14,9 +14,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
-from portbook.apis.one_sided_properties import Side, leave_out_other_side
-from portbook.apis.openapi_documents import DocumentNode, Documents
-from portbook.apis.vendor_keywords import DROPPED, translated
+from portbook.apis.openapi.document_files import DocumentNode, Documents
+from portbook.apis.openapi.one_sided_properties import Side, leave_out_other_side
+from portbook.apis.openapi.vendor_keywords import DROPPED, translated
 from portbook.model import JSONObject
 from portbook.schema.definition_weights import DefinitionWeights, referred_names
 from portbook.schema.engine import is_usable_pattern

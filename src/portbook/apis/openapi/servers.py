@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
-from portbook.apis.openapi_documents import DocumentNode
+from portbook.apis.openapi.document_files import DocumentNode
 from portbook.apis.table_reader import Table
 from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple, cast
 from urllib.parse import unquote
 
 from portbook.apis.left_out import Cause
-from portbook.apis.swagger import is_swagger, openapi_of
-from portbook.apis.yaml_reader import NotYAML, parse_yaml
+from portbook.apis.openapi.swagger import is_swagger, openapi_of
+from portbook.apis.openapi.yaml_reader import NotYAML, parse_yaml
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
 from portbook.wire.parsing import parse

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.yaml_reader import NotYAML, parse_yaml
+from portbook.apis.openapi.yaml_reader import NotYAML, parse_yaml
 
 TRAPS: list[tuple[str, Any]] = [
     ("a: NO", {"a": "NO"}),

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from portbook.apis.left_out import LeftOutOperation
-from portbook.apis.openapi_arguments import ArgumentRules
-from portbook.apis.openapi_documents import Documents
-from portbook.apis.openapi_operation import ImportedOperation
-from portbook.apis.openapi_paths import read_openapi
+from portbook.apis.openapi.document_files import Documents
+from portbook.apis.openapi.imported_arguments import ArgumentRules
+from portbook.apis.openapi.operation_reader import ImportedOperation
+from portbook.apis.openapi.paths import read_openapi
 from portbook.apis.request_composer import Composer
 from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, Style
 from support.openapi_samples import STRING, accepts, document, left_out, only, parameter

@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple, cast
 
 from portbook.apis.bodies.file_arguments import file_schema
-from portbook.apis.openapi_arguments import Arguments, NotSupported
-from portbook.apis.openapi_documents import DocumentNode, Documents
-from portbook.apis.openapi_form_parts import members_of, read_parts
-from portbook.apis.openapi_schemas import SchemaWriter
+from portbook.apis.openapi.document_files import DocumentNode, Documents
+from portbook.apis.openapi.form_parts import members_of, read_parts
+from portbook.apis.openapi.imported_arguments import Arguments, NotSupported
+from portbook.apis.openapi.schemas import SchemaWriter
 from portbook.tools.media_types import (
     BINARY_TYPE,
     JSON_TYPE,

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from portbook.apis.left_out import Cause, LeftOutOperation
-from portbook.apis.openapi_arguments import ANY_ARGUMENT, ArgumentRules, NotSupported
-from portbook.apis.openapi_documents import BadOpenAPI, DocumentNode, Documents
-from portbook.apis.openapi_operation import ImportedOperation, OperationHead, OperationReader
-from portbook.apis.openapi_schemas import SchemaWriters
-from portbook.apis.openapi_security import read_requirement
-from portbook.apis.openapi_servers import ServerChooser
+from portbook.apis.openapi.document_files import BadOpenAPI, DocumentNode, Documents
+from portbook.apis.openapi.imported_arguments import ANY_ARGUMENT, ArgumentRules, NotSupported
+from portbook.apis.openapi.operation_reader import ImportedOperation, OperationHead, OperationReader
+from portbook.apis.openapi.schemas import SchemaWriters
+from portbook.apis.openapi.security_schemes import read_requirement
+from portbook.apis.openapi.servers import ServerChooser
 from portbook.escaping import escaped
 from portbook.tools.http_methods import METHODS
 from portbook.tools.tool_names import MAX_NAME, name_digest, shortened

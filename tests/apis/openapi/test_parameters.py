@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.openapi_arguments import ArgumentRules
-from portbook.apis.openapi_documents import Documents
-from portbook.apis.openapi_paths import read_openapi
+from portbook.apis.openapi.document_files import Documents
+from portbook.apis.openapi.imported_arguments import ArgumentRules
+from portbook.apis.openapi.paths import read_openapi
 from portbook.errors import Refused
 from support.openapi_samples import STRING, document, only, parameter, request_of
 

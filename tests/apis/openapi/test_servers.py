@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.openapi_documents import DocumentNode
-from portbook.apis.openapi_servers import Server, ServerChooser, ServerVariables
+from portbook.apis.openapi.document_files import DocumentNode
+from portbook.apis.openapi.servers import Server, ServerChooser, ServerVariables
 from portbook.apis.table_reader import Table
 
 

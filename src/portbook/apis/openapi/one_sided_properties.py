@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, cast
 
-from portbook.apis.openapi_documents import DocumentNode, Documents
+from portbook.apis.openapi.document_files import DocumentNode, Documents
 
 __all__ = ["Side", "leave_out_other_side"]
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
-from portbook.apis.openapi_arguments import ArgumentRules, Arguments, NotSupported
-from portbook.apis.openapi_documents import DocumentNode, Documents
-from portbook.apis.openapi_schemas import SchemaWriter
-from portbook.apis.path_keys import PathKey
+from portbook.apis.openapi.document_files import DocumentNode, Documents
+from portbook.apis.openapi.imported_arguments import ArgumentRules, Arguments, NotSupported
+from portbook.apis.openapi.path_keys import PathKey
+from portbook.apis.openapi.schemas import SchemaWriter
 from portbook.escaping import escaped
 from portbook.tools.media_types import MediaKind, is_json, kind_of
 from portbook.tools.operation import Parameter, ParameterPlace, Style, is_token, split_path

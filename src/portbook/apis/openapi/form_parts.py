@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from portbook.apis.openapi_documents import DocumentNode, Documents
-from portbook.apis.openapi_parameters import style_of
+from portbook.apis.openapi.document_files import DocumentNode, Documents
+from portbook.apis.openapi.parameters import style_of
 from portbook.tools.media_types import MediaKind, is_json, is_media_type, kind_of, plain_type
 from portbook.tools.operation import BodyPart, ParameterPlace, Style
 

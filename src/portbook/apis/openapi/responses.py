@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from portbook.apis.openapi_arguments import NotSupported
-from portbook.apis.openapi_documents import DocumentNode, Documents
-from portbook.apis.openapi_schemas import SchemaWriter
+from portbook.apis.openapi.document_files import DocumentNode, Documents
+from portbook.apis.openapi.imported_arguments import NotSupported
+from portbook.apis.openapi.schemas import SchemaWriter
 from portbook.tools.media_types import (
     ANY_TYPE,
     JSON_TYPE,

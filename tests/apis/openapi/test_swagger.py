@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.swagger import is_swagger, openapi_of
+from portbook.apis.openapi.swagger import is_swagger, openapi_of
 from support.openapi_samples import STRING, accepts, left_out, only, request_of
 
 

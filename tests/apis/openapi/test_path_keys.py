@@ -8,8 +8,8 @@ import pytest
 
 from portbook.apis.gateway import Gateway
 from portbook.apis.gateway_table import is_argument_header
-from portbook.apis.openapi_arguments import ArgumentRules
-from portbook.apis.path_keys import PathKey, read_path_key, with_query
+from portbook.apis.openapi.imported_arguments import ArgumentRules
+from portbook.apis.openapi.path_keys import PathKey, read_path_key, with_query
 from portbook.tools.operation import problem_of_path
 from support.openapi_samples import document, left_out, only, parameter, request_of
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.openapi_documents import DocumentNode, Documents
-from portbook.apis.openapi_security import described, read_requirement, read_schemes
+from portbook.apis.openapi.document_files import DocumentNode, Documents
+from portbook.apis.openapi.security_schemes import described, read_requirement, read_schemes
 from portbook.tools.credential_use import CredentialUse
 
 

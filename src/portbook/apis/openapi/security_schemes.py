@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from portbook.apis.openapi_documents import BadOpenAPI, DocumentNode, Documents
+from portbook.apis.openapi.document_files import BadOpenAPI, DocumentNode, Documents
 from portbook.escaping import escaped
 from portbook.tools.credential_use import CredentialUse
 from portbook.tools.operation import is_token
