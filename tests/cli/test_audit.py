@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from portbook.canonical import json_bytes
 from support.audit_log import IDS, Log, record
 from support.portbook_process import PORTBOOK, child
 
@@ -19,7 +20,7 @@ def test_tail_prints_the_newest_records_of_all_runs(log: Log) -> None:
     log.write(1, 2)
     log.new_run()
     log.write(3, 5)
-    first.write(record(4))  # a run that started earlier is still writing
+    first.write(json_bytes(record(4)))  # a run that started earlier is still writing
     ids = [answer["request_id"] for answer in log.audit("tail", "-n", "3").answers]
     assert ids == IDS[3:6]
     assert len(log.audit("tail").answers) == 5
@@ -55,7 +56,7 @@ def test_tail_follows_what_is_added_until_it_is_interrupted(log: Log) -> None:
 
 @pytest.mark.covers("002.logging.audit-show")
 def test_show_finds_all_views_of_a_call(log: Log) -> None:
-    log.intent.write(record(2))
+    log.intent.write(json_bytes(record(2)))
     log.write(1, 2)
     [found] = log.audit("show", IDS[2]).answers
     assert (found["request_id"], found["outcome"]) == (IDS[2], "success")
@@ -73,7 +74,7 @@ def test_show_takes_a_number_as_one_of_the_newest_run(log: Log) -> None:
 
 
 def test_a_call_that_ended_with_its_process_is_unknown(log: Log) -> None:
-    log.intent.write(record(1))
+    log.intent.write(json_bytes(record(1)))
     assert log.audit("show", IDS[1]).answers[0]["outcome"] == "running"
     log.end()
     assert log.audit("show", IDS[1]).answers[0]["outcome"] == "unknown"
@@ -82,7 +83,7 @@ def test_a_call_that_ended_with_its_process_is_unknown(log: Log) -> None:
 
 def test_of_calls_with_the_same_id_the_one_without_an_outcome_counts(log: Log) -> None:
     for _ in range(2):
-        log.intent.write(record(1))
+        log.intent.write(json_bytes(record(1)))
     log.write(1)
     log.end()
     assert log.audit("show", IDS[1]).answers[0]["outcome"] == "unknown"

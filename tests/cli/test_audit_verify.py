@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from portbook.canonical import json_bytes
 from support.audit_log import IDS, Log, record
 
 
@@ -34,8 +35,8 @@ def test_verify_names_the_first_broken_record_and_exits_with_1(log: Log) -> None
 
 
 def test_verify_finds_a_break_among_the_intents(log: Log) -> None:
-    log.intent.write(record(1))
-    log.intent.write(record(2))
+    log.intent.write(json_bytes(record(1)))
+    log.intent.write(json_bytes(record(2)))
     path = log.intent.path
     path.write_bytes(path.read_bytes().partition(b"\n")[2])
     assert log.audit("verify", code=1).answers[0]["streams"][1]["broken"]["problem"] == "missing"

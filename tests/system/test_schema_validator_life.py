@@ -23,17 +23,26 @@ from portbook.protocol.conformance import SchemaValidator
 from portbook.schema import store
 
 
-def says(word, does, tell=lambda *_: ""):
+def says(word, does):
     def probed(*given):
-        print("probe", word, tell(*given), file=sys.stderr)
+        print("probe", word, file=sys.stderr)
         return does(*given)
     return probed
 
 
 SchemaValidator.initialize = says("ready", SchemaValidator.initialize)
 SchemaValidator.shutdown = says("gone", SchemaValidator.shutdown)
-SchemaValidator.findings = says("asked", SchemaValidator.findings)
-store.compile_official = says("compiled", store.compile_official, lambda schema, fingerprint, _: fingerprint)
+compile_official = store.compile_official
+
+
+def compiled(schema, fingerprint, dialect):
+    print("probe compiled", fingerprint, file=sys.stderr)
+    validator = compile_official(schema, fingerprint, dialect)
+    validator.accepts = says("asked", validator.accepts)
+    return validator
+
+
+store.compile_official = compiled
 main()
 """
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Hashable
-from typing import Any
+from typing import Any, Final
 
 from portbook.model import Answer
 
-__all__ = ["BatchMembers"]
+__all__ = ["MAX_BATCH", "BatchMembers"]
+
+# Enough for a client that batches its messages; a larger array would bypass every limit.
+MAX_BATCH: Final = 100
 
 
 class BatchMembers:

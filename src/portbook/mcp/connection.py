@@ -15,7 +15,7 @@ from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.exchange import Exchange
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.exception_place import place_of
-from portbook.mcp.batch_members import BatchMembers
+from portbook.mcp.batch_members import MAX_BATCH, BatchMembers
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.exchange import ClientLink, McpExchange, write_error
@@ -53,9 +53,6 @@ from portbook.wire.parsing import parse
 from portbook.wire.trace_context import trace_of
 
 __all__ = ["Cancel", "Emit", "Key", "McpConnection", "Order", "Parts", "Work", "unread"]
-
-# Enough for a client that batches its messages; a larger array would bypass every limit.
-_MAX_BATCH: Final = 100
 
 # Running requests of one connection; further ones are refused as busy.
 _MAX_RUNNING: Final = 1024
@@ -350,8 +347,8 @@ class McpConnection:
 
     async def _answer_batch(self, messages: list[JSON], arrival: Arrival, link: ClientLink) -> Answer:
         """Answer the messages of a batch in one array; not at all if none of them expects an answer."""
-        if not 0 < len(messages) <= _MAX_BATCH:
-            finding = Finding("", f"a batch must have 1 to {_MAX_BATCH} messages", "maxItems", "")
+        if not 0 < len(messages) <= MAX_BATCH:
+            finding = Finding("", f"a batch must have 1 to {MAX_BATCH} messages", "maxItems", "")
             return await self._refuse(messages, Refused(Reason.NOT_JSONRPC, (finding,)), arrival)
         answers: list[bytes] = []
         for message in messages:
