@@ -58,7 +58,7 @@ def test_verify_names_a_record_of_each_file_to_be_noted(run: int, log: Log) -> N
     paths.append(log.execution.path)
     for sink in log.executions:
         for number in (1, 2):
-            sink.write(record(number))
+            sink.write(json_bytes(record(number)))
     heads = log.audit("verify").answers[0]["streams"][0]["heads"]
     assert [head.partition("#2:")[0] for head in heads] == [f"execution/{path.name}" for path in paths]
     paths[run].write_bytes(paths[run].read_bytes().partition(b"\n")[0] + b"\n")
@@ -73,7 +73,7 @@ def test_verify_misses_records_of_a_run_beside_others(log: Log) -> None:
     log.new_run()
     log.write(3)
     for number in (4, 5):
-        server.write(record(number))
+        server.write(json_bytes(record(number)))
     log.new_run()
     log.write(6)
     log.audit("verify")
@@ -87,7 +87,7 @@ def test_verify_misses_records_of_a_run_beside_others(log: Log) -> None:
 
 def test_verify_names_calls_that_ended_with_their_process(log: Log) -> None:
     for number in (1, 2):
-        log.intent.write(record(number))
+        log.intent.write(json_bytes(record(number)))
     log.write(1)
     assert log.audit("verify").answers[0]["unknown"] == []  # it may still be running
     log.end()
