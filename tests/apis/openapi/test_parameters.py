@@ -99,3 +99,16 @@ def test_stripes_lists_have_indices(write: Any) -> None:
     expand = parameter("expand", "query", style="deepObject", explode=True, schema={"type": "array"})
     request = request_of(only(write(document(parameters=[expand]))), {"expand": ["a", "b"]})
     assert request.target == "/it?expand%5B0%5D=a&expand%5B1%5D=b"
+
+
+@pytest.mark.parametrize(
+    ("key", "place", "name"),
+    [
+        ("/#X-Amz-Target=Queue.Read", "header", "x-amz-target"),
+        ("/#Action=Read", "query", "Action"),
+    ],
+)
+def test_an_argument_never_changes_what_the_path_says(write: Any, key: str, place: str, name: str) -> None:
+    operation = only(write(document(path=key, parameters=[parameter(name, place)])))
+    assert operation.parameters == ()
+    assert operation.input_schema["properties"] == {}
