@@ -89,6 +89,14 @@ def test_a_list_that_cannot_be_written_as_it_says_is_left_out(write: Any) -> Non
     assert "the style tabDelimited" in left_out(write(swagger(parameters=[tabs]))).sentence
 
 
+@pytest.mark.parametrize("place", ["query", "formData"])
+@pytest.mark.parametrize("garbage", [{}, [], 5, ["csv"]])
+def test_a_list_with_a_format_that_is_not_a_text_is_left_out(write: Any, place: str, garbage: Any) -> None:
+    wrong = {"name": "a", "in": place, "type": "array", "items": STRING, "collectionFormat": garbage}
+    given = swagger(method="post", parameters=[wrong])
+    assert left_out(write(given)).sentence.endswith("the style of a parameter must be a text")
+
+
 def test_shared_parameters_and_responses_are_followed(write: Any) -> None:
     given = swagger(
         parameters=[{"$ref": "#/parameters/Top"}],
@@ -160,4 +168,4 @@ def test_only_version_2_is_translated(version: Any, expected: bool) -> None:
     ["paths", "parameters", "responses", "definitions", "schemes", "host", "consumes", "securityDefinitions"],
 )
 def test_a_document_that_is_broken_anywhere_stays_one(key: str, garbage: Any) -> None:
-    assert openapi_of({"swagger": "2.0", key: garbage})["openapi"] == "3.0.3"
+    assert openapi_of({"swagger": "2.0", "host": "shop.example", key: garbage})["openapi"] == "3.0.3"

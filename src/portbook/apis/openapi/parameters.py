@@ -165,9 +165,12 @@ def _serialized(node: DocumentNode, place: ParameterPlace) -> tuple[DocumentNode
 def style_of(node: DocumentNode, place: ParameterPlace) -> Style:
     """Return the style of a parameter, or of a member of a form.
 
-    Raises `NotSupported` where its place does not have the style.
+    Raises `NotSupported` where its place does not have the style, `BadOpenAPI` where it is not a text.
     """
-    style = node.text("style") or _DEFAULTS[place.value]
+    given = node.at("style").value
+    if not isinstance(given, str | None):
+        raise node.bad("the style of a parameter must be a text")
+    style = given or _DEFAULTS[place.value]
     explode = node.at("explode").value
     key = (place.value, style, explode if isinstance(explode, bool) else style in ("form", "cookie"))
     if key not in _STYLES:

@@ -105,7 +105,7 @@ def _servers(root: _Object) -> list[_Object]:
     host, path = root.get("host"), root.get("basePath") or ""
     if not isinstance(host, str):
         return [{"url": path or "/"}]
-    schemes = cast("list[Any]", root.get("schemes") or ["https"])
+    schemes = _types(root, "schemes", ("https",))
     return [
         {"url": f"{scheme}://{host}{path}"} for scheme in sorted(schemes, key=lambda each: each != "https")
     ]
@@ -172,11 +172,7 @@ def _body(parameters: list[_Object], consumed: tuple[str, ...]) -> _Object:
     has_file = any(each.get("type") == "file" for each in fields.values())
     types = tuple(each for each in consumed if each in (_FORM, _MULTIPART))
     default = (_MULTIPART,) if has_file else (_FORM,)
-    encoding = {
-        name: _STYLES[each["collectionFormat"]]
-        for name, each in fields.items()
-        if each.get("collectionFormat") in _STYLES
-    }
+    encoding = {name: _style(each) for name, each in fields.items() if "collectionFormat" in each}
     content = {each: {"schema": schema, "encoding": encoding} for each in types or default}
     return {"required": bool(schema["required"]), "content": content}
 
@@ -194,8 +190,14 @@ def _parameter(node: _Object) -> _Object:
     written = {key: node[key] for key in ("name", "in", "description", "required") if key in node}
     written["schema"] = {key: value for key, value in node.items() if key not in _OF_PARAMETER}
     if node.get("type") == "array":
-        written |= _STYLES.get(str(node.get("collectionFormat", "csv")), {})
+        written |= _style(node)
     return written
+
+
+def _style(node: _Object) -> _Object:
+    """Return how a list is written; what is not a text stays, so that the reader refuses it at its place."""
+    given = node.get("collectionFormat", "csv")
+    return _STYLES.get(given, {}) if isinstance(given, str) else {"style": given}
 
 
 def _response(node: _Object, produced: tuple[str, ...]) -> _Object:
