@@ -131,8 +131,8 @@ class _Reader:
         elsewhere = sum(each.is_elsewhere for each in self._operations)
         if elsewhere:
             warnings.append(
-                f"http.{self._gateway.name}.openapi: {elsewhere} of its operations are at other hosts than the "
-                "document's own; calls of them are denied unless allowed_domains lists the host"
+                f"http.{self._gateway.name}.openapi: {elsewhere} of its operations are at other hosts "
+                "than the document's own; calls of them are denied unless allowed_domains lists the host"
             )
         if not total:
             warnings.append(

@@ -1,7 +1,8 @@
 """Whether an imported tool's output schema is small enough for lists. Pure: no I/O.
 
-A document's schemas refer to each other, and a schema in a list has to hold all that it refers to: every tool of a
-large API would repeat half of its document. The schema is left out of lists then, and still checks every result.
+A document's schemas refer to each other, and a schema in a list has to hold all that it refers to: every
+tool of a large API would repeat half of its document. The schema is left out of lists then, and still checks
+every result.
 """
 
 from __future__ import annotations
