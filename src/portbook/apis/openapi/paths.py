@@ -39,6 +39,9 @@ class ImportedNames:
 
 
 _OWN_NAMES: Final = ImportedNames()
+# Members of a path item that are not operations.
+_OF_PATH_ITEM: Final = frozenset({"$ref", "summary", "description", "servers", "parameters"})
+_READ_METHODS: Final = frozenset(method.lower() for method in METHODS)
 
 
 def read_openapi(
@@ -105,23 +108,48 @@ class _Entry(NamedTuple):
 
 def _entries(documents: Documents, root: DocumentNode) -> Iterator[_Entry | LeftOutOperation]:
     for path, item in root.at("paths").members.items():
+        if _is_extension(path):
+            continue
         try:
             resolved = documents.resolved(item)
+            if not isinstance(resolved.value, dict):
+                raise item.bad("a path must be an object")
         except BadOpenAPI as error:
             yield LeftOutOperation(_slug(path), item.file, item.pointer, None, error.cause, str(error))
             continue
         for method in METHODS:
-            place = resolved.at(method.lower())
-            if not isinstance(place.value, dict):
-                continue
-            try:
-                node = documents.resolved(place)
-            except BadOpenAPI as error:
-                name = _slug(f"{method}{path}")
-                yield LeftOutOperation(name, place.file, place.pointer, method, error.cause, str(error))
-                continue
-            name = _slug(node.text("operationId") or f"{method}{path}")
-            yield _Entry(name, method, path, resolved, node, place)
+            if method.lower() in resolved.value:
+                yield _entry(documents, path, resolved, method)
+        yield from _other_members(path, resolved)
+
+
+def _entry(documents: Documents, path: str, item: DocumentNode, method: str) -> _Entry | LeftOutOperation:
+    place = item.at(method.lower())
+    try:
+        node = documents.resolved(place)
+        if not isinstance(node.value, dict):
+            raise place.bad("an operation must be an object")
+    except BadOpenAPI as error:
+        name = _slug(f"{method}{path}")
+        return LeftOutOperation(name, place.file, place.pointer, method, error.cause, str(error))
+    name = _slug(node.text("operationId") or f"{method}{path}")
+    return _Entry(name, method, path, item, node, place)
+
+
+def _other_members(path: str, item: DocumentNode) -> Iterator[LeftOutOperation]:
+    """Yield what a path has beside its operations: `trace`, a method in capitals, or a misspelt one."""
+    for key, node in item.members.items():
+        if key in _OF_PATH_ITEM or key in _READ_METHODS or _is_extension(key):
+            continue
+        cause, sentence = Cause.UNSUPPORTED, "its method is not supported"
+        if key.lower() in _READ_METHODS:
+            cause, sentence = Cause.INVALID, "a method must be in lower case"
+        name, method = _slug(f"{key}{path}"), key.upper()
+        yield LeftOutOperation(name, node.file, node.pointer, method, cause, str(node.bad(sentence)))
+
+
+def _is_extension(key: str) -> bool:
+    return key.startswith("x-")
 
 
 def _told_apart(
