@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.openapi.document_files import Documents
+from portbook.apis.openapi.document_files import BadOpenAPI, Documents
 from portbook.apis.openapi.paths import read_openapi
 from support.openapi_samples import STRING, document, left_out, only
 
@@ -86,3 +86,27 @@ def test_what_is_not_wanted_is_not_even_read(tmp_path: Path) -> None:
     (tmp_path / "api.json").write_text(json.dumps(given))
     found = read_openapi(Documents(tmp_path / "api.json"), lambda head: head.name != "broken")
     assert only(found).name == "it"
+
+
+@pytest.mark.parametrize("version", ["3.0", "3.0.3", "3.1", "3.1.1", 3.0, 3.1])
+def test_a_version_is_a_text_or_a_number(write: Any, version: Any) -> None:
+    assert only(write(document(version=version))).name == "it"
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        ("3.2.0", "newer than supported: 3.0, 3.1"),
+        (3.2, "newer than supported: 3.0, 3.1"),
+        ("3.10.0", "newer than supported: 3.0, 3.1"),
+        ("4.0", "newer than supported: 3.0, 3.1"),
+        ("10.0", "newer than supported: 3.0, 3.1"),
+        ("1.2", "convert an older document first"),
+        (None, "convert an older document first"),
+        (3, "convert an older document first"),
+        ("x", "convert an older document first"),
+    ],
+)
+def test_another_version_is_refused_with_what_to_do(write: Any, version: Any, words: str) -> None:
+    with pytest.raises(BadOpenAPI, match=words):
+        write(document(version=version))

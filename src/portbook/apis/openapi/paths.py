@@ -60,11 +60,8 @@ def read_openapi(
     Raises `BadOpenAPI` where the document cannot be read, or is not OpenAPI 3.0 or 3.1, nor Swagger 2.0.
     """
     root = documents.root()
-    found = re.match(r"3\.[01](?=\.|$)", root.text("openapi") or "")
-    if found is None:
-        raise root.bad("must be OpenAPI 3.0 or 3.1, or Swagger 2.0; convert an older document first")
     servers = servers or ServerChooser(root)
-    schemas = SchemaWriters(documents, found[0])
+    schemas = SchemaWriters(documents, _version(root))
     operations = [
         entry if isinstance(entry, LeftOutOperation) else _read(documents, entry, schemas, rules, servers)
         for entry in _told_apart(list(_entries(documents, root)), names)
@@ -73,6 +70,18 @@ def read_openapi(
     if unchecked := schemas.unchecked_patterns:
         warn(_unchecked(unchecked, documents.entry))
     return operations
+
+
+def _version(root: DocumentNode) -> str:
+    """Return `3.0` or `3.1`; in YAML, it is often a number."""
+    written = root.at("openapi").value
+    text = str(written) if isinstance(written, str | float) else ""
+    found = re.match(r"3\.[01](?=\.|$)", text)
+    if found is not None:
+        return found[0]
+    if re.match(r"(?:3\.[1-9]|[4-9]|[1-9][0-9])", text):
+        raise root.bad("is OpenAPI newer than supported: 3.0, 3.1; convert it to one of these")
+    raise root.bad("must be OpenAPI 3.0 or 3.1, or Swagger 2.0; convert an older document first")
 
 
 def _unchecked(places: list[str], file: str) -> str:

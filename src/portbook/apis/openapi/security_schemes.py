@@ -3,8 +3,8 @@
 A requirement is a list of alternatives (one is enough), and each alternative is a list of schemes (all are
 needed). An empty alternative means that an operation also works without credentials.
 
-A malformed scheme costs no operation: it is one for which Portbook has no credential, and the operator is told
-so. A malformed requirement does: it does not say whether credentials are needed.
+A malformed scheme costs no operation: it is one for which Portbook has no credential, and the operator is
+told so. A malformed requirement does: it does not say whether credentials are needed.
 """
 
 from __future__ import annotations
