@@ -277,8 +277,19 @@ def test_patterns_that_choose_nothing_are_a_warning(folder: Path) -> None:
     assert found.specs == []
     assert found.warnings == [
         "http.orders.include has 'nothing*', which matches no operation of the document",
-        "http.orders.openapi: none of its operations is served; check include, exclude and tags",
+        "http.orders.openapi: none of its operations is served; check include",
     ]
+
+
+def test_a_warning_names_only_settings_that_were_written(folder: Path) -> None:
+    found = read(IMPORT + 'exclude = ["*"]', folder=folder)
+    assert found.warnings == ["http.orders.openapi: none of its operations is served; check exclude"]
+
+
+def test_a_document_without_operations_is_a_warning(folder: Path) -> None:
+    (folder / "api.json").write_text('{"openapi": "3.1.0"}')
+    found = read('[http.orders]\nbase_url = "https://a.example"\nopenapi = "api.json"', folder=folder)
+    assert found.warnings == ["http.orders.openapi: none of its operations is served; the document has none"]
 
 
 def test_a_table_changes_what_it_names_of_an_imported_tool(folder: Path) -> None:

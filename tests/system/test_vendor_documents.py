@@ -115,3 +115,39 @@ def test_a_swagger_document_in_yaml_becomes_requests(tmp_path: Path) -> None:
         finished = run("call", "queue.find", "code=NO", cwd=tmp_path)
         assert finished.code == 0, finished.err
         assert api.seen == [("GET", "/countries?code=NO")]
+
+
+def test_nothing_that_stands_for_an_operation_is_lost_in_silence(tmp_path: Path) -> None:
+    item: dict[str, Any] = {"get": {}, "trace": {}, "PUT": {}, "post": None}
+    wrong = {"get": {"parameters": {"a": 1}}, "post": {"security": "x"}}
+    document = {"openapi": "3.1.0", "paths": {"/a": item, "/b": None, "/c": wrong}}
+    (tmp_path / "api.json").write_text(json.dumps(document))
+    settings(tmp_path, 1)
+    finished = run("tools", "--left-out", "--json", cwd=tmp_path)
+    assert finished.code == 0, finished.err
+    found = {each["tool"]: each["method"] for each in json.loads(finished.out)["left_out"]}
+    assert found == {
+        "queue.post_a": "POST",
+        "queue.trace_a": "TRACE",
+        "queue.put_a": "PUT",
+        "queue.b": None,
+        "queue.get_c": "GET",
+        "queue.post_c": "POST",
+    }
+
+
+def test_odd_values_in_yaml_and_every_pair_of_a_fragment_reach_the_request(tmp_path: Path) -> None:
+    (tmp_path / "api.yaml").write_text(
+        "openapi: 3.0\n"
+        "x-notes: [.nan, !note {a: 1}, !!timestamp 2024-01-01]\n"
+        "paths:\n"
+        "  /#Action=Find&Version=1:\n"
+        "    get:\n"
+        "      operationId: find\n"
+        "      responses: {200: {content: {application/json: {schema: {type: object}, example: .inf}}}}\n"
+    )
+    with upstream() as api:
+        settings(tmp_path, api.port, name="api.yaml")
+        finished = run("call", "queue.find", cwd=tmp_path)
+        assert finished.code == 0, finished.err
+        assert api.seen == [("GET", "/?Action=Find&Version=1")]

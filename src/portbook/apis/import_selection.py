@@ -71,7 +71,8 @@ class ImportSelection:
         Raises the table's exception for a name without a wildcard that the documents do not have.
         """
         names = [head.name for head in heads]
-        patterns = (("include", self.include), ("exclude", self.exclude), ("effects", tuple(self.effects)))
+        include = self.include if "include" in table else ()  # a warning names what the operator wrote
+        patterns = (("include", include), ("exclude", self.exclude), ("effects", tuple(self.effects)))
         wanted = {head.name for head in heads if self.wants(head)}
         for key, given in patterns:
             yield from _vain_patterns(table, key, given, names, "operation")

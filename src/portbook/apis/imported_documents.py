@@ -135,10 +135,9 @@ class _Reader:
                 "than the document's own; calls of them are denied unless allowed_domains lists the host"
             )
         if not total:
-            warnings.append(
-                f"http.{self._gateway.name}.openapi: none of its operations is served; "
-                "check include, exclude and tags"
-            )
+            written = [key for key in SELECTION_KEYS if key in table and key != "effects"]
+            hint = f"check {', '.join(written)}" if written else "the document has none"
+            warnings.append(f"http.{self._gateway.name}.openapi: none of its operations is served; {hint}")
         server = self._own or next(iter(self._servers), None)
         if server is None:
             raise table.wrong("base_url", "is not given, and the document names no server with an address")

@@ -6,7 +6,7 @@ import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -91,7 +91,11 @@ SWAGGER: dict[str, Any] = {
 
 def places(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """Yield the way to each member of a document."""
-    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    keys: list[Any] = []
+    if isinstance(value, dict):
+        keys = list(cast("dict[str, Any]", value))
+    elif isinstance(value, list):
+        keys = list(range(len(cast("list[Any]", value))))
     for key in keys:
         yield (*at, key)
         yield from places(value[key], (*at, key))

@@ -12,7 +12,7 @@ from portbook.apis.openapi.document_files import Documents
 from portbook.apis.openapi.imported_arguments import ArgumentRules
 from portbook.apis.openapi.paths import read_openapi
 from portbook.errors import Refused
-from support.openapi_samples import STRING, document, only, parameter, request_of
+from support.openapi_samples import STRING, document, left_out, only, parameter, request_of
 
 PATHS: list[tuple[dict[str, Any], Any, str]] = [
     ({}, {"a": 1, "b": 2}, "a,1,b,2"),
@@ -112,3 +112,13 @@ def test_an_argument_never_changes_what_the_path_says(write: Any, key: str, plac
     operation = only(write(document(path=key, parameters=[parameter(name, place)])))
     assert operation.parameters == ()
     assert operation.input_schema["properties"] == {}
+
+
+@pytest.mark.parametrize("garbage", [{"a": 1}, "x", 5])
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_parameters_that_are_no_list_leave_the_operation_out(
+    write: Any, is_shared: bool, garbage: Any
+) -> None:
+    given = document()
+    (given["paths"]["/it"] if is_shared else given["paths"]["/it"]["get"])["parameters"] = garbage
+    assert left_out(write(given)).sentence.endswith("/parameters: parameters must be a list")

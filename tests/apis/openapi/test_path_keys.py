@@ -23,7 +23,8 @@ from support.openapi_samples import document, left_out, only, parameter, request
         ("/?Action=Send", PathKey("/?Action=Send", {}, {}, {})),
         ("/a#overload=stream", PathKey("/a", {}, {}, {})),
         ("/a#shared&tagKeys", PathKey("/a", {}, {}, {})),
-        ("/a#Operation=x&Action=y", PathKey("/a", {}, {}, {"Action": "y"})),
+        ("/a#Operation=x&Action=y", PathKey("/a", {}, {}, {"Operation": "x", "Action": "y"})),
+        ("/#Action=x&X-Y=1&Version=2", PathKey("/", {}, {"X-Y": "1"}, {"Action": "x", "Version": "2"})),
         ("/a?lat={x}&units=m&lon={y}", PathKey("/a?units=m", {"x": "lat", "y": "lon"}, {}, {})),
         ("/a?x={y},{z}", PathKey("/a?x={y},{z}", {}, {}, {})),
     ],
@@ -53,6 +54,7 @@ TARGET = parameter("X-Amz-Target", "header", required=True, schema={"type": "str
         (aws("/#X-Amz-Target=Queue.Send"), "/", {"X-Amz-Target": "Queue.Send"}),
         (aws("/#X-Amz-Target=Queue.Send", TARGET), "/", {"X-Amz-Target": "Queue.Send"}),
         (aws("/#Action=Send"), "/?Action=Send", {}),
+        (aws("/#Action=Send&Version=1"), "/?Action=Send&Version=1", {}),
         (aws("/?Action=Send"), "/?Action=Send", {}),
         (
             aws(

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from portbook.apis.openapi.document_files import Documents
+from portbook.apis.openapi.document_files import BadOpenAPI, Documents
 from portbook.apis.openapi.paths import read_openapi
-from support.openapi_samples import STRING, document, only
+from support.openapi_samples import STRING, document, left_out, only
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,34 @@ def test_a_path_is_a_name_where_there_is_no_operation_id(write: Any) -> None:
 def test_operations_come_in_the_documents_order(write: Any) -> None:
     given = document()
     for path in ("/b", "/a"):
-        given["paths"][path] = {verb: {"responses": {}} for verb in ("delete", "get", "x-note", "trace")}
+        given["paths"][path] = {verb: {"responses": {}} for verb in ("delete", "get", "x-note")}
     assert [operation.name for operation in write(given)] == ["it", "get_b", "delete_b", "get_a", "delete_a"]
+
+
+@pytest.mark.parametrize(
+    ("item", "name", "sentence"),
+    [
+        ({"trace": {}}, "trace_a", "api.json#/paths/~1a/trace: its method is not supported"),
+        ({"query": {}}, "query_a", "api.json#/paths/~1a/query: its method is not supported"),
+        ({"gett": {}}, "gett_a", "api.json#/paths/~1a/gett: its method is not supported"),
+        ({"GET": {}}, "get_a", "api.json#/paths/~1a/GET: a method must be in lower case"),
+        ({"get": None}, "get_a", "api.json#/paths/~1a/get: an operation must be an object"),
+        ({"get": "x"}, "get_a", "api.json#/paths/~1a/get: an operation must be an object"),
+        ({"get": {"$ref": "#/openapi"}}, "get_a", "api.json#/paths/~1a/get: an operation must be an object"),
+        (None, "a", "api.json#/paths/~1a: a path must be an object"),
+        ([], "a", "api.json#/paths/~1a: a path must be an object"),
+    ],
+)
+def test_what_is_no_operation_is_left_out_with_its_reason(
+    write: Any, item: Any, name: str, sentence: str
+) -> None:
+    found = left_out(write({"openapi": "3.1.0", "paths": {"/a": item}}))
+    assert (found.name, found.sentence) == (name, sentence)
+
+
+def test_extensions_and_what_a_path_says_of_itself_are_no_operations(write: Any) -> None:
+    item = {"summary": "s", "description": "d", "servers": [], "parameters": None, "x-note": {"get": {}}}
+    assert write({"openapi": "3.1.0", "paths": {"/a": item, "x-notes": {"get": {}}}}) == []
 
 
 def test_a_document_without_paths_has_no_operations(write: Any) -> None:
@@ -60,3 +86,27 @@ def test_what_is_not_wanted_is_not_even_read(tmp_path: Path) -> None:
     (tmp_path / "api.json").write_text(json.dumps(given))
     found = read_openapi(Documents(tmp_path / "api.json"), lambda head: head.name != "broken")
     assert only(found).name == "it"
+
+
+@pytest.mark.parametrize("version", ["3.0", "3.0.3", "3.1", "3.1.1", 3.0, 3.1])
+def test_a_version_is_a_text_or_a_number(write: Any, version: Any) -> None:
+    assert only(write(document(version=version))).name == "it"
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        ("3.2.0", "newer than supported: 3.0, 3.1"),
+        (3.2, "newer than supported: 3.0, 3.1"),
+        ("3.10.0", "newer than supported: 3.0, 3.1"),
+        ("4.0", "newer than supported: 3.0, 3.1"),
+        ("10.0", "newer than supported: 3.0, 3.1"),
+        ("1.2", "convert an older document first"),
+        (None, "convert an older document first"),
+        (3, "convert an older document first"),
+        ("x", "convert an older document first"),
+    ],
+)
+def test_another_version_is_refused_with_what_to_do(write: Any, version: Any, words: str) -> None:
+    with pytest.raises(BadOpenAPI, match=words):
+        write(document(version=version))

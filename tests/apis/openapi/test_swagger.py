@@ -79,8 +79,10 @@ def test_fields_of_a_form_are_sent_as_a_form(write: Any, is_shared: bool) -> Non
     assert request_of(operation, {"name": "a b", "age": 5}).body == b"name=a+b&age=5"
 
 
-def test_a_file_makes_a_form_multipart(write: Any) -> None:
-    given = swagger(method="post", parameters=[{"name": "file", "in": "formData", "type": "file"}])
+@pytest.mark.parametrize("consumes", [[], ["application/x-www-form-urlencoded"], ["application/json"]])
+def test_a_file_makes_a_form_multipart(write: Any, consumes: list[str]) -> None:
+    file = {"name": "file", "in": "formData", "type": "file"}
+    given = swagger(method="post", parameters=[file], consumes=consumes)
     assert only(write(given)).request == "multipart/form-data"
 
 
@@ -95,6 +97,20 @@ def test_a_list_with_a_format_that_is_not_a_text_is_left_out(write: Any, place: 
     wrong = {"name": "a", "in": place, "type": "array", "items": STRING, "collectionFormat": garbage}
     given = swagger(method="post", parameters=[wrong])
     assert left_out(write(given)).sentence.endswith("the style of a parameter must be a text")
+
+
+@pytest.mark.parametrize("garbage", [{"a": 1}, "x", 5, [5], [None]])
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_parameters_that_are_no_list_of_objects_leave_the_operation_out(
+    write: Any, is_shared: bool, garbage: Any
+) -> None:
+    given = swagger()
+    (given["paths"]["/it"] if is_shared else given["paths"]["/it"]["get"])["parameters"] = garbage
+    assert "parameter" in left_out(write(given)).sentence
+
+
+def test_a_path_without_an_object_is_left_out(write: Any) -> None:
+    assert left_out(write({"swagger": "2.0", "paths": {"/a": None}})).name == "a"
 
 
 def test_shared_parameters_and_responses_are_followed(write: Any) -> None:

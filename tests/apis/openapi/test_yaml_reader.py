@@ -25,6 +25,12 @@ TRAPS: list[tuple[str, Any]] = [
     ("a: !!str 5", {"a": "5"}),
     ("a: |-\n  *x* &y", {"a": "*x* &y"}),
     ('{"a": [1, null, true]}', {"a": [1, None, True]}),
+    ("a: [.nan, -.inf, .INF, 1e999]", {"a": [None, None, None, None]}),
+    ("a: !secret x\nb: !part {c: !!binary aGk=}", {"a": "x", "b": {"c": "aGk="}}),
+    ("a: !!timestamp 2024-01-01", {"a": "2024-01-01"}),
+    ("!!python/object/apply:os.system ['true']", ["true"]),
+    ("!name a: 1\n.nan: 2", {"a": 1, "nan": 2}),
+    ("1.10: a\n012: b\n0x10: c\n1e3: d", {"1.1": "a", "12": "b", "16": "c", "1000.0": "d"}),
 ]
 
 
@@ -37,8 +43,8 @@ def test_values_are_those_of_yaml_1_2(text: str, expected: Any) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a: [", "a: .nan", "a: -.inf", "!!python/object/apply:os.system ['true']", "a: !secret x",
-        "? [a]\n: b", "a: 1\n---\nb: 2", "1: a\n'1': b", "&a [*a]", "a: *none", "\xff", "[" * 1000,
+        "a: [", "? [a]\n: b", "? !x {a: 1}\n: b",
+        "a: 1\n---\nb: 2", "1: a\n'1': b", "&a [*a]", "a: *none", "\xff", "[" * 1000,
     ],
 )  # fmt: skip
 def test_what_json_does_not_have_is_refused(text: str) -> None:

@@ -78,7 +78,7 @@ def _parameters(
     schemas: SchemaWriter,
 ) -> Iterator[Parameter]:
     found: dict[tuple[str, str], DocumentNode] = {}
-    for node in (*item.at("parameters").items, *operation.at("parameters").items):
+    for node in (*_list_of(item), *_list_of(operation)):
         parameter = documents.resolved(node)
         place, name = parameter.text("in"), parameter.text("name")
         if place is None or name is None:
@@ -105,6 +105,13 @@ def _parameters(
         yield _read(parameter, ParameterPlace(place), name, arguments, schemas, is_required=is_required)
     if any(("path", name) not in found for name in in_template):
         raise operation.bad("its path has a name in braces that no parameter describes")
+
+
+def _list_of(owner: DocumentNode) -> list[DocumentNode]:
+    parameters = owner.at("parameters")
+    if not isinstance(parameters.value, list | None):
+        raise parameters.bad("parameters must be a list")
+    return parameters.items
 
 
 def _only_value(documents: Documents, parameter: DocumentNode, place: str) -> str | None:

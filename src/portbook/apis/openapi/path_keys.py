@@ -5,7 +5,7 @@ OpenAPI wants a plain path. Documents have more, to tell apart operations of one
 | key | what it means |
 | --- | --- |
 | `/#X-Amz-Target=Queue.Send` | the path `/`; each request has this header |
-| `/#Action=Send` | the path `/`; each request has this in its query |
+| `/#Action=Send&Version=1` | the path `/`; each request has this in its query |
 | `/files/{id}#shared` | the path `/files/{id}`; the rest is only part of the operation's name |
 | `/alerts?lat={lat}` | the path `/alerts`; the argument `lat` goes into the query |
 """
@@ -19,7 +19,7 @@ from urllib.parse import quote
 __all__ = ["PathKey", "read_path_key", "with_query"]
 
 _BRACED: Final = re.compile(r"([^={}&?]+)=\{([^{}]+)\}")
-# What an undeclared name in a fragment stands for: AWS's query protocol, and headers of extensions.
+# What a fragment stands for: with this name, the query of AWS's query protocol; with these, headers.
 _QUERY_NAME: Final = "Action"
 _HEADER_PREFIX: Final = "x-"
 
@@ -50,11 +50,13 @@ def read_path_key(key: str) -> PathKey:
         else:
             in_query[found[2]] = found[1]
     pairs = dict(part.split("=", 1) for part in fragment.split("&") if "=" in part)
+    headers = {name: value for name, value in pairs.items() if name.lower().startswith(_HEADER_PREFIX)}
+    in_fragment = {name: value for name, value in pairs.items() if name not in headers}
     return PathKey(
         f"{path}?{'&'.join(kept)}" if kept else path,
         in_query,
-        {name: value for name, value in pairs.items() if name.lower().startswith(_HEADER_PREFIX)},
-        {name: value for name, value in pairs.items() if name == _QUERY_NAME},
+        headers,
+        in_fragment if _QUERY_NAME in in_fragment else {},
     )
 
 

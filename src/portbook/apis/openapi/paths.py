@@ -39,6 +39,9 @@ class ImportedNames:
 
 
 _OWN_NAMES: Final = ImportedNames()
+# Members of a path item that are not operations.
+_OF_PATH_ITEM: Final = frozenset({"$ref", "summary", "description", "servers", "parameters"})
+_READ_METHODS: Final = frozenset(method.lower() for method in METHODS)
 
 
 def read_openapi(
@@ -57,11 +60,8 @@ def read_openapi(
     Raises `BadOpenAPI` where the document cannot be read, or is not OpenAPI 3.0 or 3.1, nor Swagger 2.0.
     """
     root = documents.root()
-    found = re.match(r"3\.[01](?=\.|$)", root.text("openapi") or "")
-    if found is None:
-        raise root.bad("must be OpenAPI 3.0 or 3.1, or Swagger 2.0; convert an older document first")
     servers = servers or ServerChooser(root)
-    schemas = SchemaWriters(documents, found[0])
+    schemas = SchemaWriters(documents, _version(root))
     operations = [
         entry if isinstance(entry, LeftOutOperation) else _read(documents, entry, schemas, rules, servers)
         for entry in _told_apart(list(_entries(documents, root)), names)
@@ -70,6 +70,18 @@ def read_openapi(
     if unchecked := schemas.unchecked_patterns:
         warn(_unchecked(unchecked, documents.entry))
     return operations
+
+
+def _version(root: DocumentNode) -> str:
+    """Return `3.0` or `3.1`; in YAML, it is often a number."""
+    written = root.at("openapi").value
+    text = str(written) if isinstance(written, str | float) else ""
+    found = re.match(r"3\.[01](?=\.|$)", text)
+    if found is not None:
+        return found[0]
+    if re.match(r"(?:3\.[1-9]|[4-9]|[1-9][0-9])", text):
+        raise root.bad("is OpenAPI newer than supported: 3.0, 3.1; convert it to one of these")
+    raise root.bad("must be OpenAPI 3.0 or 3.1, or Swagger 2.0; convert an older document first")
 
 
 def _unchecked(places: list[str], file: str) -> str:
@@ -105,23 +117,48 @@ class _Entry(NamedTuple):
 
 def _entries(documents: Documents, root: DocumentNode) -> Iterator[_Entry | LeftOutOperation]:
     for path, item in root.at("paths").members.items():
+        if _is_extension(path):
+            continue
         try:
             resolved = documents.resolved(item)
+            if not isinstance(resolved.value, dict):
+                raise item.bad("a path must be an object")
         except BadOpenAPI as error:
             yield LeftOutOperation(_slug(path), item.file, item.pointer, None, error.cause, str(error))
             continue
         for method in METHODS:
-            place = resolved.at(method.lower())
-            if not isinstance(place.value, dict):
-                continue
-            try:
-                node = documents.resolved(place)
-            except BadOpenAPI as error:
-                name = _slug(f"{method}{path}")
-                yield LeftOutOperation(name, place.file, place.pointer, method, error.cause, str(error))
-                continue
-            name = _slug(node.text("operationId") or f"{method}{path}")
-            yield _Entry(name, method, path, resolved, node, place)
+            if method.lower() in resolved.value:
+                yield _entry(documents, path, resolved, method)
+        yield from _other_members(path, resolved)
+
+
+def _entry(documents: Documents, path: str, item: DocumentNode, method: str) -> _Entry | LeftOutOperation:
+    place = item.at(method.lower())
+    try:
+        node = documents.resolved(place)
+        if not isinstance(node.value, dict):
+            raise place.bad("an operation must be an object")
+    except BadOpenAPI as error:
+        name = _slug(f"{method}{path}")
+        return LeftOutOperation(name, place.file, place.pointer, method, error.cause, str(error))
+    name = _slug(node.text("operationId") or f"{method}{path}")
+    return _Entry(name, method, path, item, node, place)
+
+
+def _other_members(path: str, item: DocumentNode) -> Iterator[LeftOutOperation]:
+    """Yield what a path has beside its operations: `trace`, a method in capitals, or a misspelt one."""
+    for key, node in item.members.items():
+        if key in _OF_PATH_ITEM or key in _READ_METHODS or _is_extension(key):
+            continue
+        cause, sentence = Cause.UNSUPPORTED, "its method is not supported"
+        if key.lower() in _READ_METHODS:
+            cause, sentence = Cause.INVALID, "a method must be in lower case"
+        name, method = _slug(f"{key}{path}"), key.upper()
+        yield LeftOutOperation(name, node.file, node.pointer, method, cause, str(node.bad(sentence)))
+
+
+def _is_extension(key: str) -> bool:
+    return key.startswith("x-")
 
 
 def _told_apart(

@@ -3,8 +3,8 @@
 A requirement is a list of alternatives (one is enough), and each alternative is a list of schemes (all are
 needed). An empty alternative means that an operation also works without credentials.
 
-What is malformed here costs no operation: a scheme that cannot be understood is one for which Portbook has no
-credential, and the operator is told so.
+A malformed scheme costs no operation: it is one for which Portbook has no credential, and the operator is
+told so. A malformed requirement does: it does not say whether credentials are needed.
 """
 
 from __future__ import annotations
@@ -52,10 +52,16 @@ def read_schemes(documents: Documents, root: DocumentNode) -> dict[str, Security
 
 
 def read_requirement(root: DocumentNode, operation: DocumentNode) -> Requirement:
-    """Return what `operation` requires: its own `security` if it has one, otherwise the document's."""
+    """Return what `operation` requires: its own `security` if it has one, otherwise the document's.
+
+    Raises `BadOpenAPI` where that is not a list of objects.
+    """
     own = operation.at("security")
-    node = own if isinstance(own.value, list) else root.at("security")
-    return tuple(tuple(item.members) for item in node.items if isinstance(item.value, dict))
+    node = root.at("security") if own.value is None else own
+    is_list = isinstance(node.value, list | None)
+    if not is_list or not all(isinstance(item.value, dict) for item in node.items):
+        raise node.bad("security must be a list of objects")
+    return tuple(tuple(item.members) for item in node.items)
 
 
 def described(requirement: Requirement, schemes: Mapping[str, SecurityScheme]) -> str:

@@ -59,7 +59,7 @@ def openapi_of(root: _Object) -> _Object:
         **{key: root[key] for key in ("info", "tags", "security", "externalDocs") if key in root},
         "openapi": "3.0.3",
         "servers": _servers(root),
-        "paths": {path: _path_item(item, root, bodies) for path, item in _objects(root.get("paths")).items()},
+        "paths": _paths(root, bodies),
         "components": {
             "schemas": root.get("definitions", {}),
             "parameters": {name: _parameter(each) for name, each in shared.items() if name not in bodies},
@@ -115,6 +115,22 @@ def _types(node: _Object, key: str, default: tuple[str, ...] = (_JSON,)) -> tupl
     return tuple(each for each in _items(node.get(key)) if isinstance(each, str)) or default
 
 
+def _paths(root: _Object, bodies: dict[str, _Object]) -> _Object:
+    paths = root.get("paths")
+    if not isinstance(paths, dict):
+        return {}
+    translated = {path: _path_item(item, root, bodies) for path, item in _objects(paths).items()}
+    return {**cast("_Object", paths), **translated}
+
+
+def _untranslated(node: _Object) -> _Object:
+    """Return the parameters that are not a list of objects: they stay, so that the reader refuses them."""
+    given = node.get("parameters")
+    is_list = isinstance(given, list | None)
+    is_valid = is_list and all(isinstance(each, dict) for each in _items(given))
+    return {} if is_valid else {"parameters": given}
+
+
 def _parameters(node: _Object, bodies: dict[str, _Object]) -> list[_Object]:
     """Return the parameters of a path or an operation.
 
@@ -134,7 +150,7 @@ def _path_item(item: _Object, root: _Object, bodies: dict[str, _Object]) -> _Obj
             written[key] = _operation(cast("_Object", value), root, bodies, of_path)
         elif key != "parameters":
             written[key] = value
-    return written
+    return {**written, **_untranslated(item)}
 
 
 def _is_of_body(parameter: _Object) -> bool:
@@ -154,7 +170,7 @@ def _operation(node: _Object, root: _Object, bodies: dict[str, _Object], of_path
     }
     if of_body:
         written["requestBody"] = _body(of_body, _types(node, "consumes", _types(root, "consumes", ())))
-    return written
+    return {**written, **_untranslated(node)}
 
 
 def _body(parameters: list[_Object], consumed: tuple[str, ...]) -> _Object:
@@ -170,10 +186,11 @@ def _body(parameters: list[_Object], consumed: tuple[str, ...]) -> _Object:
         "required": [name for name, each in fields.items() if each.get("required") is True],
     }
     has_file = any(each.get("type") == "file" for each in fields.values())
-    types = tuple(each for each in consumed if each in (_FORM, _MULTIPART))
-    default = (_MULTIPART,) if has_file else (_FORM,)
+    types = tuple(each for each in consumed if each in (_FORM, _MULTIPART)) or (_FORM,)
+    if has_file:
+        types = (_MULTIPART,)  # whatever it consumes: no other form has files
     encoding = {name: _style(each) for name, each in fields.items() if "collectionFormat" in each}
-    content = {each: {"schema": schema, "encoding": encoding} for each in types or default}
+    content = {each: {"schema": schema, "encoding": encoding} for each in types}
     return {"required": bool(schema["required"]), "content": content}
 
 

@@ -3,6 +3,10 @@
 The library copies what an alias stands for, so a few lines of nested aliases could fill all memory. What they
 expand to is estimated before they are read. Merge keys (`<<`) of YAML 1.1 are understood, because documents
 use them. Of two equal keys, the library keeps the last one in silence. Pure: no I/O.
+
+One value that JSON does not have must not cost the whole document: a tag is ignored, and what it tags is
+read; `.nan` and `.inf` are null. A key that is a number has the text of its value: `1.10:` is the key "1.1",
+because the library does not give the text as it is written.
 """
 
 from __future__ import annotations
@@ -63,9 +67,9 @@ def _as_json(value: Any) -> JSON:
         return [_as_json(item) for item in cast("list[Any]", value)]
     if value is None or isinstance(value, str | int):
         return value
-    if isinstance(value, float) and math.isfinite(value):
-        return value
-    raise NotYAML("has a tag or a number that JSON does not have")
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return _as_json(value.value)  # the library wraps what has a tag that it does not know
 
 
 def _merged(value: Any) -> dict[str, JSON]:
@@ -85,6 +89,8 @@ def _key(key: Any) -> str:
         return _WORDS[key]
     if isinstance(key, int | float):
         return str(key)
+    if hasattr(key, "value"):  # the library wraps a key that has a tag, or is a list or a mapping
+        return _key(key.value)
     raise NotYAML("has a key that is not a text")
 
 
