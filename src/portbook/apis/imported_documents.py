@@ -128,12 +128,6 @@ class _Reader:
         total = len(self._operations) + len(self._left_out)
         for chooser in self._choosers:
             warnings.extend(chooser.doubts(table, total))
-        elsewhere = sum(each.is_elsewhere for each in self._operations)
-        if elsewhere:
-            warnings.append(
-                f"http.{self._gateway.name}.openapi: {elsewhere} of its operations are at other hosts "
-                "than the document's own; calls of them are denied unless allowed_domains lists the host"
-            )
         if not total:
             written = [key for key in SELECTION_KEYS if key in table and key != "effects"]
             hint = f"check {', '.join(written)}" if written else "the document has none"

@@ -120,21 +120,22 @@ def _doubts_of_hosts(
 ) -> Iterator[str]:
     """Yield the hosts of a gateway that may not be called; an unusable base URL has its own warning."""
     denied = Counter(
-        (operation.destination.authority, operation.is_proposed)
+        (operation.destination.authority, operation.is_proposed, operation.is_elsewhere)
         for operation in operations
         if operation.destination is not None and not policy.lists(operation)
     )
-    for (host, is_proposed), count in sorted(denied.items()):
+    for (host, is_proposed, is_elsewhere), count in sorted(denied.items()):
         if not is_proposed:
             yield (
                 f"{policy.place_of('allowed_domains')}: policy.allowed_domains excludes the host of "
                 f"{gateway}.base_url at {declared}; every call of its tools is denied; add the host"
             )
         elif policy.limits.allowed_domains is None:
+            why = "has for single operations only" if is_elsewhere else "is not public https"
             yield (
-                f"{declared}: the document of {gateway} names the server {host}, which is not "
-                f"public https; calls of its {count} tools are denied; set base_url, or list it in "
-                "allowed_domains"
+                f"{declared}: the document of {gateway} names the server {host}, which "
+                f"{'it ' if is_elsewhere else ''}{why}; calls of its {count} tools are denied; set base_url, "
+                "or list it in allowed_domains"
             )
         else:
             yield (
