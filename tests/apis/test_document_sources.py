@@ -41,6 +41,7 @@ def test_one_document_or_a_list_of_them(value: Any, names: tuple[str, ...]) -> N
     [
         ([], "http.x.openapi must name a document"),
         (["a.json", "a.json"], "http.x.openapi names a document twice"),
+        ([f"{URL}?v=1", f"{URL}?v=2"], "http.x.openapi names addresses that differ only in their queries"),
         (7, "http.x.openapi must be a string"),
         (["a.json", 7], "http.x.openapi must be a list of strings"),
         ("", "http.x.openapi must be a string that is not empty"),

@@ -71,7 +71,7 @@ def test_a_document_is_fetched_by_the_name_of_its_api_and_then_served(
     }
     assert (tmp_path / "shop.json").read_bytes() == SHOP
     lock = json.loads((tmp_path / "portbook.lock").read_text())
-    assert lock == {"openapi": {url: {"file": "shop.json", "sha256": digest}}}
+    assert lock == {"openapi": {"shop.json": {"url": url, "sha256": digest}}}
     # No servers in the document: its calls go to the host that it was fetched from.
     assert names(tmp_path) == ["shop.one", "shop.two"]
     run("call", "shop.one", cwd=tmp_path)
@@ -110,6 +110,36 @@ def test_a_newer_document_replaces_the_old_one_and_its_digest(tmp_path: Path, se
     [report] = fetched(tmp_path, "shop")
     assert report["changed"] is True
     assert names(tmp_path) == ["shop.three"]
+
+
+def test_a_key_in_an_address_is_nowhere_but_in_the_settings(tmp_path: Path, server: FileServer) -> None:
+    server.files["/api/shop.json?api_key=hunter2"] = SHOP
+    url = f"{server.url}/api/shop.json?api_key=hunter2"
+    done = run("fetch", url, cwd=tmp_path)
+    assert done.code == 0
+    settings(tmp_path, f'[http.shop]\nopenapi = "{url}"\n')
+    assert names(tmp_path) == ["shop.one", "shop.two"]
+    [report] = fetched(tmp_path, "shop")
+    assert (report["url"], report["changed"]) == (f"{server.url}/api/shop.json", False)
+    assert server.asked == ["/api/shop.json?api_key=hunter2"] * 2
+    lock = (tmp_path / "portbook.lock").read_text()
+    assert f'"{server.url}/api/shop.json"' in lock
+    assert "hunter2" not in f"{lock}{done.out}{done.err}{report}"
+
+
+def test_two_files_of_one_address_are_both_pinned(tmp_path: Path, server: FileServer) -> None:
+    url = f"{server.url}/api/shop.json"
+    assert [fetched(tmp_path, url, "--into", name)[0]["changed"] for name in ("a.json", "b.json")] == [
+        True
+    ] * 2
+    for name in ("a.json", "b.json"):
+        settings(tmp_path, f'[http.shop]\nopenapi = "{name}"\n')
+        assert [report["file"] for report in fetched(tmp_path, "shop")] == [name]
+        (tmp_path / name).write_bytes(SHOP + b" ")
+        assert f"{name} has changed since it was fetched" in run("tools", cwd=tmp_path).err
+    (tmp_path / "a.json").unlink()
+    [report] = fetched(tmp_path, url, "--into", "a.json")
+    assert report["changed"] is True
 
 
 def test_yaml_is_written_as_yaml(tmp_path: Path, server: FileServer) -> None:

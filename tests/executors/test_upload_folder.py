@@ -73,3 +73,10 @@ def test_no_descriptor_is_left_open(folder: Path) -> None:
         except Refused:
             continue
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_a_file_counts_as_often_as_it_is_named(folder: Path) -> None:
+    assert read(folder, "a.txt", "a.txt", max_bytes=6) == {"a.txt": b"abc"}
+    with pytest.raises(Refused) as caught:
+        read(folder, "a.txt", "a.txt", "a.txt", max_bytes=8)
+    assert caught.value.reason is Reason.BAD_ARGUMENTS

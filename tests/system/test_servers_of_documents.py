@@ -120,3 +120,22 @@ def test_two_documents_of_one_gateway_share_no_name_by_accident(tmp_path: Path, 
     for name in same:
         assert run("call", name, cwd=tmp_path).code == 0
     assert api.seen == [("GET", "/same")] * 2
+
+
+def test_the_server_of_a_single_operation_gets_no_call_unless_the_operator_lists_it(tmp_path: Path) -> None:
+    write_shop(
+        tmp_path,
+        'bearer = { env = "TOKEN" }\n',
+        operation("one"),
+        operation("two", servers=[{"url": "https://elsewhere.example"}]),
+        servers=[{"url": "https://shop.example"}],
+    )
+    env = environment(TOKEN="a-token-of-the-shop")
+    denied = run("explain", "shop.two", cwd=tmp_path, env=env)
+    assert b'"decision":"deny"' in denied.out
+    assert b'"rule":"allowed_domains"' in denied.out
+    assert (
+        "1 of its operations are at other hosts than the document's own"
+        in denied.err + run("tools", cwd=tmp_path, env=env).err
+    )
+    assert b'"decision":"allow"' in run("explain", "shop.one", cwd=tmp_path, env=env).out

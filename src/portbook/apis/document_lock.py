@@ -2,7 +2,9 @@
 
 It is JSON with sorted names, so that a change is one line in a review:
 
-    {"openapi": {"https://api.example.com/openapi.json": {"file": "shop.json", "sha256": "…"}}}
+    {"openapi": {"shop.json": {"url": "https://api.example.com/openapi.json", "sha256": "…"}}}
+
+The file is meant for version control, so an address is written without its query, which may have a key in it.
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ import json
 import os
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 from portbook.net.destinations import BadDestination, parse_url
+from portbook.net.fetch import without_secrets
 
 __all__ = ["LOCK_NAME", "BadLock", "DocumentLock", "LockedDocument", "write_atomically"]
 
@@ -34,6 +37,7 @@ class LockedDocument:
     """A document as it was fetched."""
 
     url: str
+    """Without user info, query and fragment."""
     file: str
     """Relative to the folder of the lock."""
     sha256: str
@@ -63,28 +67,30 @@ class DocumentLock:
         if not isinstance(entries, dict):
             raise _bad()
         return cls(
-            folder, tuple(_entry(url, entry) for url, entry in cast("dict[str, Any]", entries).items())
+            folder, tuple(_entry(file, entry) for file, entry in cast("dict[str, Any]", entries).items())
         )
 
     def of_url(self, url: str) -> LockedDocument | None:
-        """Return the document that was fetched from `url`, if one was."""
-        return next((each for each in self.documents if each.url == url), None)
+        """Return the document that was fetched from `url`, if one was; of several, the first by file."""
+        wanted = without_secrets(url)
+        return next((each for each in self.documents if each.url == wanted), None)
 
     def of_file(self, path: Path) -> LockedDocument | None:
         """Return the document that was fetched into `path`, if one was."""
         return next((each for each in self.documents if _same(self.folder / each.file, path)), None)
 
     def with_document(self, document: LockedDocument) -> DocumentLock:
-        """Return this lock with one document added, or replaced where it has its URL or file."""
-        others = (each for each in self.documents if document.url != each.url and document.file != each.file)
-        return DocumentLock(self.folder, tuple(sorted((*others, document), key=lambda each: each.url)))
+        """Return this lock with one document added, or replaced where it has its file."""
+        pinned = replace(document, url=without_secrets(document.url))
+        others = (each for each in self.documents if each.file != pinned.file)
+        return DocumentLock(self.folder, tuple(sorted((*others, pinned), key=lambda each: each.file)))
 
     def write(self) -> None:
         """Write the lock into its folder.
 
         Raises `OSError` where it cannot be written.
         """
-        entries = {each.url: {"file": each.file, "sha256": each.sha256} for each in self.documents}
+        entries = {each.file: {"url": each.url, "sha256": each.sha256} for each in self.documents}
         text = json.dumps({_SECTION: entries}, indent=2, ensure_ascii=True) + "\n"
         write_atomically(self.folder / LOCK_NAME, text.encode("ascii"))
 
@@ -107,10 +113,10 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise
 
 
-def _entry(url: str, entry: Any) -> LockedDocument:
+def _entry(file: str, entry: Any) -> LockedDocument:
     fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
-    file, digest = fields.get("file"), fields.get("sha256")
-    if not isinstance(file, str) or not isinstance(digest, str) or not _SHA256.fullmatch(digest):
+    url, digest = fields.get("url"), fields.get("sha256")
+    if not isinstance(url, str) or not isinstance(digest, str) or not _SHA256.fullmatch(digest):
         raise _bad()
     try:
         parse_url(url)

@@ -14,6 +14,7 @@ from typing import Final
 
 from portbook.apis.document_lock import LOCK_NAME, BadLock, DocumentLock, LockedDocument
 from portbook.apis.table_reader import Table
+from portbook.net.fetch import without_secrets
 
 __all__ = ["DocumentSource", "is_address", "named_documents", "read_sources"]
 
@@ -59,6 +60,12 @@ def named_documents(table: Table) -> tuple[str, ...]:
         raise table.wrong("openapi", "must name a document, or a list of documents")
     if len(set(found)) < len(found):
         raise table.wrong("openapi", "names a document twice; keep one")
+    if len({without_secrets(name) for name in found}) < len(found):
+        # The lock has addresses without their queries.
+        raise table.wrong(
+            "openapi",
+            "names addresses that differ only in their queries; fetch each --into a file, and name it",
+        )
     return found
 
 

@@ -74,8 +74,11 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
     timeout_ms = table.whole("timeout_ms", 1, MAX_TIMEOUT_MS)
     prefix = f"{gateway.name}."
     imported = {prefix + each.operation.name: each.operation for each in documents.operations}
+    lists_every_output = table.choice("listed_outputs", ("small", "all")) == "all"
     specs = {
-        prefix + each.operation.name: imported_tool(each, prefix, gateway, documents.selection)
+        prefix + each.operation.name: imported_tool(
+            each, prefix, gateway, documents.selection, lists_every_output=lists_every_output
+        )
         for each in documents.operations
     }
     declared = table.table("tools") if "tools" in table else ()

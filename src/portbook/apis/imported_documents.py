@@ -21,11 +21,12 @@ from portbook.apis.openapi.paths import ImportedNames, operation_names, read_ope
 from portbook.apis.openapi.security_schemes import SecurityScheme, read_schemes
 from portbook.apis.openapi.servers import Server, ServerChooser, ServerVariables
 from portbook.apis.table_reader import Table
+from portbook.net.destinations import parse_destination
 from portbook.tools.tool_names import MAX_NAME
 
 __all__ = ["DOCUMENT_KEYS", "ImportedDocuments", "PlacedOperation", "read_documents"]
 
-DOCUMENT_KEYS: Final = ("openapi", "server_variables", *SELECTION_KEYS)
+DOCUMENT_KEYS: Final = ("listed_outputs", "openapi", "server_variables", *SELECTION_KEYS)
 
 # What a gateway's name must leave to the names of imported tools.
 _SHORTEST_ROOM: Final = 32
@@ -38,6 +39,8 @@ class PlacedOperation:
     operation: ImportedOperation
     server: Server
     credentials: ChosenCredentials
+    is_elsewhere: bool = False
+    """Whether its server is not that of the document, which the gateway's credentials are meant for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,12 @@ class _Reader:
         total = len(self._operations) + len(self._left_out)
         for chooser in self._choosers:
             warnings.extend(chooser.doubts(table, total))
+        elsewhere = sum(each.is_elsewhere for each in self._operations)
+        if elsewhere:
+            warnings.append(
+                f"http.{self._gateway.name}.openapi: {elsewhere} of its operations are at other hosts "
+                "than the document's own; calls of them are denied unless allowed_domains lists the host"
+            )
         if not total:
             written = [key for key in SELECTION_KEYS if key in table and key != "effects"]
             hint = f"check {', '.join(written)}" if written else "the document has none"
@@ -158,13 +167,18 @@ class _Reader:
         for operation in read_openapi(
             documents, self._is_wanted, rules, names, servers, self._unchecked.append
         ):
-            self._place(operation, chooser)
+            self._place(operation, chooser, servers.choose())
 
     def _is_wanted(self, head: OperationHead) -> bool:
         self._heads.append(head)
         return self._selection.wants(head)
 
-    def _place(self, operation: ImportedOperation | LeftOutOperation, chooser: CredentialChooser) -> None:
+    def _place(
+        self,
+        operation: ImportedOperation | LeftOutOperation,
+        chooser: CredentialChooser,
+        documents_server: Server | None,
+    ) -> None:
         if isinstance(operation, LeftOutOperation):
             self._left_out.append(operation)
             return
@@ -175,7 +189,12 @@ class _Reader:
             return
         self._servers.append(server)
         chosen = chooser.choose(operation.requirement)
-        self._operations.append(PlacedOperation(operation, server, chosen))
+        is_elsewhere = (
+            server.is_proposed
+            and documents_server is not None
+            and parse_destination(server.base_url) != parse_destination(documents_server.base_url)
+        )
+        self._operations.append(PlacedOperation(operation, server, chosen, is_elsewhere))
 
 
 def _shared_names(documents: Sequence[Documents]) -> frozenset[str]:

@@ -9,6 +9,7 @@ from portbook.apis.effects import READING_METHODS, default_effect
 from portbook.apis.gateway import Gateway
 from portbook.apis.import_selection import ImportSelection
 from portbook.apis.imported_documents import PlacedOperation
+from portbook.apis.listed_outputs import is_small_enough_to_list
 from portbook.apis.table_reader import Table
 from portbook.apis.tool_limits import MAX_RESPONSE_BYTES, MAX_RETRIES, MAX_TIMEOUT_MS
 from portbook.tools.operation import HttpOperation
@@ -24,9 +25,17 @@ _ADJUSTABLE: Final = (
 
 
 def imported_tool(
-    placed: PlacedOperation, prefix: str, gateway: Gateway, selection: ImportSelection
+    placed: PlacedOperation,
+    prefix: str,
+    gateway: Gateway,
+    selection: ImportSelection,
+    *,
+    lists_every_output: bool = False,
 ) -> ToolSpec:
-    """Return the tool of an operation, with the effect that the settings or its method say."""
+    """Return the tool of an operation, with the effect that the settings or its method say.
+
+    A large output schema is listed only if the operator `lists_every_output`.
+    """
     operation = placed.operation
     name = prefix + operation.name
     effect = selection.effect_of(operation.name) or default_effect(operation.method)
@@ -46,6 +55,7 @@ def imported_tool(
             credentials=placed.credentials.uses,
             lacks=placed.credentials.lacks,
             is_proposed=placed.server.is_proposed,
+            is_elsewhere=placed.is_elsewhere,
             headers=operation.headers,
             body=operation.body,
             has_body=operation.has_body,
@@ -57,6 +67,7 @@ def imported_tool(
         ),
         declared_name=name,
         are_schemas_checked=True,
+        is_output_listed=lists_every_output or is_small_enough_to_list(operation.output_schema),
         tags=operation.tags,
         is_deprecated=operation.is_deprecated,
     )
@@ -80,6 +91,7 @@ def adjusted_tool(table: Table, spec: ToolSpec) -> ToolSpec:
         description=table.text("description") or spec.description,
         output_schema=spec.output_schema if output is None else output,
         are_schemas_checked=output is None,
+        is_output_listed=spec.is_output_listed or output is not None,
         effect=effect,
         timeout_ms=table.whole("timeout_ms", 1, MAX_TIMEOUT_MS),
         operation=replace(

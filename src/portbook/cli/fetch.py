@@ -50,6 +50,8 @@ class _WantedDocument:
     name: str = ""
     """What its file is called by default, without a suffix; empty where its address says it."""
     gateway: Gateway | None = None
+    before: LockedDocument | None = None
+    """What it was when it was last fetched, if it was."""
 
 
 @click.command("fetch")
@@ -99,7 +101,7 @@ def _wanted(source: str, settings: Settings, lock: DocumentLock) -> list[_Wanted
     Raises `BadSettings` where the settings cannot be used, `Exit` where they name no such API.
     """
     if is_address(source):
-        return [_WantedDocument(source)]
+        return [_WantedDocument(source, before=lock.of_url(source))]
     if source not in settings.http_tables:
         known = sorted(settings.http_tables)
         hint = did_you_mean(source, known, f"the settings have {', '.join(known) or 'none'}")
@@ -107,19 +109,23 @@ def _wanted(source: str, settings: Settings, lock: DocumentLock) -> list[_Wanted
         raise click.exceptions.Exit(ExitCode.FAILURE)
     table = Table(settings.http_tables[source], ("http", source), settings.complain)
     gateway = read_gateway(source, table, "", settings.folder)
-    urls = [_url_of(name, settings, lock) for name in named_documents(table)]
-    found = [url for url in urls if url is not None]
+    found = [each for name in named_documents(table) if (each := _address_of(name, settings, lock))]
     if not found:
         raise table.wrong("openapi", "names no address to fetch; set it to the URL of a document")
     names = [source, *(f"{source}_{number}" for number in range(2, len(found) + 1))]
-    return [_WantedDocument(url, name, gateway) for url, name in zip(found, names, strict=True)]
+    return [
+        _WantedDocument(url, name, gateway, before) for (url, before), name in zip(found, names, strict=True)
+    ]
 
 
-def _url_of(name: str, settings: Settings, lock: DocumentLock) -> str | None:
+def _address_of(
+    name: str, settings: Settings, lock: DocumentLock
+) -> tuple[str, LockedDocument | None] | None:
+    """Return the address of a document of the settings, and what it was; None for an operator's own file."""
     if is_address(name):
-        return name
+        return name, lock.of_url(name)
     locked = lock.of_file(settings.folder / name)
-    return None if locked is None else locked.url
+    return None if locked is None else (locked.url, locked)
 
 
 def _fetch(
@@ -132,8 +138,8 @@ def _fetch(
     """
     data = _downloaded(wanted, settings)
     suffix = ".json" if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") else ".yaml"
-    before = lock.of_url(wanted.url)
     path = _path_for(wanted, lock, into, suffix, is_forced=is_forced)
+    before = lock.of_file(path) if path.exists() else None
     operations = _count_operations(data, suffix)
     digest = hashlib.sha256(data).hexdigest()
     write_atomically(path, data)
@@ -175,12 +181,13 @@ def _path_for(
 
     Raises `_CannotFetch` for a file with the wrong suffix, and for one that holds something else.
     """
-    before = lock.of_url(wanted.url)
+    before = wanted.before
     name = wanted.name or _file_name(wanted.url)
     path = into or lock.folder / (name + suffix if before is None else before.file)
     if (path.suffix.lower() in _YAML) != (suffix == ".yaml"):
         raise _CannotFetch(f"it is {suffix[1:].upper()}; name a file that ends in {suffix} with --into")
-    is_known = before is not None and lock.of_file(path) == before
+    there = lock.of_file(path)
+    is_known = there is not None and there.url == without_secrets(wanted.url)
     if path.exists() and not is_known and not is_forced:
         raise _CannotFetch(
             f"{path} exists and was not fetched from there; name a different file with --into, or use --force"

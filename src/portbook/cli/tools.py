@@ -82,7 +82,7 @@ def _as_data(tools: list[Tool]) -> list[dict[str, object]]:
             "effect": tool.spec.effect.value,
             **_about_operation(tool),
             "input": tool.spec.input_schema,
-            "output": tool.spec.output_schema,
+            "output": tool.spec.listed_output,
         }
         for tool in tools
     ]

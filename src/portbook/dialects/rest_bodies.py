@@ -142,7 +142,7 @@ def described(tool: Tool, policy: Policy) -> JSONObject:
         "description": spec.description,
         "effect": spec.effect.value,
         "args_schema": spec.input_schema,
-        "result_schema": spec.output_schema,
+        "result_schema": spec.listed_output,
         "allowed_methods": (
             [operation.method] if operation and (methods is None or operation.method in methods) else []
         ),

@@ -39,9 +39,15 @@ class UploadFolder:
         left = self._max_bytes
         for file in files:
             if file.path not in found:
-                found[file.path] = data = self._read(file, left)
-                left -= len(data)
+                found[file.path] = self._read(file, left)
+            left -= len(found[file.path])  # it is sent as often as it is named
+            if left < 0:
+                raise unsendable(file.place, self._too_large)
         return found
+
+    @property
+    def _too_large(self) -> str:
+        return f"is larger than {self._max_bytes} bytes, the limit of one call"
 
     def _read(self, file: NamedFile, max_bytes: int) -> bytes:
         *steps, last = file.path.split("/")
@@ -63,5 +69,5 @@ class UploadFolder:
         except OSError:
             raise unsendable(file.place, "is not a file that can be read in the folder for files") from None
         if len(data) > max_bytes:
-            raise unsendable(file.place, f"is larger than {self._max_bytes} bytes, the limit of one call")
+            raise unsendable(file.place, self._too_large)
         return data

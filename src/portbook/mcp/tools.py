@@ -19,9 +19,9 @@ def described_tool(tool: Tool, revision: Revision) -> JSONObject:
         described["description"] = spec.description
     if revision.has_annotations:
         described["annotations"] = {**hints_by_effect(spec), **spec.hints}
-    if revision.has_structured_content and isinstance(spec.output_schema, dict):
-        wrapped = revision.wants_objects and not is_object_schema(spec.output_schema)
-        described["outputSchema"] = _wrapped(spec.output_schema) if wrapped else _explicit(spec.output_schema)
+    if revision.has_structured_content and isinstance(spec.listed_output, dict):
+        wrapped = revision.wants_objects and not is_object_schema(spec.listed_output)
+        described["outputSchema"] = _wrapped(spec.listed_output) if wrapped else _explicit(spec.listed_output)
     return {**described, **shown_in(spec.shown, revision)} if spec.shown else described
 
 

@@ -146,6 +146,9 @@ class HttpOperation:
     """Further content types and ranges that a response may have."""
     is_proposed: bool = False
     """Whether the base URL is that of an OpenAPI document, not the operator's own."""
+    is_elsewhere: bool = False
+    """Whether the document names this base URL for some operations only: not every host that a document can
+    name may get the operator's credentials."""
     is_listed: bool = False
     """Whether the base URL counts as listed in every policy, wherever its host lies: the operator set it for
     this one purpose."""
@@ -183,10 +186,12 @@ class HttpOperation:
         """Return whether the base URL may be called where the operator has no allowlist.
 
         The operator's own may, wherever it lies. A document's may not lead into the operator's network, nor
-        carry credentials in the clear.
+        carry credentials in the clear; a server of single operations may not be called at all.
         """
         if not self.is_proposed or self.destination is None:
             return True
+        if self.is_elsewhere:
+            return False
         return self.destination.scheme == "https" and self.destination.is_public_name
 
     @property

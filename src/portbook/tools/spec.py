@@ -154,6 +154,8 @@ class ToolSpec:
     is_result_unchecked: bool = False
     """Whether its results are given although its document's schema for them cannot be used; its records say
     so."""
+    is_output_listed: bool = True
+    """Whether lists show the output schema; a large one would make a list that no client can use."""
     tags: tuple[str, ...] = ()
     """The tags of an API operation, by which people group tools."""
     is_deprecated: bool = False
@@ -165,6 +167,11 @@ class ToolSpec:
         if self.kind == "completion":
             return self.completes or "prompt"
         return self.kind
+
+    @property
+    def listed_output(self) -> JSONObject | bool:
+        """Return the output schema as lists show it: true, which allows anything, in place of a large one."""
+        return self.output_schema if self.is_output_listed else True
 
     @property
     def declared(self) -> str:

@@ -12,6 +12,7 @@ import pytest
 from portbook.apis.left_out import Cause
 from portbook.apis.openapi.document_files import BadOpenAPI, Documents
 from portbook.apis.openapi.paths import read_openapi
+from portbook.canonical import json_bytes
 from support.openapi_samples import STRING, accepts, document, left_out, only, parameter
 
 
@@ -174,3 +175,21 @@ def test_yaml_that_is_none_is_refused_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "api.yaml").write_text("a: [")
     with pytest.raises(BadOpenAPI, match=r"^api\.yaml: not YAML 1\.2"):
         read_openapi(Documents(tmp_path / "api.yaml"))
+
+
+def test_files_that_refer_to_each_other_across_folders_are_read_once_each(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "shared").mkdir()
+    reference = {"$ref": "models/a.json"}
+    given = document(responses={"200": {"content": {"application/json": {"schema": reference}}}})
+    (tmp_path / "api.json").write_bytes(json_bytes(given))
+    for name, other in (("models/a.json", "../shared/b.json"), ("shared/b.json", "../models/a.json")):
+        schema = {"type": "object", "properties": {"other": {"$ref": other}}}
+        (tmp_path / name).write_bytes(json_bytes(schema))
+    documents = Documents(tmp_path / "api.json")
+    first = documents.target(documents.root(), "models/a.json")
+    second = documents.target(first, "../shared/b.json")
+    assert documents.target(second, "../models/a.json").file == first.file == "models/a.json"
+    operation = only(read_openapi(documents, lambda _: True))
+    assert accepts(operation.output_schema, {"other": {"other": {}}})
+    assert not accepts(operation.output_schema, {"other": {"other": {"other": 5}}})

@@ -109,3 +109,16 @@ def test_parameters_that_are_no_list_leave_the_operation_out(
     given = document()
     (given["paths"]["/it"] if is_shared else given["paths"]["/it"]["get"])["parameters"] = garbage
     assert left_out(write(given)).sentence.endswith("/parameters: parameters must be a list")
+
+
+@pytest.mark.parametrize(
+    ("key", "place", "name"),
+    [
+        ("/#X-Amz-Target=Queue.Read", "header", "x-amz-target"),
+        ("/#Action=Read", "query", "Action"),
+    ],
+)
+def test_an_argument_never_changes_what_the_path_says(write: Any, key: str, place: str, name: str) -> None:
+    operation = only(write(document(path=key, parameters=[parameter(name, place)])))
+    assert operation.parameters == ()
+    assert operation.input_schema["properties"] == {}

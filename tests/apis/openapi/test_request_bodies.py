@@ -226,3 +226,43 @@ def test_a_content_type_cannot_end_its_line(write: Any) -> None:
     with pytest.raises(Refused) as caught:
         request_of(operation, {"body": {"base64": "AA==", "content_type": "a/b\r\nX: 1"}})
     assert caught.value.findings[0].pointer == "/body/content_type"
+
+
+# --- what other people's documents must not do
+
+
+def test_a_name_that_path_and_body_require_is_required_once(write: Any) -> None:
+    given = document(
+        path="/it/{id}",
+        method="post",
+        parameters=[{"name": "id", "in": "path", "required": True, "schema": STRING}],
+        requestBody={
+            "content": {
+                "application/json": {
+                    "schema": {"type": "object", "properties": {"n": STRING}, "required": ["id", "n"]}
+                }
+            }
+        },
+    )
+    schema = only(write(given)).input_schema
+    assert schema["required"] == ["id", "n"]
+    assert accepts(schema, {"id": "1", "n": "2"})
+
+
+@pytest.mark.parametrize("media", ["application/x-www-form-urlencoded", "application/json"])
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf"])
+def test_references_that_fan_out_in_circles_are_walked_once_each(
+    write: Any, media: str, keyword: str
+) -> None:
+    names = [f"S{number}" for number in range(60)]
+    schemas = {
+        name: {
+            "type": "object",
+            "properties": {name: STRING},
+            keyword: [{"$ref": f"#/components/schemas/{each}"} for each in names],
+        }
+        for name in names
+    }
+    given = posting({media: {"schema": {"$ref": "#/components/schemas/S0"}}})
+    given["components"] = {"schemas": schemas}
+    assert len(write(given)) == 1  # 60 to the power of 4 or 8 visits would not end

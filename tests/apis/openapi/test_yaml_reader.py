@@ -52,6 +52,11 @@ def test_what_json_does_not_have_is_refused(text: str) -> None:
         parse_yaml(text.encode("latin-1"))
 
 
+def flow(lines: str) -> str:
+    """The same in one mapping of JSON's form, whose quoted keys need no space after their colon."""
+    return "{" + lines.replace("k0: ", '"k0": ', 1) + '"z":1}'
+
+
 def doubling(shape: str) -> str:
     """A few lines of YAML that mean 9^12 values."""
     lines = ["k0: &a0 [x]\n"]
@@ -69,6 +74,9 @@ def doubling(shape: str) -> str:
         doubling("k{n}: &a{n} [\n {aliases}\n ]\n").replace("@", ",\n "),
         doubling("k{n}: &a{n} {{\n x: [{aliases}]}}\n").replace("@", ", "),
         doubling("k{n}: &a{n} !!seq [{aliases}]\n").replace("@", ", "),
+        "{"
+        + doubling('"k{n}":&a{n} [{aliases}],\n').replace("@", ", ").replace("k0: ", '"k0": ', 1)
+        + '"z":1}',
     ],
 )
 def test_aliases_that_expand_beyond_all_memory_are_refused_before_they_are_read(text: str) -> None:

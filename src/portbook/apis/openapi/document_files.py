@@ -125,8 +125,7 @@ class Documents:
         if _SCHEME.match(file):
             raise node.bad_reference("refers to a URL, which is never fetched; put a copy beside this file")
         if file:
-            # Relative to the referring file: a reference in `schemas/pet.json` starts in `schemas`.
-            name = (Path(node.file).parent / unquote(file)).as_posix()
+            name = self._name_of(node, unquote(file))
             found = DocumentNode(self._load(name, node), name, "")
         else:
             found = DocumentNode(self._load(node.file), node.file, "")
@@ -143,6 +142,20 @@ class Documents:
             else:
                 raise node.bad_reference("refers to a part that does not exist")
         return found
+
+    def _name_of(self, node: DocumentNode, file: str) -> str:
+        """Return the one name of a file: its path in the folder, however a reference at `node` writes it.
+
+        Raises `BadOpenAPI` where it lies outside of the folder. Nothing is opened.
+        """
+        try:
+            # Relative to the referring file: a reference in `schemas/pet.json` starts in `schemas`.
+            path = (self._folder / Path(node.file).parent / file).resolve()
+        except (OSError, ValueError, RuntimeError):  # an invalid name, or links in a circle
+            raise node.bad_reference("refers to a file that cannot be read") from None
+        if not path.is_relative_to(self._folder):
+            raise node.bad_reference("refers to a file outside of its folder")
+        return path.relative_to(self._folder).as_posix()
 
     def _load(self, name: str, node: DocumentNode | None = None) -> JSON:
         if name not in self._roots:

@@ -29,16 +29,23 @@ def read_parts(documents: Documents, media: DocumentNode, *, is_multipart: bool)
     )
 
 
-def members_of(
-    documents: Documents, schema: DocumentNode, depth: int = _MAX_DEPTH
-) -> dict[str, DocumentNode]:
+def members_of(documents: Documents, schema: DocumentNode) -> dict[str, DocumentNode]:
     """Return the properties of a schema, and of the schemas that it combines."""
+    return _members(documents, schema, _MAX_DEPTH, set())
+
+
+def _members(
+    documents: Documents, schema: DocumentNode, depth: int, seen: set[tuple[str, str]]
+) -> dict[str, DocumentNode]:
     found = documents.resolved(schema)
+    if (found.file, found.pointer) in seen:  # each schema once: references may fan out
+        return {}
+    seen.add((found.file, found.pointer))
     members: dict[str, DocumentNode] = {}
     if depth:
         for keyword in _COMBINED:
             for inner in found.at(keyword).items:
-                members |= members_of(documents, inner, depth - 1)
+                members |= _members(documents, inner, depth - 1, seen)
     return members | found.at("properties").members
 
 

@@ -29,7 +29,7 @@ def leave_out_other_side(
     """
     if not {"properties", "allOf"} & written.keys():
         return
-    other = _names(documents, node, _KEYWORDS[side], _MAX_DEPTH)
+    other = _names(documents, node, _KEYWORDS[side], _MAX_DEPTH, set())
     if not other:
         return
     if side == "input" and "properties" in written:
@@ -41,8 +41,13 @@ def leave_out_other_side(
             given["required"] = [name for name in given["required"] if name not in other]
 
 
-def _names(documents: Documents, node: DocumentNode, keyword: str, depth: int) -> set[str]:
+def _names(
+    documents: Documents, node: DocumentNode, keyword: str, depth: int, seen: set[tuple[str, str]]
+) -> set[str]:
     """Return the properties with a true `keyword`, in a schema and in those of its `allOf`."""
+    if (node.file, node.pointer) in seen:  # each schema once: references may fan out
+        return set()
+    seen.add((node.file, node.pointer))
     found = {
         name
         for name, part in node.at("properties").members.items()
@@ -50,5 +55,5 @@ def _names(documents: Documents, node: DocumentNode, keyword: str, depth: int) -
     }
     if depth:
         for inner in node.at("allOf").items:
-            found |= _names(documents, documents.resolved(inner), keyword, depth - 1)
+            found |= _names(documents, documents.resolved(inner), keyword, depth - 1, seen)
     return found

@@ -61,7 +61,8 @@ def read_parameters(
     Raises `NotSupported` where one cannot be sent, `BadOpenAPI` where one is not described as it must be.
     """
     for header, value in key.headers.items():
-        if not arguments.rules.is_argument_header(header) or not _PRINTABLE.fullmatch(value):
+        is_credential = ("header", header.lower()) in arguments.rules.credentials
+        if is_credential or not arguments.rules.is_argument_header(header) or not _PRINTABLE.fullmatch(value):
             raise NotSupported("its path stands for a header that cannot be sent")
         arguments.fixed_headers[header] = value
     arguments.fixed_query.update(key.query)
@@ -86,7 +87,12 @@ def _parameters(
             place, name = "query", key.in_query[name]
         found[place, name] = parameter  # the operation's own parameter replaces the path's
     in_template = split_path(key.path)[1]
+    said_by_path = {("header", header.lower()) for header in key.headers} | {
+        ("query", name) for name in key.query
+    }
     for (place, name), parameter in found.items():
+        if (place, name.lower() if place == "header" else name) in said_by_path:
+            continue  # sent twice, the argument could win over what the tool is named for
         is_required = parameter.at("required").value is True
         if place not in _DEFAULTS or (place == "path" and name not in in_template):
             raise parameter.bad("a parameter is in the path (and its template), query, header or cookie")

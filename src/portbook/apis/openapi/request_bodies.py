@@ -130,7 +130,9 @@ def _read_offer(
         _describe_files(properties, offer.parts, arguments)
         arguments.properties.update(properties)
         # Many documents require members of the body without requiring the body.
-        arguments.required += written.get("required", [])
+        arguments.required += [
+            name for name in dict.fromkeys(written.get("required", [])) if name not in arguments.required
+        ]
         is_open = written.get("additionalProperties", True) is not False
         return ImportedBody(offer.content_type, None, is_open, offer.parts)
     schema = _whole_schema(documents, offer, arguments, schemas)

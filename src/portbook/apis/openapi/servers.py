@@ -121,7 +121,10 @@ class ServerChooser:
 
     def _absolute(self, url: str) -> Iterator[str]:
         if self._document_url is not None:
-            url = urljoin(self._document_url, url)
+            try:
+                url = urljoin(self._document_url, url)
+            except ValueError:  # such as https://[
+                return
         url = url.rstrip("/")
         if problem_of_base_url(url) is None:
             yield url

@@ -24,8 +24,8 @@ _MAX_EXPANDED: Final = 67_108_864
 # How many anchors and aliases are compared: a second's work, and more than any document has.
 _MAX_PAIRS: Final = 10_000_000
 # A name after & or *, where YAML can have an anchor or an alias.
-_ANCHOR: Final = re.compile(r"(?:(?<=[\s\[{,])|^)&([^\s,\[\]{}]+)", re.MULTILINE)
-_ALIAS: Final = re.compile(r"(?:(?<=[\s\[{,])|^)\*([^\s,\[\]{}]+)", re.MULTILINE)
+_ANCHOR: Final = re.compile(r"(?:(?<=[\s\[{,:\"'?\]}-])|^)&([^\s,\[\]{}]+)", re.MULTILINE)
+_ALIAS: Final = re.compile(r"(?:(?<=[\s\[{,:\"'?\]}-])|^)\*([^\s,\[\]{}]+)", re.MULTILINE)
 _WORDS: Final = {None: "null", True: "true", False: "false"}
 
 

@@ -86,7 +86,7 @@ def _document(tools: list[Tool], policy: Policy) -> JSONObject:
 def _contracts(tools: list[Tool]) -> JSONObject:
     contracts: JSONObject = {}
     for tool in tools:
-        for side, schema in (("args", tool.spec.input_schema), ("result", tool.spec.output_schema)):
+        for side, schema in (("args", tool.spec.input_schema), ("result", tool.spec.listed_output)):
             name = f"{tool.spec.name}.{side}"
             contracts[name] = _component(schema, name)
     return contracts
