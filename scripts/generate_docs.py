@@ -314,6 +314,8 @@ def _reasons() -> list[str]:
         lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
     for reason, row in REASONS.items():
         unless = [f"Where nothing ran, it ends: {row.if_not_executed}", ""] if row.if_not_executed else []
+        if row.if_effects:
+            unless = [f"Unless the tool only reads, it also says: {row.if_effects}", ""]
         lines += ["", f"### {reason}", "", row.sentence, "", *unless, *_told(reason, row)]
     return lines
 

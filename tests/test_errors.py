@@ -118,7 +118,7 @@ def test_every_column_of_a_row_is_filled(reason: Reason) -> None:
 
 def test_a_default_is_relied_on_only_where_it_is_meant() -> None:
     assert set(Row._field_defaults) == {
-        *("if_not_executed", "to_model_since", "bare", "bare_if_unanswered", "is_retryable")
+        *("if_not_executed", "if_effects", "to_model_since", "bare", "bare_if_unanswered", "is_retryable")
     }
     assert _those(lambda row: "effects" in row.sentence) == SPEAKS_OF_EFFECTS
     assert _those(lambda row: bool(row.if_not_executed)) == SPEAKS_OF_EFFECTS

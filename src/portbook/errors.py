@@ -221,6 +221,8 @@ class Row(NamedTuple):
     """Exit status of `portbook call`."""
     if_not_executed: str = ""
     """What to do where nothing ran, if that differs: `sentence` then speaks of effects."""
+    if_effects: str = ""
+    """What comes before the advice where the tool ran and does not only read."""
     to_model_since: str = ""
     """The MCP revision since which such a tool call returns a result for the model; empty for never."""
     bare: BareReason | None = None
@@ -650,6 +652,7 @@ REASONS: dict[Reason, Row] = {
             "The tool's result does not match its output schema and was withheld. "
             "The operator finds the violations in the record."
         ),
+        if_effects="The call ran; check its effects before you retry.",
         canonical=Canonical("INVALID_OUTPUT"),
         mcp=McpError(-32603, "Invalid tool output"),
         bare=BareReason("backend_error", "invalid result"),
@@ -754,6 +757,8 @@ class Ending(Exception):
             advice = row.if_not_executed
         elif row.if_not_executed and self.only_read:
             advice = _ONLY_READS
+        elif row.if_effects and not self.only_read:
+            advice = f"{row.if_effects} {advice}"
         return f"{what}. {advice}"
 
 

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.apis.parameter_styles import (
+    AmbiguousText,
+    Encode,
     as_form_text,
     as_is,
     as_reserved_text,
@@ -77,6 +79,48 @@ PAIRS: list[tuple[Style, JSON, str]] = [
 def test_pairs_are_those_of_the_specification(style: Style, value: JSON, text: str) -> None:
     found = [f"{pair.name}={pair.text}" for pair in pairs_of("color", value, style, as_uri_text)]
     assert "&".join(found) == text
+
+
+AMBIGUOUS: list[tuple[Style, Encode, JSON, str]] = [
+    (Style.SPACE, as_uri_text, ["a b"], "a space"),
+    (Style.SPACE, as_form_text, ["a b"], "a space"),
+    (Style.PIPE, as_uri_text, ["c", "a|b"], "a pipe"),
+    (Style.PIPE, as_uri_text, {"a|b": 1}, "a pipe"),
+    (Style.COMMA, as_reserved_text, ["a,b"], "a comma"),
+    (Style.COMMA, as_is, {"a": "b,c"}, "a comma"),
+]
+
+
+@pytest.mark.parametrize(("style", "encode", "value", "separator"), AMBIGUOUS)
+def test_items_that_could_not_be_told_apart_are_no_pair(
+    style: Style, encode: Encode, value: JSON, separator: str
+) -> None:
+    with pytest.raises(AmbiguousText, match=f"^has {separator} inside an item"):
+        list(pairs_of("x", value, style, encode))
+
+
+AMBIGUOUS_TEXTS: list[tuple[Style, Encode, JSON, str]] = [
+    (Style.COMMA, as_is, ["a,b"], "a comma"),
+    (Style.COMMA, as_is, {"a": "b,c"}, "a comma"),
+    (Style.PAIRS, as_is, {"a": "b,c"}, "a comma"),
+    (Style.PAIRS, as_is, {"a=b": "c"}, "an equals sign"),
+    (Style.LABEL_EXPLODED, as_uri_text, ["a.b"], "a dot"),
+]
+
+
+@pytest.mark.parametrize(("style", "encode", "value", "separator"), AMBIGUOUS_TEXTS)
+def test_items_that_could_not_be_told_apart_are_no_text(
+    style: Style, encode: Encode, value: JSON, separator: str
+) -> None:
+    with pytest.raises(AmbiguousText, match=f"^has {separator} inside an item"):
+        expanded("x", value, style, encode)
+
+
+def test_an_encoded_separator_is_part_of_its_item() -> None:
+    assert [pair.text for pair in pairs_of("x", ["a,b", "c"], Style.COMMA, as_uri_text)] == ["a%2Cb,c"]
+    assert expanded("x", ["a,b", "c"], Style.COMMA, as_uri_text) == "a%2Cb,c"
+    assert expanded("x", ["a;b", "c"], Style.MATRIX_EXPLODED, as_uri_text) == ";x=a%3Bb;x=c"
+    assert expanded("x", "a,b", Style.COMMA, as_is) == "a,b"
 
 
 def test_a_pair_knows_the_way_to_its_value() -> None:

@@ -14,7 +14,7 @@ from portbook.apis.request_composer import Composed, Composer
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.tools.credential_use import CredentialUse
-from portbook.tools.operation import HttpOperation, Parameter, ParameterPlace, Style
+from portbook.tools.operation import BodyPart, HttpOperation, Parameter, ParameterPlace, Style
 
 BASE = "https://api.example.com/base/"
 
@@ -326,3 +326,29 @@ def test_no_argument_sets_a_cookie_that_is_a_credential() -> None:
     given: dict[str, Any] = {"parameters": (cookie,), "credentials": credentials}
     assert compose("GET", "/", {"x": {"theme": "dark"}}, **given).cookies == "theme=dark"
     assert refused("GET", "/", {"x": {"session": "mine"}}, **given) == ("/x/session",)
+
+
+# --- items that could not be told apart
+
+
+@pytest.mark.parametrize(
+    ("place", "style", "value"),
+    [
+        (ParameterPlace.QUERY, Style.PIPE, ["a|b"]),
+        (ParameterPlace.QUERY, Style.SPACE, ["a b"]),
+        (ParameterPlace.HEADER, Style.COMMA, ["a,b"]),
+        (ParameterPlace.COOKIE, Style.PIPE, ["a|b"]),
+    ],
+)
+def test_a_list_that_would_be_split_elsewhere_is_refused(
+    place: ParameterPlace, style: Style, value: JSON
+) -> None:
+    assert refused("GET", "/", {"x": value}, **placed(place, "X", style)) == ("/x",)
+
+
+def test_a_list_that_would_be_split_elsewhere_is_refused_in_a_path_and_a_form() -> None:
+    label = placed(ParameterPlace.PATH, "x", Style.LABEL_EXPLODED)
+    assert refused("GET", "/{x}", {"x": ["a.b"]}, **label) == ("/x",)
+    for media in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        form = {"request": media, "parts": (BodyPart("x", Style.PIPE),)}
+        assert refused("POST", "/", {"x": ["a|b"]}, **form) == ("/x",)

@@ -87,8 +87,9 @@ def _answer(request: DecodedRequest) -> Response:
         status = int(rest)
         error = {"error": "no such size", "field": "/size", "password": SECRET, "says": "canary-upstream"}
         return Response(json.dumps(error), status, content_type="application/problem+json")
-    if first == "typed":  # the content type at the end of the path, the body as it came
-        return Response(request.body, 200, content_type=rest.partition("/")[2])
+    if first == "typed":  # the content type is in the path, the status in the query
+        status = int(dict(request.query).get("status", "200"))
+        return Response(request.body, status, content_type=rest.partition("/")[2])
     return Response('{"ok":true}', 200, content_type="application/json")
 
 

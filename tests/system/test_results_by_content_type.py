@@ -22,6 +22,9 @@ WANTED: dict[str, dict[str, Any]] = {
     "picture": {"200": {"content": {"image/*": {}}}},
     "document": {"200": {"content": {"application/pdf": {}}}},
     "anything": {"200": {"description": "Whatever it is."}},
+    "nothing": {"204": {"description": "Done."}},
+    "later": {"201": {"content": {"application/json": {"schema": {"type": "array"}}}}, "202": {}},
+    "either": {"200": {"content": {"application/json": {"schema": {"type": "array"}}, "text/csv": {}}}},
     "fallback": {"default": {"content": {"application/json": {"schema": {"type": "array"}}}}},
 }
 
@@ -32,7 +35,8 @@ def operation(name: str) -> dict[str, Any]:
     return {
         "operationId": name,
         "parameters": [
-            {"name": part, "in": "path", "required": True, "schema": {}} for part in ("kind", "subtype")
+            *({"name": part, "in": "path", "required": True, "schema": {}} for part in ("kind", "subtype")),
+            {"name": "status", "in": "query", "schema": {"type": "integer"}},
         ],
         "requestBody": {"content": {"application/octet-stream": {}}},
         "responses": WANTED[name],
@@ -43,12 +47,10 @@ def operation(name: str) -> dict[str, Any]:
 class Client:
     portbook: HttpServer
 
-    def call(self, tool: str, content_type: str, body: bytes) -> dict[str, Any]:
+    def call(self, tool: str, content_type: str, body: bytes, status: int = 200) -> dict[str, Any]:
         """Call a tool whose response is `body`; return the answer at its route."""
-        answer = self._post(
-            f"/tools/api.{tool}", {"session_id": "s-1", "args": _arguments(content_type, body)}
-        )
-        return json.loads(answer)
+        arguments = {**_arguments(content_type, body), "status": status}
+        return json.loads(self._post(f"/tools/api.{tool}", {"session_id": "s-1", "args": arguments}))
 
     def mcp(self, tool: str, content_type: str, body: bytes) -> dict[str, Any]:
         """Call a tool over MCP; return its result."""
@@ -115,6 +117,31 @@ def test_a_response_is_a_result_of_its_type(
 ) -> None:
     answer = client.call(tool, content_type, body)
     assert (answer["status"], answer["result"]) == ("success", result)
+
+
+@pytest.mark.parametrize(
+    ("tool", "status", "content_type", "body", "result"),
+    [
+        ("nothing", 204, "application/json", b"", None),
+        ("nothing", 200, "application/json", b'{"a":1}', {"a": 1}),
+        ("nothing", 202, "text/plain", b"queued", "queued"),
+        ("later", 201, "application/json", b"[1]", [1]),
+        ("later", 202, "application/json", b'{"job":1}', {"job": 1}),
+        ("later", 202, "application/json", b"", None),
+        ("either", 200, "application/json", b"[1]", [1]),
+        ("either", 200, "text/csv", b"a,b", "a,b"),
+    ],
+)
+def test_what_the_document_allows_is_not_withheld(
+    client: Client, tool: str, status: int, content_type: str, body: bytes, result: Any
+) -> None:
+    answer = client.call(tool, content_type, body, status)
+    assert (answer["status"], answer.get("result")) == ("success", result)
+
+
+def test_a_result_that_is_withheld_after_effects_says_that_the_call_ran(client: Client) -> None:
+    error = client.call("json", "application/json", b"{}")["error"]
+    assert "was withheld. The call ran; check its effects before you retry." in error["message"]
 
 
 @pytest.mark.parametrize(

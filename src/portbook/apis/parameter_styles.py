@@ -4,7 +4,8 @@ Two forms cover all places. `expanded` returns one text, for a path segment, a h
 yields names and values, for a query or a form.
 
 A value is encoded so that the server reads the same value: also where `allowReserved` lets characters
-through, those that would end a value or begin another one are encoded.
+through, those that would end a value or begin another one are encoded. A list whose items could not be told
+apart cannot be sent: nothing encodes a comma in a header, and an encoded pipe separates items as a plain one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from portbook.model import JSON, JSONObject
 from portbook.tools.operation import Style
 
 __all__ = [
+    "AmbiguousText",
     "Encode",
     "Pair",
     "as_form_text",
@@ -34,7 +36,19 @@ Encode = Callable[[str], str]
 # Reserved characters (RFC 3986, 2.2) that end nothing in a query. Not among them: # & + ; [ ] and the percent
 # sign; some servers take a semicolon for an ampersand.
 _HARMLESS: Final = ":/?@!$'()*,="
+_WORDS: Final = {
+    ",": "a comma", " ": "a space", "|": "a pipe", ".": "a dot", ";": "a semicolon", "=": "an equals sign",
+}  # fmt: skip
 _SEPARATORS: Final = {Style.COMMA: ",", Style.PAIRS: ",", Style.SPACE: " ", Style.PIPE: "|"}
+
+
+class AmbiguousText(Exception):
+    """A list or an object that its reader would split in other places; the message follows its pointer."""
+
+    def __init__(self, separator: str) -> None:
+        super().__init__(
+            f"has {_WORDS[separator]} inside an item, and the API would read one item as two; leave it out"
+        )
 
 
 def as_is(text: str) -> str:
@@ -85,22 +99,35 @@ _SIMPLE: Final = _Expansion()
 
 
 def expanded(name: str, value: JSON, style: Style, encode: Encode) -> str:
-    """Return `value` as one text in `style`; every style that is not in RFC 6570's table counts as simple."""
+    """Return `value` as one text in `style`; every style that is not in RFC 6570's table counts as simple.
+
+    Raises `AmbiguousText` where its items could not be told apart.
+    """
     if style is Style.JSON:
         return encode(json_bytes(value).decode())
     rule = _EXPANSIONS.get(style, _SIMPLE)
     if isinstance(value, dict):
         members = [(encode(key), encode(plain_text(item))) for key, item in value.items()]
         if rule.is_exploded:
-            return rule.first + rule.separator.join(f"{key}={text}" for key, text in members)
-        return _named(name, ",".join(text for member in members for text in member), rule)
+            if any("=" in key for key, _ in members):
+                raise AmbiguousText("=")
+            return rule.first + _joined([f"{key}={text}" for key, text in members], rule.separator)
+        return _named(name, _joined([text for member in members for text in member]), rule)
     if isinstance(value, list):
         items = [encode(plain_text(item)) for item in value]
         if rule.is_exploded:
             named = [f"{name}={text}" for text in items] if rule.is_named else items
-            return rule.first + rule.separator.join(named)
-        return _named(name, ",".join(items), rule)
+            return rule.first + _joined(named, rule.separator)
+        return _named(name, _joined(items), rule)
     return _named(name, encode(plain_text(value)), rule)
+
+
+def _joined(texts: list[str], separator: str = ",", between: str | None = None) -> str:
+    """Return texts with a separator between them, which is written as `between`."""
+    written = between or separator
+    if any(written in text for text in texts):
+        raise AmbiguousText(separator)
+    return written.join(texts)
 
 
 def _named(name: str, text: str, rule: _Expansion) -> str:
@@ -124,7 +151,10 @@ class Pair(NamedTuple):
 
 
 def pairs_of(name: str, value: JSON, style: Style, encode: Encode) -> Iterator[Pair]:
-    """Yield the pairs of `value`. Null, an empty list and an empty object have none, as in RFC 6570, 2.3."""
+    """Yield the pairs of `value`. Null, an empty list and an empty object have none, as in RFC 6570, 2.3.
+
+    Raises `AmbiguousText` where items of one pair could not be told apart.
+    """
     if value is None:
         return
     if style is Style.JSON or (style is Style.REPEAT and isinstance(value, dict)):
@@ -148,7 +178,7 @@ def _joined_pairs(name: str, value: list[JSON] | JSONObject, style: Style, encod
         parts = value if isinstance(value, list) else [part for item in value.items() for part in item]
         # A comma between items is not encoded; a space and a pipe cannot be in a URI.
         between = separator if separator == "," else encode(separator)
-        yield Pair(name, (), between.join(encode(plain_text(part)) for part in parts))
+        yield Pair(name, (), _joined([encode(plain_text(part)) for part in parts], separator, between))
 
 
 def _deep_pairs(name: str, members: tuple[str, ...], value: JSON, encode: Encode) -> Iterator[Pair]:

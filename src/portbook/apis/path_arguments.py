@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote
 
-from portbook.apis.parameter_styles import as_uri_text, expanded, plain_text
+from portbook.apis.parameter_styles import AmbiguousText, as_uri_text, expanded, plain_text
 from portbook.apis.unsendable import unsendable
 from portbook.model import JSON
 from portbook.tools.operation import Parameter, Style
@@ -43,7 +43,10 @@ def segment_of(parameter: Parameter, value: JSON) -> str:
         # A matrix parameter without a value is its name.
         if text or style not in _MATRIX:
             _require_one_segment(argument, text)
-    return expanded(as_uri_text(parameter.name), value, style, as_uri_text)
+    try:
+        return expanded(as_uri_text(parameter.name), value, style, as_uri_text)
+    except AmbiguousText as why:
+        raise unsendable((argument,), str(why)) from None
 
 
 def _texts(value: JSON, style: Style) -> Iterator[str]:

@@ -14,6 +14,9 @@ from urllib.parse import quote
 
 from portbook.apis.bodies.body_writer import BodyWriter, NamedFile
 from portbook.apis.parameter_styles import (
+    AmbiguousText,
+    Encode,
+    Pair,
     as_is,
     as_reserved_text,
     as_uri_text,
@@ -142,7 +145,7 @@ class Composer:
         argument = parameter.argument
         is_placed = argument in self._placed
         encode = as_reserved_text if parameter.allows_reserved else as_uri_text
-        for name, members, text in pairs_of(parameter.name, value, parameter.style, encode):
+        for name, members, text in _pairs(parameter, value, encode):
             if self._taken.is_fixed(name):
                 raise unsendable(
                     (argument, *members), "is fixed by the operator in this tool's query; leave it out"
@@ -175,7 +178,7 @@ class Composer:
         return json_bytes(value), operation.request
 
     def _cookies(self, parameter: Parameter, value: JSON) -> Iterator[str]:
-        for name, members, text in pairs_of(parameter.name, value, parameter.style, as_uri_text):
+        for name, members, text in _pairs(parameter, value, as_uri_text):
             if members and not is_token(name):
                 raise unsendable((parameter.argument, *members), "is not the name of a cookie")
             if name in self._credential_cookies:
@@ -194,12 +197,22 @@ class Composer:
         return path
 
 
+def _pairs(parameter: Parameter, value: JSON, encode: Encode) -> list[Pair]:
+    try:
+        return list(pairs_of(parameter.name, value, parameter.style, encode))
+    except AmbiguousText as why:
+        raise unsendable((parameter.argument,), str(why)) from None
+
+
 def _header(parameter: Parameter, value: JSON) -> Iterable[tuple[str, str]]:
     if value is None:
         return ()
     # Without a style, an object is JSON, as in a query.
     is_json = parameter.style is Style.REPEAT and isinstance(value, dict)
-    text = expanded(parameter.name, value, Style.JSON if is_json else parameter.style, as_is)
+    try:
+        text = expanded(parameter.name, value, Style.JSON if is_json else parameter.style, as_is)
+    except AmbiguousText as why:
+        raise unsendable((parameter.argument,), str(why)) from None
     if not text.isascii() or not text.isprintable():
         raise unsendable(
             (parameter.argument,), "goes into a header: give printable ASCII, without line breaks"

@@ -101,16 +101,6 @@ def test_stripes_lists_have_indices(write: Any) -> None:
     assert request.target == "/it?expand%5B0%5D=a&expand%5B1%5D=b"
 
 
-@pytest.mark.parametrize("garbage", [{"a": 1}, "x", 5])
-@pytest.mark.parametrize("is_shared", [False, True])
-def test_parameters_that_are_no_list_leave_the_operation_out(
-    write: Any, is_shared: bool, garbage: Any
-) -> None:
-    given = document()
-    (given["paths"]["/it"] if is_shared else given["paths"]["/it"]["get"])["parameters"] = garbage
-    assert left_out(write(given)).sentence.endswith("/parameters: parameters must be a list")
-
-
 @pytest.mark.parametrize(
     ("key", "place", "name"),
     [
@@ -122,3 +112,13 @@ def test_an_argument_never_changes_what_the_path_says(write: Any, key: str, plac
     operation = only(write(document(path=key, parameters=[parameter(name, place)])))
     assert operation.parameters == ()
     assert operation.input_schema["properties"] == {}
+
+
+@pytest.mark.parametrize("garbage", [{"a": 1}, "x", 5])
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_parameters_that_are_no_list_leave_the_operation_out(
+    write: Any, is_shared: bool, garbage: Any
+) -> None:
+    given = document()
+    (given["paths"]["/it"] if is_shared else given["paths"]["/it"]["get"])["parameters"] = garbage
+    assert left_out(write(given)).sentence.endswith("/parameters: parameters must be a list")

@@ -24,16 +24,16 @@ RESPONSES: list[tuple[str, dict[str, Any], Any, str, tuple[str, ...]]] = [
     ("a range", {"2XX": content(JSON, STRING)}, STRING, JSON, ()),
     ("only default", {"default": content(JSON, STRING)}, STRING, JSON, ()),
     ("default is for errors", {"200": content(JSON, STRING), "default": content(JSON)}, STRING, JSON, ()),
-    ("204", {"204": {"description": "x"}}, {"type": "null"}, JSON, ()),
+    ("204", {"204": {"description": "x"}}, True, JSON, ANY),
     ("without content", {"200": {"description": "x"}}, True, JSON, ANY),
     ("without content or a body", {"202": {}, "204": {}}, True, JSON, ANY),
     ("two", {"200": content(JSON, STRING), "204": {}}, {"anyOf": [STRING, {"type": "null"}]}, JSON, ()),
     (
         "with and without content",
         {"200": content(JSON, STRING), "201": {}},
-        {"anyOf": [STRING, {"type": "null"}]},
+        True,
         JSON,
-        (),
+        ANY,
     ),
     ("the same twice", {status: content(JSON, STRING) for status in ("200", "201")}, STRING, JSON, ()),
     ("no schema", {"200": content(JSON)}, True, JSON, ()),
@@ -52,8 +52,19 @@ RESPONSES: list[tuple[str, dict[str, Any], Any, str, tuple[str, ...]]] = [
     (
         "JSON before text",
         {"200": {"content": {"text/csv": {}, "application/hal+json": {"schema": {"type": "array"}}}}},
-        {"type": "array"},
+        {"anyOf": [{"type": "array"}, STRING]},
         "application/hal+json",
+        ("text/csv",),
+    ),
+    (
+        "JSON in another notation",
+        {
+            "200": {
+                "content": {each: {"schema": {"type": "array"}} for each in ("text/plain", "text/xml", JSON)}
+            }
+        },
+        {"type": "array"},
+        JSON,
         (),
     ),
     (

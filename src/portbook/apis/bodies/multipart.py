@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from portbook.apis.bodies.body_names import BodyNames
 from portbook.apis.bodies.file_arguments import file_of
-from portbook.apis.parameter_styles import as_is, pairs_of, plain_text
+from portbook.apis.parameter_styles import AmbiguousText, as_is, pairs_of, plain_text
+from portbook.apis.unsendable import unsendable
 from portbook.canonical import json_bytes
 from portbook.model import JSON, JSONObject
 from portbook.tools.media_types import BINARY_TYPE, JSON_TYPE
@@ -85,9 +86,12 @@ class MultipartBody:
         elif part.style is Style.JSON:
             yield _FormPart(field, json_bytes(value), part.content_type or JSON_TYPE)
         elif part.style is not Style.REPEAT:
-            for name, members, text in pairs_of(field, value, part.style, as_is):
-                self._names.require_own(name, field, (*place, *members), is_whole=not members)
-                yield _FormPart(name, text.encode(), part.content_type)
+            try:
+                for name, members, text in pairs_of(field, value, part.style, as_is):
+                    self._names.require_own(name, field, (*place, *members), is_whole=not members)
+                    yield _FormPart(name, text.encode(), part.content_type)
+            except AmbiguousText as why:
+                raise unsendable(place, str(why)) from None
         else:
             self._names.require_own(field, field, place, is_whole=True)
             for item in value if isinstance(value, list) else [value]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from portbook.apis.bodies.body_names import BodyNames
-from portbook.apis.parameter_styles import as_form_text, as_reserved_text, pairs_of
+from portbook.apis.parameter_styles import AmbiguousText, as_form_text, as_reserved_text, pairs_of
+from portbook.apis.unsendable import unsendable
 from portbook.model import JSONObject
 from portbook.tools.media_types import FORM_TYPE
 from portbook.tools.operation import BodyPart
@@ -26,13 +27,16 @@ class UrlencodedBody:
     ) -> tuple[bytes, str]:
         """Return the body and its content type; `place` is where the fields are among the arguments.
 
-        Raises `Refused` where a field has the name of a different one.
+        Raises `Refused` where a field has the name of a different one, or items that cannot be told apart.
         """
         written: list[str] = []
         for field, value in fields.items():
             part = self._names.part_of(field)
             encode = as_reserved_text if part.allows_reserved else as_form_text
-            for name, members, text in pairs_of(field, value, part.style, encode):
-                self._names.require_own(name, field, (*place, field, *members), is_whole=not members)
-                written.append(f"{as_form_text(name)}={text}")
+            try:
+                for name, members, text in pairs_of(field, value, part.style, encode):
+                    self._names.require_own(name, field, (*place, field, *members), is_whole=not members)
+                    written.append(f"{as_form_text(name)}={text}")
+            except AmbiguousText as why:
+                raise unsendable((*place, field), str(why)) from None
         return "&".join(written).encode("ascii"), FORM_TYPE

@@ -1,10 +1,11 @@
 """Reads the responses of an OpenAPI operation: the schema and the content types of its result.
 
 The 2xx responses describe the result; without one, `default` does, which then covers success, too. Of a
-response with several content types, the first of these is wanted: JSON, text, binary data.
+response with several content types, the first of these is wanted: JSON, text, binary data. Text beside it is
+accepted, too, unless its schema is not that of a string: then it is the same data in another notation.
 
-A response without content may have any body, unless its status forbids one (204, 205). Beside a response with
-content, it means a result of null.
+A response without content may have any body, or none. A status that forbids a body (204, 205) means null. A
+result may be what any of the responses allows: withholding it does not undo what the API did.
 """
 
 from __future__ import annotations
@@ -69,22 +70,23 @@ def read_responses(documents: Documents, operation: DocumentNode, schemas: Schem
     for status, response in _successes(documents, operation).items():
         content = response.at("content").members
         if content:
-            offers.append(_best(content))
+            offers.extend(_wanted(content))
         elif status in _WITHOUT_BODY:
             is_null = True
         else:
             is_any = True
     if not offers:
-        is_only_null = is_null and not is_any
-        return ImportedResult(_NULL) if is_only_null else ImportedResult(True, other_types=(ANY_TYPE,))
+        return ImportedResult(True, other_types=(ANY_TYPE,))
     offers.sort(key=lambda offer: offer.rank)
     types = list(dict.fromkeys(_accepted(offer.media) for offer in offers))
-    if any(offer.media == ANY_TYPE for offer in offers):
+    if is_any or ANY_TYPE in types:
         types = [each for each in types if each != ANY_TYPE] + [ANY_TYPE]
     if kind_of(offers[0].media) not in _RANKS:  # nothing but binary data, which is content
         return ImportedResult(True, types[0], tuple(types[1:]))
     written = [_schema(offer, schemas) for offer in offers]
-    if is_null or is_any:
+    if is_any:
+        written.append(True)
+    if is_null:
         written.append(_NULL)
     first = types[0] if types[0] != ANY_TYPE else JSON_TYPE
     return ImportedResult(_united(written, schemas), first, tuple(each for each in types if each != first))
@@ -97,12 +99,21 @@ def _successes(documents: Documents, operation: DocumentNode) -> dict[str, Docum
     return {status: documents.resolved(node) for status, node in chosen.items()}
 
 
-def _best(content: dict[str, DocumentNode]) -> _ResponseOffer:
+def _wanted(content: dict[str, DocumentNode]) -> list[_ResponseOffer]:
     offers = [_ResponseOffer(essence(media), node) for media, node in content.items()]
     acceptable = [offer for offer in offers if is_media_range(offer.media)]
     if not acceptable:
         raise NotSupported("it names a content type that is not valid in a header")
-    return min(acceptable, key=lambda offer: offer.rank)
+    best = min(acceptable, key=lambda offer: offer.rank)
+    return [best, *(offer for offer in acceptable if offer is not best and _is_text(offer))]
+
+
+def _is_text(offer: _ResponseOffer) -> bool:
+    """Return whether the data of a text type is a string also by its schema, if it has one."""
+    schema = offer.node.at("schema")
+    return kind_of(offer.media) is MediaKind.TEXT and (
+        schema.value is None or schema.at("type").value == "string"
+    )
 
 
 def _accepted(media: str) -> str:
