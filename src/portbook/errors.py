@@ -623,7 +623,8 @@ REASONS: dict[Reason, Row] = {
         stage=Stage.EXECUTE,
         sentence=(
             "The API behind the tool rejected the request. "
-            "Change the arguments; upstream_body says why, if the API explained it."
+            "Change the arguments; after a conflict, look at the present state first. "
+            "upstream_body says why, if the API explained it."
         ),
         canonical=Canonical("INVALID_INPUT", reason="UPSTREAM_REJECTED"),
         mcp=McpError(-31422, "Rejected upstream"), to_model_since="2024-11-05",

@@ -32,7 +32,8 @@ def test_a_status_has_its_reason_and_no_message_holds_the_answer(
     said = answer(b'{"password":"hunter2"}', status, X_Secret="hunter2")
     ending, upstream = failure(said, method="POST")
     assert (ending.reason, ending.is_retryable) == (reason, may_pass)
-    told = {"happened": f"the answer has the status {status}", "upstream_status": status}
+    conflict = ", a conflict with the present state" if status == 409 else ""
+    told = {"happened": f"the answer has the status {status}{conflict}", "upstream_status": status}
     body = {"upstream_body": {"password": "hunter2"}} if reason is REJECTED else {}
     assert ending.details == {**told, **body}
     assert "hunter2" not in f"{ending.note}{ending.findings}{ending.sentence}"
@@ -53,21 +54,28 @@ def test_the_json_of_a_rejection_is_data(what: str, said: bytes, body: Any) -> N
 
 
 WITHHELD = [
-    ("text", answer(b"no", 422, "text/plain")),
-    ("HTML", answer(b"<p>no</p>", 400, "text/html")),
-    ("not JSON", answer(b"{no", 400)),
-    ("two equal keys", answer(b'{"a":1,"a":2}', 400)),
-    ("nothing", answer(b"", 422)),
-    ("compressed", answer(b"\x1f\x8b", 422, Content_Encoding="gzip")),
-    ("larger", answer(b'"%b"' % (b"x" * 16_383), 422)),
+    ("text", answer(b"no", 422, "text/plain"), "not plain JSON"),
+    ("HTML", answer(b"<p>no</p>", 400, "text/html"), "not plain JSON"),
+    ("not JSON", answer(b"{no", 400), "not strict JSON"),
+    ("two equal keys", answer(b'{"a":1,"a":2}', 400), "not strict JSON"),
+    ("nothing", answer(b"", 422), None),
+    ("compressed", answer(b"\x1f\x8b", 422, Content_Encoding="gzip"), "not plain JSON"),
+    ("larger", answer(b'"%b"' % (b"x" * 16_383), 422), "larger than 16384 bytes"),
 ]
 
 
-@pytest.mark.parametrize(("what", "said"), WITHHELD, ids=[row[0] for row in WITHHELD])
-def test_what_is_no_small_json_is_not_told(what: str, said: bytes) -> None:
+@pytest.mark.parametrize(("what", "said", "why"), WITHHELD, ids=[row[0] for row in WITHHELD])
+def test_what_is_no_small_json_is_left_out_and_said_so(what: str, said: bytes, why: str | None) -> None:
     ending, _ = failure(said, method="POST")
     assert ending.reason is REJECTED
     assert "upstream_body" not in ending.details
+    assert ending.details.get("upstream_body_left_out") == why
+
+
+def test_a_conflict_is_not_blamed_on_the_arguments_alone() -> None:
+    ending, _ = failure(answer(b"{}", 409), method="POST")
+    assert "the answer has the status 409, a conflict with the present state. " in ending.sentence
+    assert "after a conflict, look at the present state first" in ending.sentence
 
 
 def test_an_operator_can_keep_the_answers() -> None:

@@ -124,7 +124,10 @@ def test_the_command_line_shows_what_the_api_says(tmp_path: Path, api: DecodingA
         2,
         (
             "portbook: INVALID_INPUT: The API behind the tool rejected the request",
-            "Change the arguments; upstream_body says why, if the API explained it.",
+            (
+                "Change the arguments; after a conflict, look at the present state first. "
+                "upstream_body says why, if the API explained it."
+            ),
         ),
     )
     assert any(line.startswith('portbook:   upstream_body: {"error": "no such size"') for line in details)

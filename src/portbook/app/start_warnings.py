@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from portbook.app.operator_key import operator_key_doubts
 from portbook.app.policy_doubts import policy_doubts
@@ -22,4 +22,13 @@ def doubts_of(
         if not environ.get(name):
             place = settings.place_of("redaction", "secrets")
             doubts.append(f"{place}: the environment variable {name} is not set; its value is not redacted")
-    return [*doubts, *operator_key_doubts(environ)]
+    return [*doubts, *_doubts_of_files(settings), *operator_key_doubts(environ)]
+
+
+def _doubts_of_files(settings: Settings) -> Iterator[str]:
+    """Yield the gateways whose folder for files is none: every call that names a file would be refused."""
+    for name, table in settings.http_tables.items():
+        files = table.get("files")
+        if isinstance(files, str) and not (settings.folder / files).is_dir():
+            place = settings.place_of("http", name, "files")
+            yield f"{place}: http.{name}.files is not a folder; calls that name a file are refused"

@@ -24,6 +24,7 @@ __all__ = ["failure_of_status", "upstream_failed"]
 _DENIED: Final = frozenset({401, 403, 407})
 _NOT_FOUND: Final = frozenset({404, 410})
 _UNTIMELY: Final = frozenset({408, 425, 429})
+_CONFLICTS: Final = frozenset({409, 412})
 _TOO_MANY: Final = 429
 # As much as explains an error: problem documents (RFC 9457) have a few hundred bytes.
 _MAX_BODY_BYTES: Final = 16_384
@@ -47,6 +48,8 @@ def failure_of_status(response: Response, *, gives_body: bool) -> Failed:
     if status in _NOT_FOUND:
         return Failed(Reason.UPSTREAM_NOT_FOUND, happened=happened, details=details)
     if 400 <= status < 500 and status not in _UNTIMELY:
+        if status in _CONFLICTS:
+            happened = f"{happened}, a conflict with the present state"
         told = {**details, **_explanation(response)} if gives_body else details
         return Failed(Reason.UPSTREAM_REJECTED, happened=happened, details=told)
     # A server error may be temporary.
@@ -54,13 +57,21 @@ def failure_of_status(response: Response, *, gives_body: bool) -> Failed:
 
 
 def _explanation(response: Response) -> dict[str, object]:
-    """Return the JSON of a response as a detail; nothing where it is none, is compressed or is large."""
+    """Return the JSON of a response as a detail, or why it is left out; nothing where there is none."""
     headers = response.headers
     content_type = headers.get(b"content-type", b"").decode("latin-1")
     is_plain = headers.get(b"content-encoding", b"identity").strip().lower() == b"identity"
-    if not is_json(content_type) or not is_plain or not 0 < len(response.body) <= _MAX_BODY_BYTES:
+    if not response.body:
         return {}
+    if len(response.body) > _MAX_BODY_BYTES:
+        return _left_out(f"larger than {_MAX_BODY_BYTES} bytes")
+    if not is_json(content_type) or not is_plain:
+        return _left_out("not plain JSON")
     try:
         return {"upstream_body": parse(response.body)}
     except Refused:
-        return {}
+        return _left_out("not strict JSON")
+
+
+def _left_out(why: str) -> dict[str, object]:
+    return {"upstream_body_left_out": why}
