@@ -131,11 +131,10 @@ def _doubts_of_hosts(
                 f"{gateway}.base_url at {declared}; every call of its tools is denied; add the host"
             )
         elif policy.limits.allowed_domains is None:
-            why = "has for single operations only" if is_elsewhere else "is not public https"
+            why = "it has for single operations only" if is_elsewhere else "is not public https"
             yield (
-                f"{declared}: the document of {gateway} names the server {host}, which "
-                f"{'it ' if is_elsewhere else ''}{why}; calls of its {count} tools are denied; set base_url, "
-                "or list it in allowed_domains"
+                f"{declared}: the document of {gateway} names the server {host}, which {why}; calls of its "
+                f"{count} tools are denied; set base_url, or list it in allowed_domains"
             )
         else:
             yield (
