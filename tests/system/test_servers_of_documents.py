@@ -135,7 +135,7 @@ def test_the_server_of_a_single_operation_gets_no_call_unless_the_operator_lists
     assert b'"decision":"deny"' in denied.out
     assert b'"rule":"allowed_domains"' in denied.out
     assert (
-        "names the server elsewhere.example, which it has for single operations only; calls of its 1 tools are "
-        "denied; set base_url, or list it in allowed_domains"
+        "names the server elsewhere.example, which it has for single operations only; calls of its 1 tools "
+        "are denied; set base_url, or list it in allowed_domains"
     ) in denied.err
     assert b'"decision":"allow"' in run("explain", "shop.one", cwd=tmp_path, env=env).out
