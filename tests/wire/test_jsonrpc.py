@@ -332,8 +332,9 @@ def test_an_error_says_of_its_reason_what_the_one_table_says_and_nothing_of_the_
     assert generic_error(Failed(reason, note="for the record alone")) == {
         "code": row.mcp.code,
         "message": row.mcp.message,
-        "data": {"reason": reason.value, "hint": row.sentence},
+        "data": {"reason": reason.value, "hint": Failed(reason).sentence},
     }
+    assert row.sentence.split(". ")[0] in Failed(reason).sentence
 
 
 def test_an_error_lists_its_findings_in_order_but_no_more_than_twenty() -> None:
