@@ -34,33 +34,34 @@ class Coroutines:
         """Return whether an abandoned coroutine still runs, because it ignores cancellation."""
         return bool(self._strays)
 
-    async def run(
+    def run(
         self,
         coroutine: Coroutine[Any, Any, Any],
         timeout_s: float,
         is_waiting: Callable[[], bool] | None = None,
-    ) -> Any:
-        """Return the result of `coroutine`; its deadline is suspended while it `is_waiting` for its caller.
+    ) -> Any | Coroutine[Any, Any, Any]:
+        """Return the result of `coroutine`, or a coroutine that waits for it.
+
+        The deadline is suspended while it `is_waiting` for its caller.
 
         Raises `Failed` where it does not end in time, and any exception of the coroutine.
         """
         task = _started(coroutine)
-        if not task.done():
-            try:
+        return _result_of(task) if task.done() else self._wait(task, timeout_s, is_waiting)
+
+    async def _wait(
+        self, task: asyncio.Task[Any], timeout_s: float, is_waiting: Callable[[], bool] | None
+    ) -> Any:
+        try:
+            await asyncio.wait((task,), timeout=timeout_s)
+            while not task.done() and is_waiting is not None and is_waiting():
                 await asyncio.wait((task,), timeout=timeout_s)
-                while not task.done() and is_waiting is not None and is_waiting():
-                    await asyncio.wait((task,), timeout=timeout_s)
-            finally:
-                if not task.done():
-                    self._abandon(task)
+        finally:
+            if not task.done():
+                self._abandon(task)
         if not task.done():
             raise Failed(Reason.TIMEOUT)
-        try:
-            return task.result()
-        except (Exception, InputNeeded):
-            raise
-        except BaseException as error:  # noqa: BLE001 - it cancelled itself, or would end the process
-            raise ToolExit(error) from None
+        return _result_of(task)
 
     def _abandon(self, task: asyncio.Task[Any]) -> None:
         # Cancelled, but not awaited: a coroutine may ignore cancellation.
@@ -72,6 +73,15 @@ class Coroutines:
         self._strays.discard(task)
         if not task.cancelled():
             task.exception()  # retrieved, so that the loop does not log it
+
+
+def _result_of(task: asyncio.Task[Any]) -> Any:
+    try:
+        return task.result()
+    except (Exception, InputNeeded):
+        raise
+    except BaseException as error:  # noqa: BLE001 - it cancelled itself, or would end the process
+        raise ToolExit(error) from None
 
 
 if sys.version_info >= (3, 12):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
@@ -28,8 +28,8 @@ class PythonExecutor:
         """Return whether an abandoned coroutine still runs, because it ignores cancellation."""
         return self._tasks.has_strays
 
-    async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any:
-        """Run `tool` within the deadline of `run` and return its result.
+    def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any | Coroutine[Any, Any, Any]:
+        """Run `tool` within the deadline of `run` and return its result, or a coroutine that waits for it.
 
         Raises `Refused` where it did not run, `Failed` where it did not end in time, and any exception of
         the tool.
@@ -39,7 +39,7 @@ class PythonExecutor:
         timeout_s = run.timeout_ms / 1000
         if spec.is_async:
             coroutine = _contained(spec.function, arguments, run)
-            return await self._tasks.run(coroutine, timeout_s, partial(_is_waiting, run))
+            return self._tasks.run(coroutine, timeout_s, partial(_is_waiting, run))
         function = _running(spec.function, run)
         if spec.is_inline:
             try:
@@ -48,7 +48,7 @@ class PythonExecutor:
                 raise
             except BaseException as error:  # noqa: BLE001 - no exception of a tool may end the server
                 raise ToolExit(error) from None
-        return await self._workers.run(function, arguments, timeout_s)
+        return self._workers.run(function, arguments, timeout_s)
 
     def close(self) -> None:
         """Let the worker threads end."""

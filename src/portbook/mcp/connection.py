@@ -39,6 +39,7 @@ from portbook.model import (
 )
 from portbook.pipeline import Pipeline
 from portbook.protocol.session import Session
+from portbook.stages.state import CallState
 from portbook.wire.jsonrpc import (
     NO_ID,
     Id,
@@ -83,7 +84,10 @@ class Order(Enum):
 
 
 class Work(NamedTuple):
-    """What a door has to do for a frame: run a coroutine, in turn or beside the next ones."""
+    """What a door has to do for a frame that may wait: run a coroutine, in turn or beside the next ones.
+
+    It steps the coroutine at once, up to its first wait.
+    """
 
     answering: Coroutine[Any, Any, Answer]
     order: Order = Order.IN_TURN
@@ -97,7 +101,9 @@ class Parts(NamedTuple):
     official: McpDialect
     asset_tools: frozenset[str]
     """The names of the tools that are called by their names alone."""
-    answer_alone: Callable[[JSONObject, Id, Arrival, DialectName | None], Coroutine[Any, Any, Answer]]
+    answer_alone: Callable[
+        [JSONObject, Id, Arrival, DialectName | None], CallState | Coroutine[Any, Any, Answer]
+    ]
     """Answers a message that is not MCP."""
     tasks: TaskBoard
     changes: ChangeFeed
@@ -146,8 +152,10 @@ class McpConnection:
         let_go: Callable[[], None] | None = None,
         *,
         reaches_client: bool = True,
-    ) -> Work:
-        """Return what a door has to do for one frame. Raises nothing that a frame could cause.
+    ) -> CallState | Work:
+        """Return the call of one frame, which has ended, or what a door has to do for it.
+
+        Raises nothing that a frame could cause.
 
         `arrival` and `emit` are those of the frame, where each message has its own request and response;
         `reaches_client` tells whether the client gets what is emitted before the answer.
@@ -178,12 +186,15 @@ class McpConnection:
         for close in tuple(self._closing):
             close()
 
-    def _receive_one(self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink) -> Work:
+    def _receive_one(
+        self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
+    ) -> CallState | Work:
         if not self._is_official:
             is_initialised = self.session.revision is not None
             chosen = choose_dialect(message, self._parts.asset_tools, is_initialised=is_initialised)
             if chosen is not DialectName.MCP:
-                return Work(self._parts.answer_alone(message, identifier, arrival, chosen))
+                begun = self._parts.answer_alone(message, identifier, arrival, chosen)
+                return begun if isinstance(begun, CallState) else Work(begun)
         self._speaks_mcp = True
         if "method" not in message and self._client_requests.settle(message):
             return Work(_nothing())
@@ -198,21 +209,20 @@ class McpConnection:
             return Work(self._take_notification(message, exchange))
         return self._take_request(exchange, _key(message.get("id")))
 
-    def _take_request(self, exchange: McpExchange, key: Key | None) -> Work:
+    def _take_request(self, exchange: McpExchange, key: Key | None) -> CallState | Work:
         flaw = exchange.call.flaw or self._refuse_concurrent(exchange, key)
         if flaw is not None or exchange.method == "initialize":
             exchange.call = exchange.call._replace(flaw=flaw)
-            return Work(self._answer(exchange, None))
+            return self._answer(exchange, None, Order.IN_TURN)
         if key is not None:
             self._running.add(key)
-        answer = self._answer
         if exchange.method == LISTEN:
-            answer = self._answer_subscription
-        elif exchange.method == "resources/subscribe":
+            return Work(self._answer_subscription(exchange, key), Order.AT_ONCE, key)
+        if exchange.method == "resources/subscribe":
             self._put_under_policy(exchange)
         elif exchange.may_detach:
-            answer = self._answer_or_detach
-        return Work(answer(exchange, key), Order.AT_ONCE, key)
+            return Work(self._answer_or_detach(exchange, key), Order.AT_ONCE, key)
+        return self._answer(exchange, key, Order.AT_ONCE)
 
     def _is_unclaimed(self, message: JSONObject) -> bool:
         """Return whether nothing says that `message` is MCP: its record is then as at every other door."""
@@ -246,17 +256,33 @@ class McpConnection:
 
         exchange.handler = watch
 
-    async def _answer(self, exchange: McpExchange, key: Key | None) -> Answer:
+    def _answer(self, exchange: McpExchange, key: Key | None, order: Order) -> CallState | Work:
+        begun = self._pipeline.begin(exchange)
+        if not isinstance(begun, CallState):
+            return Work(self._answer_later(exchange, key, begun), order, key)
+        if exchange.outlet is not None:
+            exchange.outlet.flush()
+        self._end(exchange, key)
+        if exchange.method == "initialize":
+            self._pipeline.recorder.flush()  # without a record there is no agreement
+            if isinstance(begun.outcome, Done):
+                self._agree(exchange)
+        return begun
+
+    async def _answer_later(
+        self, exchange: McpExchange, key: Key | None, running: Coroutine[Any, Any, CallState]
+    ) -> Answer:
         try:
-            completed = await self._pipeline.run(exchange)
+            state = await running
             if exchange.outlet is not None:
                 exchange.outlet.flush()
         finally:
-            exchange.close()
-            self._running.discard(key)
-        if exchange.method == "initialize" and isinstance(completed.outcome, Done):
-            self._agree(exchange)  # only now: without a record there is no agreement
-        return exchange.write(completed)
+            self._end(exchange, key)
+        return state.answer()
+
+    def _end(self, exchange: McpExchange, key: Key | None) -> None:
+        exchange.close()
+        self._running.discard(key)
 
     def _agree(self, exchange: McpExchange) -> None:
         capabilities = exchange.params.get("capabilities")
@@ -292,8 +318,7 @@ class McpConnection:
                 )
         finally:
             self._subscriptions -= 1
-            exchange.close()
-            self._running.discard(key)
+            self._end(exchange, key)
         return exchange.write(completed)
 
     async def _answer_or_detach(self, exchange: McpExchange, key: Key | None) -> Answer:
@@ -304,8 +329,7 @@ class McpConnection:
             if exchange.outlet is not None:
                 exchange.outlet.flush()
         finally:
-            exchange.close()
-            self._running.discard(key)
+            self._end(exchange, key)
         if isinstance(ended, Completed):
             return exchange.write(ended)
         return Answer(result_frame(exchange.identifier.token, json_bytes(created(ended.state()))), 200)
@@ -373,6 +397,8 @@ class McpConnection:
             return await self._refuse(message, flaw, arrival, identifier)
         member = self._link._replace(emit=link.emit)
         work = self._receive_one(message, identifier, arrival, member)
+        if isinstance(work, CallState):
+            return work.answer()
         return await (work.answering if work.key is None else self._members.run(work.key, work.answering))
 
     async def _refuse(

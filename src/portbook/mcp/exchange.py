@@ -222,27 +222,36 @@ class McpExchange(Exchange):
         call = self.call
         return bound_to(self.method, call.tool, call.arguments, call.arrival.key)
 
-    def write(self, completed: Completed) -> Answer:
-        """Return the answer to the request."""
-        outcome = completed.outcome
+    def body(self, outcome: Outcome) -> bytes:
+        """Return the message that answers the request."""
         told = self.told(outcome)
         if told is not None:
-            body, status = result_frame(self.identifier.token, told), 200
-        else:
-            assert isinstance(outcome, Ending)
-            revision = self.revision if self.is_settled else None
-            ending = self._with_uri(outcome)
-            body, status = write_error(ending, self.identifier, revision), status_of(ending, revision)
-        return Answer(body, status, identity=completed.identity, is_redacted=completed.is_redacted)
+            return result_frame(self.identifier.token, told)
+        assert isinstance(outcome, Ending)
+        revision = self.revision if self.is_settled else None
+        return write_error(self._with_uri(outcome), self.identifier, revision)
+
+    def write(self, completed: Completed) -> Answer:
+        """Return the answer to the request."""
+        outcome, status = completed.outcome, 200
+        if not isinstance(outcome, Done) and not self._is_for_model(outcome):
+            status = status_of(outcome, self.revision if self.is_settled else None)
+        return Answer(
+            self.body(outcome), status, identity=completed.identity, is_redacted=completed.is_redacted
+        )
 
     def told(self, outcome: Outcome) -> bytes | None:
         """Return the result for an outcome; None where it is an error."""
         if isinstance(outcome, Done):
             return outcome.wire
-        since = outcome.row.to_model_since
-        if self.method == "tools/call" and since and self.revision.name >= since:
+        if self._is_for_model(outcome):
             return json_bytes(told_to_model(outcome, self.revision))
         return None
+
+    def _is_for_model(self, ending: Ending) -> bool:
+        """Return whether an ending is told as a result, which the model reads."""
+        since = ending.row.to_model_since
+        return self.method == "tools/call" and bool(since) and self.revision.name >= since
 
     def error_of(self, ending: Ending) -> JSONObject:
         """Return the JSON-RPC error for an ending."""

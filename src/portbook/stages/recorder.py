@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from portbook.audit.records import envelope_view, execution_view, intent_view, without_secrets
+from portbook.audit.records import both_views, intent_view, without_secrets
 from portbook.clock import Clock
-from portbook.model import Call, Outcome
+from portbook.model import Call
 from portbook.stages.audit_failure import AuditFailure
 from portbook.stages.ports import Sink
 from portbook.stages.rules import Rules
@@ -28,6 +28,16 @@ class Recorder:
         self._warn = warn
         self._deterministic = deterministic
         self._failure = AuditFailure(warn)
+        self._held: list[tuple[CallState, tuple[bytes, bytes]]] = []
+        self._is_holding = False
+
+    def __enter__(self) -> None:
+        """Hold records until the end of a block: then they are written at once, before any answer."""
+        self._is_holding = True
+
+    def __exit__(self, *_: object) -> None:
+        self._is_holding = False
+        self.flush()
 
     @property
     def is_recording(self) -> bool:
@@ -68,29 +78,39 @@ class Recorder:
         except Exception as error:  # noqa: BLE001 - a call whose intent cannot be written does not run
             self._failure.before_a_call(error, state.rules)
 
-    def record(self, state: CallState, outcome: Outcome, duration_ms: float) -> Outcome:
-        """Write the record of a call; return the outcome to answer with."""
-        rules, identity = state.rules, state.identity
-        ts, call = self._clock.now(), _without_secrets(state)
-        envelope = envelope_view(
-            call,
+    def record(self, state: CallState) -> None:
+        """Write the record of a call that has ended, or hold it; `flush` may still change the outcome."""
+        outcome = state.outcome
+        assert outcome is not None
+        arguments = state.shown() if state.rules.records_arguments and state.tool is not None else None
+        views = both_views(
+            _without_secrets(state),
             outcome,
-            identity,
-            ts=ts,
-            duration_ms=duration_ms,
+            state.identity,
+            state,
+            ts=self._clock.now(),
+            duration_ms=state.duration_ms,
             deterministic=self._deterministic,
-            is_unchecked=state.tool is not None and state.tool.spec.is_result_unchecked,
+            arguments=arguments,
         )
-        arguments = state.shown() if rules.records_arguments and state.tool is not None else None
-        execution = execution_view(
-            call, outcome, identity, state, ts=ts, latency_ms=duration_ms, arguments=arguments
-        )
+        self._held.append((state, views))
+        if not self._is_holding:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the records that are held. A call whose record cannot be written ends without a result."""
+        held, self._held = self._held, []
+        if not held:
+            return
         try:
-            self._sink.write(envelope, execution)
+            failed = self._sink.write_all([views for _, views in held])
         except Exception as error:  # noqa: BLE001 - a record that cannot be written is a failure like any
-            return self._failure.after_a_call(error, outcome, rules)
-        self._failure.is_lasting = False
-        return outcome
+            failed = dict.fromkeys(range(len(held)), error)
+        for place, error in failed.items():
+            state, _ = held[place]
+            assert state.outcome is not None
+            state.outcome = self._failure.after_a_call(error, state.outcome, state.rules)
+        self._failure.is_lasting = len(held) - 1 in failed
 
 
 def _without_secrets(state: CallState) -> Call:

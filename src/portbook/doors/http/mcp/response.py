@@ -20,6 +20,7 @@ from portbook.doors.http.response import send_answer
 from portbook.mcp.connection import Key, Work
 from portbook.mcp.from_any_thread import run_on
 from portbook.model import Answer
+from portbook.stages.state import CallState
 
 __all__ = ["McpResponse", "send_stream"]
 
@@ -83,18 +84,15 @@ class McpResponse:
         if self._live is not None and self.accepts.events:
             run_on(self._loop, self._let_go_now)
 
-    async def outcome(self, work: Work) -> Answer | None:
+    async def outcome(self, work: CallState | Work) -> Answer | None:
         """Return the answer to send as a document; None if a stream was sent, or the client left."""
+        if isinstance(work, CallState):
+            return await self._outcome_now(work.answer())
         # Most calls never wait, and need no task of their own.
         try:
             waiting_for = work.answering.send(None)
         except StopIteration as ended:
-            answer: Answer = ended.value
-            if self._stream is None or not self._stream.end_position:
-                return answer
-            self._stream.end(answer.body)
-            await self._send_stream(self._stream, None)
-            return None
+            return await self._outcome_now(ended.value)
         call = self._start(work, waiting_for)
         leaving = self._loop.create_task(has_left(self._receive))
         try:
@@ -104,6 +102,14 @@ class McpResponse:
             if self._live is None and not call.done():
                 call.cancel()  # without a session the client cannot resume: it has given the call up
                 await asyncio.wait((call,))
+
+    async def _outcome_now(self, answer: Answer) -> Answer | None:
+        """Return an answer that is there already, unless a stream has begun: then it ends with the answer."""
+        if self._stream is None or not self._stream.end_position:
+            return answer
+        self._stream.end(answer.body)
+        await self._send_stream(self._stream, None)
+        return None
 
     async def send(self, answer: Answer, more: Headers | None = None) -> None:
         """Send an answer as a document, or as a stream if the client accepts only that."""
