@@ -32,6 +32,7 @@ from portbook.globs import matches
 from portbook.ids import Ids
 from portbook.model import (
     JSON,
+    NO_WISH,
     Call,
     Caller,
     Completed,
@@ -99,6 +100,7 @@ class Pipeline:
         self._approvals = approvals
         self._approving = ApprovalStage(approvals, warn)
         self._clock = clock
+        self._tick = clock.tick
         self._ids = ids
         self._warn = warn
         self._on_fault = on_fault
@@ -147,8 +149,10 @@ class Pipeline:
         Where it has to wait, return a coroutine that runs the rest. It has to be stepped at once, so that it
         also ends, and is recorded, where it is closed before its task runs.
         """
-        call = exchange.call
-        state = CallState(exchange, self._in_force, self._name(call), self._clock.tick())
+        started, call = self._tick(), exchange.call
+        is_named = self._ids.deterministic or call.trace is not None
+        identity = self._name(call) if is_named else self._ids.name(b"")
+        state = CallState(exchange, self._in_force, identity, started)
         try:
             crossed = self._cross(state)
         except (Exception, InputNeeded) as error:  # noqa: BLE001 - recorded, then answered
@@ -189,8 +193,9 @@ class Pipeline:
 
     def _ended(self, state: CallState) -> CallState:
         """Record how a call ended; without an outcome, it was cancelled."""
-        state.duration_ms = self._duration_ms(state)
-        state.outcome = state.outcome or _cut_short(Reason.CANCELLED, state)
+        state.duration_ms = round((self._tick() - state.started) * 1_000_000) / 1000
+        if state.outcome is None:
+            state.outcome = _cut_short(Reason.CANCELLED, state)
         self.recorder.record(state)
         return state
 
@@ -198,10 +203,14 @@ class Pipeline:
         call, rules, exchange = state.call, state.rules, state.exchange
         if call.flaw is not None:
             raise call.flaw
-        self.recorder.require(rules)
+        if not self.recorder.has_looked:
+            self.recorder.require(rules)
         if exchange.act is not None:
             return self._operate(state, exchange.act)
-        state.caller = caller = self._identify(call, rules)
+        try:
+            state.caller = caller = rules.callers.identify(call.arrival.key)
+        except OSError as error:
+            raise unusable(error, self._warn) from None
         if exchange.handler is not None:
             result = exchange.handler(caller)
             return _sealed(state, result, bytes_of(result))
@@ -220,7 +229,11 @@ class Pipeline:
         """Decide, check the arguments, and run the tool, once it is approved."""
         call, rules, tool = state.call, state.rules, row.tool
         state.decision = decision = row.decision or row.policy.decide(_subject(state, tool, caller))
-        self._heed(decision, caller, rules)
+        if decision.action is Action.DENY:
+            assert decision.reason is not None
+            raise Refused(decision.reason, details={"rule": decision.rule})
+        if rules.rates.per_minute is not None:
+            self._require_rate(caller, rules)
         if not tool.input.allows(call.arguments):
             raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
         if decision.action is Action.ALLOW:
@@ -250,19 +263,16 @@ class Pipeline:
         await self._approvals.complete(ticket)
         return done
 
-    def _identify(self, call: Call, rules: Rules) -> Caller:
-        try:
-            return rules.callers.identify(call.arrival.key)
-        except OSError as error:
-            raise unusable(error, self._warn) from None
-
     def _require_unchanged(self, state: CallState, tool: Tool, ticket: str) -> None:
         """Check that the key and the policy of a call have not changed while it waited for approval.
 
         Raises `Refused` if they have.
         """
         rules = self._in_force.rules
-        caller = self._identify(state.call, rules)
+        try:
+            caller = rules.callers.identify(state.call.arrival.key)
+        except OSError as error:
+            raise unusable(error, self._warn) from None
         is_same = rules.policy.digest == state.rules.policy.digest
         if not is_same or not matches(caller.tools, tool.spec.name):
             raise Refused(Reason.APPROVAL_REFUSED, details={"approval_id": ticket, "why": "policy"})
@@ -303,7 +313,7 @@ class Pipeline:
 
     def _execute(self, state: CallState, row: PreparedTool) -> Any | Coroutine[Any, Any, Any]:
         call, report = state.call, state.exchange.report
-        run = Run(
+        run = row.run or Run(
             row.timeout_ms,
             state.identity,
             state.session,
@@ -344,11 +354,14 @@ class Pipeline:
     def _finished(self, state: CallState, tool: Tool, result: Any, body: bytes) -> Done:
         """Check, redact, enclose and seal a result. Large results are finished in a thread."""
         result, body = checked(result, body, tool, state)
-        return _sealed(state, result, body, self._enclosed(state, result))
+        wish, envelope = state.call.wish, None
+        if (wish is not None and wish is not NO_WISH) or state.rules.enclosing.is_default:
+            envelope = self._enclosed(state, result)
+        return _sealed(state, result, body, envelope)
 
     def _resolve(self, call: Call, caller: Caller, rules: Rules) -> PreparedTool:
         name, kind = call.tool, call.kind
-        if name is None or not matches(caller.tools, name):
+        if name is None or not ("*" in caller.tools or matches(caller.tools, name)):
             raise Refused(_UNKNOWN[kind])  # a tool that the caller may not see counts as unknown
         row = rules.prepared.get((kind, name))
         if row is None:
@@ -358,12 +371,9 @@ class Pipeline:
             raise Refused(_UNKNOWN[kind])
         return row
 
-    def _heed(self, decision: Decision, caller: Caller, rules: Rules) -> None:
-        """Check that policy does not deny the call, and that its caller is within the rate limit."""
-        if decision.action is Action.DENY:
-            assert decision.reason is not None
-            raise Refused(decision.reason, details={"rule": decision.rule})
-        seconds = rules.rates.take(caller.name, self._clock.tick())
+    def _require_rate(self, caller: Caller, rules: Rules) -> None:
+        """Raise `Refused` if the caller is beyond the rate limit."""
+        seconds = rules.rates.take(caller.name, self._tick())
         if seconds is not None:
             raise Refused(Reason.RATE_LIMITED, details={"retry_after_s": seconds})
 
@@ -374,7 +384,9 @@ class Pipeline:
         if controls is None or not controls.is_wanted or state.tool is None or state.decision is None:
             return None
         policy, rule = rules.policy, state.decision.rule
-        occasion = Occasion(state.identity.request, self._clock.now(), self._duration_ms(state))
+        occasion = Occasion(
+            state.identity.request, self._clock.now(), round((self._tick() - state.started) * 1000, 3)
+        )
         known = KnownRun(
             state.tool,
             call.arguments,
@@ -385,9 +397,6 @@ class Pipeline:
             state.is_redacted,
         )
         return rules.enclosing.enclose(outcome, controls, call.wish, known)
-
-    def _duration_ms(self, state: CallState) -> float:
-        return round((self._clock.tick() - state.started) * 1000, 3)
 
     def _name(self, call: Call) -> Identity:
         canonical = b""

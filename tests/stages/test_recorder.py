@@ -137,8 +137,8 @@ def test_nothing_is_acknowledged_whose_record_cannot_be_kept(
 def test_time_comes_from_the_clock_that_was_handed_in() -> None:
     world = World()
     world.run(a_call())
-    assert (world.record["ts"], world.record["durationMs"]) == ("2026-01-02T03:04:05.678Z", 500.0)
-    assert (world.execution["timestamp"], world.execution["latency_ms"]) == (world.record["ts"], 500.0)
+    assert (world.record["ts"], world.record["durationMs"]) == ("2026-01-02T03:04:05.678Z", 250.0)
+    assert (world.execution["timestamp"], world.execution["latency_ms"]) == (world.record["ts"], 250.0)
 
 
 def at_once(world: World, monkeypatch: pytest.MonkeyPatch, calls: int) -> list[CallState]:

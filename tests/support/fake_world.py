@@ -250,7 +250,7 @@ def a_call(**changes: Any) -> Call:
         trace=None,
         content={"method": "mcp.tool.invoke", "params": {}},
     )
-    return call._replace(**changes)
+    return replace(call, **changes)
 
 
 class FakeExchange(Exchange):

@@ -20,11 +20,11 @@ __all__ = ["NO_ROUTE", "RecordForm", "json_text", "record_form"]
 
 
 class RecordForm(NamedTuple):
-    """The lines of a call's records, with a place for each value that differs from call to call."""
+    """The lines of a record, in pieces: between them stand the values that differ from call to call."""
 
-    envelope: str
-    execution: str
-    intent: str
+    envelope: tuple[str, ...]
+    execution: tuple[str, ...]
+    intent: tuple[str, ...]
 
 
 # Most calls share their form with others, so each is made once and kept. What a caller says of itself is in
@@ -81,7 +81,7 @@ def record_form(
         "attempt": attempt,
         "inputBytes": _VALUE,
         "outputBytes": _VALUE,
-        "metadata": _Place(f"{{{_members(metadata)}}}"),
+        "metadata": f"{{{_members(metadata)}}}",
         "error": _VALUE,
     }
     about: _Parts = {
@@ -105,11 +105,12 @@ def record_form(
     unchecked = {"output_checked": "false"} if is_unchecked else {}
     ended = {"status_code": _VALUE, "latency_ms": _VALUE}
     # The class of an error and the arguments are whole members, present or not.
+    execution = (
+        f'{_members({**about, **ended})},{_VALUE}"redaction_applied":{_VALUE},'
+        f"{_members({**unchecked, **decision, 'output_bytes': _VALUE})}{_VALUE}"
+    )
     return RecordForm(
-        f"{{{_members(envelope)}}}",
-        f'{{{_members({**about, **ended})},%s"redaction_applied":%s,'
-        f"{_members({**unchecked, **decision, 'output_bytes': _VALUE})}%s}}",
-        f"{{{_members({**about, **decision})}%s}}",
+        _pieces(_members(envelope)), _pieces(execution), _pieces(f"{_members({**about, **decision})}{_VALUE}")
     )
 
 
@@ -124,23 +125,18 @@ def _step(step: int | str) -> str:
     return _safe(step) if isinstance(step, str) else str(step)
 
 
-class _Place(str):
-    """A place of a form for a value, as JSON; every other text of a form stands for itself."""
-
-    __slots__ = ()
-
-
-_VALUE: Final = _Place("%s")
-_TEXT: Final = _Place('"%s"')
+# Stands for a value that differs from call to call. JSON has no such character, in or out of strings.
+_VALUE: Final = "\0"
+_TEXT: Final = f'"{_VALUE}"'
 _Parts: TypeAlias = Mapping[str, str]
 
 
 def _members(parts: _Parts) -> str:
-    """Return members as they stand in a form."""
-    return ",".join(
-        f'"{name}":{value if isinstance(value, _Place) else value.replace("%", "%%")}'
-        for name, value in parts.items()
-    )
+    return ",".join(f'"{name}":{value}' for name, value in parts.items())
+
+
+def _pieces(members: str) -> tuple[str, ...]:
+    return tuple(f"{{{members}}}".split(_VALUE))
 
 
 def json_text(value: Any) -> str:

@@ -8,7 +8,7 @@ the operator asked for them, redacted. A caller's own strings are escaped, so th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from portbook.audit.record_form import NO_ROUTE, RecordForm, json_text, record_form
@@ -47,7 +47,7 @@ def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
     if is_silent and call.flaw is None and trail.tool is not None:
         return call  # nearly every call
     if trail.tool is None and call.tool is not None:  # the name of an existing tool is no secret
-        call = call._replace(tool=redactor.redact_text(call.tool))
+        call = replace(call, tool=redactor.redact_text(call.tool))
     context = call.context
     if context != NO_CONTEXT:
         said = {
@@ -55,12 +55,12 @@ def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
             for name, value in context._asdict().items()
             if isinstance(value, str)
         }
-        call = call._replace(context=context._replace(**said))
+        call = replace(call, context=context._replace(**said))
     if call.arrival.session is not None:
         session = redactor.redact_text(call.arrival.session)
-        call = call._replace(arrival=call.arrival._replace(session=session))
+        call = replace(call, arrival=call.arrival._replace(session=session))
     if call.flaw is not None and call.method is not None:  # a valid method is a known name
-        call = call._replace(method=redactor.redact_text(call.method))
+        call = replace(call, method=redactor.redact_text(call.method))
     return call
 
 
@@ -69,7 +69,6 @@ def both_views(
     outcome: Outcome,
     identity: Identity,
     trail: Trail,
-    *,
     ts: str,
     duration_ms: float,
     deterministic: bool,
@@ -86,18 +85,15 @@ def both_views(
     else:
         status, code, error = "error", outcome.row.http, json_text(_error(outcome))
         error_class = f'"error_class":"{outcome.reason.value}",'
-    envelope = form.envelope % (ts, request, trace, span, status, took, call.input_bytes, size, error)
-    execution = form.execution % (
-        ts,
-        trace,
-        request,
-        code,
-        took,
-        error_class,
-        "true" if trail.is_redacted else "false",
-        call.input_bytes,
-        size,
-        "" if arguments is None else _member_of(arguments),
+    redacted = "true" if trail.is_redacted else "false"
+    shown = "" if arguments is None else _member_of(arguments)
+    sent = call.input_bytes
+    a, b, c, d, e, f, g, h, i, j = form.envelope
+    envelope = f"{a}{ts}{b}{request}{c}{trace}{d}{span}{e}{status}{f}{took}{g}{sent}{h}{size}{i}{error}{j}"
+    a, b, c, d, e, f, g, h, i, j, k = form.execution
+    execution = (
+        f"{a}{ts}{b}{trace}{c}{request}{d}{code}{e}{took}{f}{error_class}{g}{redacted}{h}{sent}{i}{size}{j}"
+        f"{shown}{k}"
     )
     return envelope.encode(), execution.encode()
 
@@ -111,7 +107,8 @@ def intent_view(
         trace = _in_quotes(trace)
     shown = "" if arguments is None else _member_of(arguments)
     form = _form_of(call, trail, deterministic=False)
-    return (form.intent % (ts, trace, request, call.input_bytes, shown)).encode()
+    a, b, c, d, e, f = form.intent
+    return f"{a}{ts}{b}{trace}{c}{request}{d}{call.input_bytes}{e}{shown}{f}".encode()
 
 
 def _in_quotes(text: str) -> str:

@@ -7,6 +7,7 @@ concurrently, except that everything after an `initialize` waits for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from enum import Enum
 from typing import Any, Final, NamedTuple, cast
 
@@ -61,8 +62,8 @@ _MAX_RUNNING: Final = 1024
 # Subscriptions that one connection can hold open: each is notified of every change.
 _MAX_SUBSCRIPTIONS: Final = 64
 
-# Identifies a request of a connection: 1 and "1" are different ids.
-Key = tuple[type, str | int]
+# Identifies a request of a connection: 1 and "1" are different ids, 1 and 1.0 are not.
+Key = str | int | float
 
 # Cancels a running request, and says whether there was one. A door does it, which knows its tasks.
 Cancel = Callable[[Key], bool]
@@ -134,6 +135,7 @@ class McpConnection:
         """Whether an unreadable message is answered as MCP: by its route, or by earlier messages."""
         self.session = session or Session()
         self._running: set[Key] = set()
+        self._asset_tools = parts.asset_tools
         self._members = BatchMembers()
         self._client_requests = ClientRequests(parts.official.notifications)
         self._link = ClientLink(self.session, self._client_requests, emit)
@@ -169,7 +171,7 @@ class McpConnection:
             return Work(self._refuse(frame, refusal, arrival))
         link = self._link
         if emit is not None or let_go is not None or not reaches_client:
-            link = link._replace(emit=emit or self._emit, let_go=let_go, reaches_client=reaches_client)
+            link = replace(link, emit=emit or self._emit, let_go=let_go, reaches_client=reaches_client)
         if isinstance(message, dict):
             return self._receive_one(message, read_id(message, frame), arrival, link)
         revision = self.session.revision
@@ -191,7 +193,7 @@ class McpConnection:
     ) -> CallState | Work:
         if not self._is_official:
             is_initialised = self.session.revision is not None
-            chosen = choose_dialect(message, self._parts.asset_tools, is_initialised=is_initialised)
+            chosen = choose_dialect(message, self._asset_tools, is_initialised)
             if chosen is not DialectName.MCP:
                 begun = self._parts.answer_alone(message, identifier, arrival, chosen)
                 return begun if isinstance(begun, CallState) else Work(begun)
@@ -203,24 +205,30 @@ class McpConnection:
         except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
             flaw = Refused(Reason.INTERNAL, note=place_of(error))
             return Work(self._refuse(message, flaw, arrival, identifier))
-        if exchange.call.flaw is not None and self._is_unclaimed(message):
-            exchange.call = unread(message, arrival, exchange.call.flaw)
+        flaw = exchange.call.flaw
+        if flaw is not None and self._is_unclaimed(message):
+            exchange.call = unread(message, arrival, flaw)
         if nobody_waits(message):
             return Work(self._take_notification(message, exchange))
-        return self._take_request(exchange, _key(message.get("id")))
-
-    def _take_request(self, exchange: McpExchange, key: Key | None) -> CallState | Work:
-        flaw = exchange.call.flaw or self._refuse_concurrent(exchange, key)
-        if flaw is not None or exchange.method == "initialize":
-            exchange.call = exchange.call._replace(flaw=flaw)
+        if flaw is not None:
             return self._answer(exchange, None, Order.IN_TURN)
-        if key is not None:
-            self._running.add(key)
-        if exchange.method == LISTEN:
+        return self._take_request(exchange, cast("Key", message["id"]))
+
+    def _take_request(self, exchange: McpExchange, key: Key) -> CallState | Work:
+        """Answer a valid request."""
+        method, running = exchange.method, self._running
+        if key in running or len(running) >= _MAX_RUNNING or method == LISTEN:
+            flaw = self._refuse_concurrent(exchange, key)
+            if flaw is not None:
+                exchange.call = replace(exchange.call, flaw=flaw)
+                return self._answer(exchange, None, Order.IN_TURN)
+        if method == LISTEN:
             return Work(self._answer_subscription(exchange, key), Order.AT_ONCE, key)
-        if exchange.method == "resources/subscribe":
+        if method == "initialize":
+            return self._initialize(exchange)
+        if method == "resources/subscribe":
             self._put_under_policy(exchange)
-        elif exchange.may_detach:
+        elif not exchange.revision.has_handshake and exchange.may_detach:
             return Work(self._answer_or_detach(exchange, key), Order.AT_ONCE, key)
         return self._answer(exchange, key, Order.AT_ONCE)
 
@@ -260,29 +268,38 @@ class McpConnection:
         begun = self._pipeline.begin(exchange)
         if not isinstance(begun, CallState):
             return Work(self._answer_later(exchange, key, begun), order, key)
-        if exchange.outlet is not None:
+        if exchange.outlet is None:
+            exchange.is_over = True
+        else:
             exchange.outlet.flush()
-        self._end(exchange, key)
-        if exchange.method == "initialize":
-            self._pipeline.recorder.flush()  # without a record there is no agreement
-            if isinstance(begun.outcome, Done):
-                self._agree(exchange)
+            exchange.close()
         return begun
 
     async def _answer_later(
         self, exchange: McpExchange, key: Key | None, running: Coroutine[Any, Any, CallState]
     ) -> Answer:
+        self._start(key)
         try:
             state = await running
-            if exchange.outlet is not None:
-                exchange.outlet.flush()
+            exchange.send_reports()
         finally:
             self._end(exchange, key)
         return state.answer()
 
+    def _start(self, key: Key | None) -> None:
+        if key is not None:
+            self._running.add(key)
+
     def _end(self, exchange: McpExchange, key: Key | None) -> None:
         exchange.close()
-        self._running.discard(key)
+        self._running.discard(cast("Key", key))
+
+    def _initialize(self, exchange: McpExchange) -> CallState | Work:
+        begun = self._answer(exchange, None, Order.IN_TURN)
+        self._pipeline.recorder.flush()  # without a record there is no agreement
+        if isinstance(begun, CallState) and isinstance(begun.outcome, Done):
+            self._agree(exchange)
+        return begun
 
     def _agree(self, exchange: McpExchange) -> None:
         capabilities = exchange.params.get("capabilities")
@@ -302,6 +319,7 @@ class McpConnection:
             return told
 
         exchange.handler = agree
+        self._start(key)
         self._subscriptions += 1
         try:
             completed = await self._pipeline.run(exchange)
@@ -324,10 +342,10 @@ class McpConnection:
     async def _answer_or_detach(self, exchange: McpExchange, key: Key | None) -> Answer:
         """Answer a call when it has ended, or when it continues as a task."""
         runner = TaskRunner(self._parts.pipeline, self._parts.tasks)
+        self._start(key)
         try:
             ended = await runner.run(exchange, _bound(exchange))
-            if exchange.outlet is not None:
-                exchange.outlet.flush()
+            exchange.send_reports()
         finally:
             self._end(exchange, key)
         if isinstance(ended, Completed):
@@ -351,7 +369,7 @@ class McpConnection:
         flaw = exchange.call.flaw or self._heed(message, exchange.method)
         if flaw is None:
             return Answer(None, 202, is_notification=True)
-        exchange.call = exchange.call._replace(flaw=flaw)
+        exchange.call = replace(exchange.call, flaw=flaw)
         completed = await self._pipeline.run(exchange)
         is_wrong = flaw.reason not in _HARMLESS and "method" in message
         return Answer(None, 400 if is_wrong else 202, is_notification=True, identity=completed.identity)
@@ -395,7 +413,7 @@ class McpConnection:
             finding = Finding("/method", "initialize cannot be part of a batch; send it alone", "batch", "")
             flaw = Refused(Reason.NOT_JSONRPC, (finding,))
             return await self._refuse(message, flaw, arrival, identifier)
-        member = self._link._replace(emit=link.emit)
+        member = replace(self._link, emit=link.emit)
         work = self._receive_one(message, identifier, arrival, member)
         if isinstance(work, CallState):
             return work.answer()
@@ -424,9 +442,9 @@ async def _nothing() -> Answer:
 
 
 def _key(identifier: JSON) -> Key | None:
-    if isinstance(identifier, float) and identifier.is_integer():
-        identifier = int(identifier)
-    return (type(identifier), identifier) if isinstance(identifier, str | int) else None
+    if isinstance(identifier, bool) or not isinstance(identifier, str | int | float):
+        return None
+    return identifier
 
 
 def unread(content: JSON | bytes, arrival: Arrival, flaw: Refused) -> Call:

@@ -10,8 +10,9 @@ one character.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.schema.engine import Validator, compile_schema
 
@@ -42,7 +43,8 @@ def fold(data: bytes) -> str:
     return data.translate(_LOWER, _DROPPED).decode("latin-1")
 
 
-class Prefilter(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Prefilter:
     """Passes bytes that may contain a secret."""
 
     triggers: tuple[Validator, ...]

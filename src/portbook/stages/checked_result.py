@@ -37,7 +37,7 @@ def checked(result: Any, body: bytes, tool: Tool, state: CallState) -> tuple[JSO
     """
     if not tool.output.allows(result):
         raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
-    redactor, rule = state.redactor, tool.spec.secrets
+    redactor, rule = state.in_force.rules.redactor, tool.spec.secrets
     if redactor is None or rule == "give" or not redactor.might_touch(body):
         return result, body
     if rule == "refuse":

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from portbook.audit.records import both_views, intent_view, without_secrets
 from portbook.clock import Clock
-from portbook.model import Call
 from portbook.stages.audit_failure import AuditFailure
 from portbook.stages.ports import Sink
 from portbook.stages.rules import Rules
@@ -30,13 +29,15 @@ class Recorder:
         self._failure = AuditFailure(warn)
         self._held: list[tuple[CallState, tuple[bytes, bytes]]] = []
         self._is_holding = False
+        self.has_looked = False
+        """Whether records could be written when this block began: one look serves all of its calls."""
 
     def __enter__(self) -> None:
         """Hold records until the end of a block: then they are written at once, before any answer."""
         self._is_holding = True
 
     def __exit__(self, *_: object) -> None:
-        self._is_holding = False
+        self._is_holding = self.has_looked = False
         self.flush()
 
     @property
@@ -52,6 +53,7 @@ class Recorder:
         try:
             if not self._failure.is_lasting:
                 self._sink.look()
+                self.has_looked = self._is_holding
                 return
         except OSError as error:
             lost: OSError | None = error
@@ -70,28 +72,33 @@ class Recorder:
 
         Raises `Refused` if it cannot be written, unless the operator chose to continue without.
         """
-        noted = _without_secrets(state)
+        redactor = state.redactor
+        noted = state.call if redactor is None else without_secrets(state.call, state, redactor)
         arguments = state.shown() if state.rules.records_arguments else None
         intent = intent_view(noted, state.identity, state, ts=self._clock.now(), arguments=arguments)
         try:
             self._sink.intend(intent)
         except Exception as error:  # noqa: BLE001 - a call whose intent cannot be written does not run
+            self.has_looked = False
             self._failure.before_a_call(error, state.rules)
 
     def record(self, state: CallState) -> None:
         """Write the record of a call that has ended, or hold it; `flush` may still change the outcome."""
-        outcome = state.outcome
+        call, outcome, rules, arguments = state.call, state.outcome, state.in_force.rules, None
         assert outcome is not None
-        arguments = state.shown() if state.rules.records_arguments and state.tool is not None else None
+        if rules.redactor is not None:
+            call = without_secrets(call, state, rules.redactor)
+        if state.rules.records_arguments and state.tool is not None:
+            arguments = state.shown()
         views = both_views(
-            _without_secrets(state),
+            call,
             outcome,
             state.identity,
             state,
-            ts=self._clock.now(),
-            duration_ms=state.duration_ms,
-            deterministic=self._deterministic,
-            arguments=arguments,
+            self._clock.now(),
+            state.duration_ms,
+            self._deterministic,
+            arguments,
         )
         self._held.append((state, views))
         if not self._is_holding:
@@ -99,6 +106,7 @@ class Recorder:
 
     def flush(self) -> None:
         """Write the records that are held. A call whose record cannot be written ends without a result."""
+        self.has_looked = False
         held, self._held = self._held, []
         if not held:
             return
@@ -111,8 +119,3 @@ class Recorder:
             assert state.outcome is not None
             state.outcome = self._failure.after_a_call(error, state.outcome, state.rules)
         self._failure.is_lasting = len(held) - 1 in failed
-
-
-def _without_secrets(state: CallState) -> Call:
-    redactor = state.redactor
-    return state.call if redactor is None else without_secrets(state.call, state, redactor)

@@ -17,7 +17,7 @@ from portbook.tools.context import Context
 from portbook.tools.plain_types import NotPlain, PlainType, is_plain_default, plain_type
 from portbook.tools.spec import BadTool
 
-__all__ = ["Bind", "bind_arguments", "bind_as_given", "place_of"]
+__all__ = ["Bind", "bind_arguments", "bind_as_given", "is_context", "place_of"]
 
 Bind: TypeAlias = Callable[[JSONObject], dict[str, Any]]
 
@@ -37,7 +37,7 @@ def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple
             raise BadTool(
                 f"{place_of(function)}: parameter {parameter} cannot be passed by name; give each one a name"
             )
-        if _is_context(hints.get(parameter.name)):
+        if is_context(hints.get(parameter.name)):
             if context is not None:
                 raise BadTool(f"{place_of(function)}: one parameter may be a Context; drop {parameter.name}")
             context = parameter.name  # injected; not part of the input schema
@@ -66,13 +66,16 @@ def _converted(
         return through_pydantic()
     fallback = cache(lambda: through_pydantic()[0])
     takes = {name: each.take for name, each in known.items()}
+    # The types whose values are taken as they are, without a call.
+    exact = {name: each.exact for name, each in known.items()}
 
     def bind(arguments: JSONObject) -> dict[str, Any]:
+        values: dict[str, Any] = {**defaults}
         try:
-            values = {name: takes[name](value) for name, value in arguments.items()}
+            for name, value in arguments.items():
+                values[name] = value if type(value) is exact[name] else takes[name](value)
         except (NotPlain, KeyError):  # an operator's own schema may allow more than the function takes
             return fallback()(arguments)
-        values = {**defaults, **values}
         return values if len(values) == len(takes) else fallback()(arguments)
 
     return bind, _schema_of_plain(known, defaults)
@@ -94,7 +97,7 @@ def bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> Bind:
 
     Raises `BadTool` where a parameter cannot be passed by name.
     """
-    contexts = [name for name, hint in hints.items() if name != "return" and _is_context(hint)]
+    contexts = [name for name, hint in hints.items() if name != "return" and is_context(hint)]
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (*_KEYWORD_KINDS, inspect.Parameter.VAR_KEYWORD):
             raise BadTool(
@@ -107,7 +110,8 @@ def bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> Bind:
     return bind
 
 
-def _is_context(hint: Any) -> bool:
+def is_context(hint: Any) -> bool:
+    """Return whether a parameter with this type hint gets the `Context` of the call."""
     return hint is Context or Context in typing.get_args(hint)
 
 

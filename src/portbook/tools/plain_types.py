@@ -39,6 +39,8 @@ class PlainType(NamedTuple):
     """From JSON, to what a function takes."""
     give: _Convert
     """To JSON, from whatever a function returned."""
+    exact: type | None = None
+    """The type whose values are taken as they are."""
 
 
 def plain_type(hint: Any) -> PlainType | None:
@@ -131,10 +133,12 @@ def _members(convert: _Convert, value: Any) -> dict[str, Any]:
     """Return a copy, like `_items`."""
     if type(value) is not dict:
         raise NotPlain
-    members = cast("dict[Any, Any]", value)
-    if not all(type(name) is str for name in members):
-        raise NotPlain
-    return {name: convert(item) for name, item in members.items()}
+    copy: dict[str, Any] = {}
+    for name, item in cast("dict[Any, Any]", value).items():
+        if type(name) is not str:
+            raise NotPlain
+        copy[name] = convert(item)
+    return copy
 
 
 def _or_none_by(convert: _Convert, value: Any) -> Any:
@@ -171,14 +175,14 @@ def _choice(values: tuple[Any, ...]) -> PlainType | None:
 
 
 def _exact(name: str, kind: type) -> PlainType:
-    return PlainType({"type": name}, _exactly(kind), _exactly(kind))
+    return PlainType({"type": name}, _exactly(kind), _exactly(kind), kind)
 
 
 _ANY: Final = PlainType({}, _same, _json)
 _UNPARAMETRIZED: Final[dict[type, PlainType]] = {
     str: _exact("string", str),
-    int: PlainType({"type": "integer"}, _to_int, _exactly(int)),
-    float: PlainType({"type": "number"}, _to_float, _finite),
+    int: PlainType({"type": "integer"}, _to_int, _exactly(int), int),
+    float: PlainType({"type": "number"}, _to_float, _finite, float),
     bool: _exact("boolean", bool),
     type(None): _exact("null", type(None)),
     list: _list_of(_ANY),
