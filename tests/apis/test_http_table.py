@@ -321,7 +321,7 @@ def test_a_table_cannot_change_the_schema_of_an_imported_tool(folder: Path) -> N
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('openapi = "none.json"', "http.orders.openapi cannot be imported: none.json: cannot be read"),
+        ('openapi = "none.json"', "http.orders.openapi cannot be imported: none.json: does not exist"),
         ('openapi = "api.json"\neffects = { x = "y" }', "http.orders.effects.x must be one of read"),
         (
             'openapi = "old.json"',
