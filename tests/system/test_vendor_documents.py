@@ -240,3 +240,23 @@ def test_a_document_that_cannot_be_read_says_why_and_where(
     finished = run("tools", cwd=tmp_path)
     assert finished.code != 0
     assert said in finished.err
+
+
+def test_an_operation_whose_name_got_a_digest_is_named_by_its_method_and_path(tmp_path: Path) -> None:
+    same: dict[str, Any] = {"operationId": "find", "responses": {}}
+    paths = {path: {"get": same, "post": same} for path in ("/a", "/b")}
+    (tmp_path / "api.json").write_text(json.dumps({"openapi": "3.1.0", "paths": paths}))
+    more = (
+        'include = ["GET /a", "POST *"]\nexclude = ["* /b"]\neffects = { "POST /a" = "read" }\n'
+        '[http.queue.tools."GET /a"]\neffect = "destructive"\n'
+    )
+    settings(tmp_path, 1, more)
+    listed = json.loads(run("tools", "--json", cwd=tmp_path).out)["tools"]
+    found = {tool["name"]: tool["effect"] for tool in listed if tool["name"].startswith("queue.")}
+    assert sorted(found.values()) == ["destructive", "read"]
+    # A name that several have is none of a tool; the message says what to write instead.
+    settings(tmp_path, 1, 'include = ["find"]\n')
+    finished = run("tools", cwd=tmp_path)
+    assert finished.code != 0
+    assert "names 'find', which is not the name of a tool" in finished.err
+    assert "or 'GET /a'" in finished.err
