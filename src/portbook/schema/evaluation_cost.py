@@ -69,8 +69,8 @@ def _weigh(document: Document) -> list[Finding]:
         on_value[path] = min(1 + node.repeats * same, MAX_EVALUATIONS + 1)
         nested[path] = 1 + max((nested[step] for step in node.same), default=0)
     weights: dict[Path, int] = {}
-    root: Path = ()
-    reached = components([root], lambda path: nodes[path].steps)
+    roots: list[Path] = [()]
+    reached = components(roots, lambda path: nodes[path].steps)
     for members in reached:
         for path in members:
             node = nodes[path]
