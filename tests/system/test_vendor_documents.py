@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.portbook_process import run
+from support.portbook_process import over_stdio, run
 from support.threaded_api import upstream
 
 FANS_OUT: dict[str, Any] = {
@@ -58,6 +58,13 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+
+
 def settings(folder: Path, port: int, more: str = "", name: str = "api.json") -> None:
     (folder / "portbook.toml").write_text(
         f'[policy]\nallowed_domains = ["127.0.0.1:{port}"]\n'
@@ -97,6 +104,56 @@ def test_a_result_that_cannot_be_checked_is_given_where_allowed_and_the_records_
             elif "status_code" in record:
                 said["output_checked"].append(record.get("output_checked"))
     assert said == {"outputChecked": [False, None], "output_checked": [False, None]}
+
+
+def recursive(steps: int) -> dict[str, Any]:
+    """Schemas that double the work at each step, and lead back to the first for the member `a`."""
+    steps_of: dict[str, Any] = {
+        f"R{n}": {"allOf": [{"$ref": f"#/components/schemas/R{n + 1}"}] * 2} for n in range(steps)
+    }
+    back = {"type": "object", "properties": {"a": {"$ref": "#/components/schemas/R0"}}}
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/R0"}}}}
+    return {
+        "openapi": "3.1.0",
+        "paths": {
+            "/give": {"post": {"operationId": "give", "requestBody": body}},
+            "/take": {"get": {"operationId": "take", "responses": {"200": body}}},
+        },
+        "components": {"schemas": {**steps_of, f"R{steps}": back}},
+    }
+
+
+def test_schemas_that_fan_out_and_recurse_are_not_served(tmp_path: Path) -> None:
+    """Each alone is allowed; together they would take minutes for a value of thirty bytes."""
+    (tmp_path / "api.json").write_text(json.dumps(recursive(12)))
+    settings(tmp_path, 1)
+    finished = run("tools", "--left-out", "--json", cwd=tmp_path)
+    found = {each["tool"]: each["cause"] for each in json.loads(finished.out)["left_out"]}
+    assert found == {"queue.give": "input-schema", "queue.take": "output-schema"}
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("leaf", [3, None, []])
+def test_a_value_that_nests_is_answered_soon(tmp_path: Path, leaf: Any) -> None:
+    """Not an assertion about speed: where the work doubles with each level, there is never an answer."""
+    (tmp_path / "api.json").write_text(json.dumps(recursive(5)))
+    for _ in range(50):
+        leaf = {"a": leaf}
+    frames = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "queue__give", "arguments": {"body": leaf}},
+        },
+    ]
+    settings(tmp_path, 1)
+    finished = over_stdio(*(json.dumps(frame).encode() for frame in frames), cwd=tmp_path)
+    answers = {answer["id"]: answer for answer in map(json.loads, finished.out.splitlines())}
+    assert answers[2]["result"]["isError"] is True
+    assert answers[2]["result"]["_meta"]["portbook/refusal"]["reason"] == "BAD_ARGUMENTS"
 
 
 def test_a_swagger_document_in_yaml_becomes_requests(tmp_path: Path) -> None:

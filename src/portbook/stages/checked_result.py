@@ -43,8 +43,9 @@ def checked(result: Any, body: bytes, tool: Tool, state: CallState) -> tuple[JSO
 
     Raises `Failed` where the output schema does not allow it, and where it may be neither given nor altered.
     """
-    if not tool.output.allows(result):
-        raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
+    output = tool.output if state.answer is None else tool.output_of(state.answer.status)
+    if not output.allows(result):
+        raise Failed(Reason.BAD_RESULT, output.findings(result))
     redactor, rule = state.redactor, tool.spec.secrets
     if redactor is None or rule == "give" or not redactor.might_touch(body):
         return result, body
@@ -55,8 +56,8 @@ def checked(result: Any, body: bytes, tool: Tool, state: CallState) -> tuple[JSO
     if is_redacted:
         state.is_redacted = True
         body = json_bytes(result)
-        if not tool.output.allows(result):  # withheld: the redacted result breaks the schema
-            raise Failed(Reason.BAD_RESULT, tool.output.findings(result))
+        if not output.allows(result):  # withheld: the redacted result breaks the schema
+            raise Failed(Reason.BAD_RESULT, output.findings(result))
     return result, body
 
 

@@ -58,6 +58,8 @@ class ImportedOperation(NamedTuple):
     """Headers of every request, beside those of parameters."""
     other_responses: tuple[str, ...] = ()
     """Further content types that a response may have."""
+    outputs_by_status: tuple[tuple[str, JSONObject | bool], ...] = ()
+    """The output schemas of single statuses, where they differ."""
     output_problem: str | None = None
     """Why its result cannot be checked against the output schema, or None where it can."""
     file: str = ""
@@ -127,8 +129,14 @@ class OperationReader:
             body.parts,
             tuple(arguments.fixed_headers.items()),
             result.other_types,
-            self._output.problem_of(result.schema),
+            result.by_status,
+            self._problem_of(result),
         )
+
+    def _problem_of(self, result: ImportedResult) -> str | None:
+        """Return why a result cannot be checked, or None where it can be."""
+        schemas = (result.schema, *(schema for _, schema in result.by_status))
+        return next(filter(None, map(self._output.problem_of, schemas)), None)
 
     def _describe(self, method: str, path: str) -> str:
         words = [self._node.text("summary") or self._item.text("summary"), self._node.text("description")]
