@@ -93,6 +93,11 @@ def _answer(request: DecodedRequest) -> Response:
         for link in (value for name, value in request.query if name == "link"):
             response.headers.add("Link", link)
         return response
+    if first == "moved":  # where to is in the query
+        moved = Response("", 302)
+        moved.autocorrect_location_header = False
+        moved.headers["Location"] = dict(request.query)["to"]
+        return moved
     return Response('{"ok":true}', 200, content_type="application/json")
 
 

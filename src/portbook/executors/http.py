@@ -24,7 +24,7 @@ from portbook.executors.header_lines import fixed_lines, header_lines
 from portbook.executors.http_response import answer_beside, result_of, retry_after_s
 from portbook.executors.secrets import NoCredential
 from portbook.executors.upload_folder import UploadFolder
-from portbook.executors.upstream_errors import upstream_failed
+from portbook.executors.upstream_errors import failure_of_oversize, upstream_failed
 from portbook.model import JSON, ApiAnswer, JSONObject, Run
 from portbook.net.destinations import BadDestination, Destination, Destinations, parse_url
 from portbook.net.dial import Unreachable, Untrusted
@@ -218,7 +218,8 @@ class HttpExecutor:
             except Untrusted as error:
                 raise _unanswered(Reason.UPSTREAM_ERROR, sendings, str(error)) from None
             except TooLarge as error:
-                raise upstream_failed(str(error), error.status) from None
+                too_large = failure_of_oversize(error, gives_body=gives_error_body)
+                failure = _with_what_lacks(too_large, operation)
             else:
                 try:
                     result = result_of(response, operation, gives_error_body=gives_error_body)
@@ -249,7 +250,7 @@ class HttpExecutor:
                 raise upstream_failed("it redirects, and its address is no longer permitted") from None
             if response.status not in REDIRECTS or request.method not in ("GET", "HEAD"):
                 return response
-            target = target_of_redirect(response, request.destination)
+            target = target_of_redirect(response, request.destination, request.target)
             if target is None:
                 raise upstream_failed(
                     "it redirects to a different destination, which is not followed", response.status

@@ -43,8 +43,9 @@ def result_of(response: Response, operation: HttpOperation, *, gives_error_body:
     if not operation.accepts(essence(sent)):
         raise upstream_failed("the content type of the answer is not that of the operation", status)
     try:
-        decode = content_of if operation.gives_content else value_of_body
-        return decode(response.body, sent)
+        if operation.gives_content:
+            return content_of(response.body, sent)
+        return value_of_body(response.body, sent, may_be_binary=operation.accepts(BINARY_TYPE))
     except NotDecoded as why:
         raise upstream_failed(str(why), status) from None
 
