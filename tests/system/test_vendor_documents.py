@@ -208,3 +208,55 @@ def test_odd_values_in_yaml_and_every_pair_of_a_fragment_reach_the_request(tmp_p
         finished = run("call", "queue.find", cwd=tmp_path)
         assert finished.code == 0, finished.err
         assert api.seen == [("GET", "/?Action=Find&Version=1")]
+
+
+def test_a_value_that_no_program_can_hold_costs_only_itself(tmp_path: Path) -> None:
+    (tmp_path / "api.json").write_text(
+        r"""{"openapi": "3.1.0", "x-limit": 1e999, "paths": {"/a": {"get": {
+            "operationId": "find", "x-note": "\ud800",
+            "parameters": [{"name": "n", "in": "query", "example": "\udc00",
+                            "schema": {"type": "number", "maximum": 1e999, "minimum": 1}}]}}}}"""
+    )
+    with upstream() as api:
+        settings(tmp_path, api.port)
+        assert run("call", "queue.find", "n=7", cwd=tmp_path).code == 0
+        assert run("call", "queue.find", "n=0", cwd=tmp_path).code != 0
+        assert api.seen == [("GET", "/a?n=7")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("none.json", None, "none.json: does not exist; check its name"),
+        ("api.yaml", "openapi: 3.1.0\npaths: {\n", "api.yaml: not YAML 1.2 (line "),
+    ],
+)
+def test_a_document_that_cannot_be_read_says_why_and_where(
+    tmp_path: Path, name: str, text: str | None, said: str
+) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    settings(tmp_path, 1, name=name)
+    finished = run("tools", cwd=tmp_path)
+    assert finished.code != 0
+    assert said in finished.err
+
+
+def test_an_operation_whose_name_got_a_digest_is_named_by_its_method_and_path(tmp_path: Path) -> None:
+    same: dict[str, Any] = {"operationId": "find", "responses": {}}
+    paths = {path: {"get": same, "post": same} for path in ("/a", "/b")}
+    (tmp_path / "api.json").write_text(json.dumps({"openapi": "3.1.0", "paths": paths}))
+    more = (
+        'include = ["GET /a", "POST *"]\nexclude = ["* /b"]\neffects = { "POST /a" = "read" }\n'
+        '[http.queue.tools."GET /a"]\neffect = "destructive"\n'
+    )
+    settings(tmp_path, 1, more)
+    listed = json.loads(run("tools", "--json", cwd=tmp_path).out)["tools"]
+    found = {tool["name"]: tool["effect"] for tool in listed if tool["name"].startswith("queue.")}
+    assert sorted(found.values()) == ["destructive", "read"]
+    # A name that several have is none of a tool; the message says what to write instead.
+    settings(tmp_path, 1, 'include = ["find"]\n')
+    finished = run("tools", cwd=tmp_path)
+    assert finished.code != 0
+    assert "names 'find', which is not the name of a tool" in finished.err
+    assert "or 'GET /a'" in finished.err

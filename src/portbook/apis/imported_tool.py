@@ -39,7 +39,7 @@ def imported_tool(
     """
     operation = placed.operation
     name = prefix + operation.name
-    effect = selection.effect_of(operation.name) or default_effect(operation.method)
+    effect = selection.effect_of(operation) or default_effect(operation.method)
     words, output = operation.description, or_nothing(operation.output_schema)
     return ToolSpec(
         canonical_name(name),

@@ -35,6 +35,10 @@ class OperationHead(NamedTuple):
     tags: tuple[str, ...] | None = None
     """None where they are not known, because the operation cannot be read."""
     is_deprecated: bool = False
+    places: tuple[str, ...] = ()
+    """Its method and path, such as `GET /orders/{id}`; every method where the path cannot be read."""
+    own_name: str = ""
+    """Its name before a digest told it apart, and before it was shortened."""
 
 
 class ImportedOperation(NamedTuple):
@@ -65,6 +69,8 @@ class ImportedOperation(NamedTuple):
     file: str = ""
     pointer: str = ""
     """The operation's JSON Pointer in `file`."""
+    places: tuple[str, ...] = ()
+    """Its method and path, as the document has them."""
     tags: tuple[str, ...] = ()
     is_deprecated: bool = False
     requirement: Requirement = ()
@@ -74,7 +80,7 @@ class ImportedOperation(NamedTuple):
 
     def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
         """Return why this operation is left out after all."""
-        return LeftOutOperation(self.name, self.file, self.pointer, self.method, cause, sentence)
+        return LeftOutOperation(self.name, self.file, self.pointer, self.method, cause, sentence, self.places)
 
 
 class OperationReader:
