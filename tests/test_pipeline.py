@@ -170,7 +170,7 @@ def test_what_nobody_foresaw_is_recorded_and_answered(monkeypatch: pytest.Monkey
 
 
 def test_what_nobody_foresaw_after_a_tool_has_run_is_a_failure() -> None:
-    def seal(tool: object, result: Any, body: bytes, envelope: object, is_redacted: bool) -> bytes:
+    def seal(tool: object, result: Any, body: bytes, *beside: object) -> bytes:
         raise ZeroDivisionError(CANARY)
 
     world = World()

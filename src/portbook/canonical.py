@@ -30,10 +30,12 @@ __all__ = [
     "digest",
     "fingerprint",
     "is_same_json",
+    "is_written_as",
     "jcs_bytes",
     "json_bytes",
     "rewritten_bytes",
     "tight_copy",
+    "without_nan",
 ]
 
 # orjson would write these types in a form of its own; passed through, they are refused.
@@ -82,7 +84,7 @@ def json_bytes(value: Any) -> bytes:
         encoded = orjson.dumps(value, None, _STRICT)
     except orjson.JSONEncodeError as error:
         return _write_exactly(value, str(error), sort=False)
-    return encoded if b"null" not in encoded else _without_nan(encoded, value)
+    return encoded if b"null" not in encoded else without_nan(encoded, value)
 
 
 def rewritten_bytes(value: Any) -> bytes:
@@ -102,7 +104,7 @@ def canonical_bytes(value: Any) -> bytes:
         encoded = orjson.dumps(value, None, _SORTED)
     except orjson.JSONEncodeError as error:
         return _write_exactly(value, str(error), sort=True)
-    return encoded if b"null" not in encoded else _without_nan(encoded, value)
+    return encoded if b"null" not in encoded else without_nan(encoded, value)
 
 
 def is_same_json(one: Any, other: Any) -> bool:
@@ -111,6 +113,17 @@ def is_same_json(one: Any, other: Any) -> bool:
         return orjson.dumps(one, None, _SORTED) == orjson.dumps(other, None, _SORTED)
     except orjson.JSONEncodeError:
         return canonical_bytes(one) == canonical_bytes(other)
+
+
+def is_written_as(value: Any, data: bytes) -> bool:
+    """Return whether `value`, which was parsed from `data`, would be written as the very same bytes.
+
+    Then it holds no infinity, which would be written as null. Most clients write JSON as we do.
+    """
+    try:
+        return orjson.dumps(value, None, _STRICT) == data
+    except orjson.JSONEncodeError:  # an integer from 2^64 on
+        return False
 
 
 def fingerprint(value: Any) -> str:
@@ -214,7 +227,11 @@ def _double(value: float) -> str:
     return f"{sign}{digits[0]}{rest}e{point - 1:+d}"
 
 
-def _without_nan(encoded: bytes, value: Any) -> bytes:
+def without_nan(encoded: bytes, value: Any) -> bytes:
+    """Return `encoded`, which is `value` as JSON and contains the word null.
+
+    Raises `NotJSON` where a null stands for a number that is not finite.
+    """
     # orjson writes NaN and the infinities as null. Python's own writer keeps the bits of every double, where
     # they show, at half the cost of the next step: a value that is equal when parsed back had none. Only
     # other values, such as those with tuples, are walked in Python, at three times that.

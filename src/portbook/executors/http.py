@@ -21,11 +21,11 @@ from portbook.apis.unsendable import unsendable
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.executors.credentials import Credentials, SentCredentials
 from portbook.executors.header_lines import fixed_lines, header_lines
-from portbook.executors.http_response import result_of, retry_after_s
+from portbook.executors.http_response import answer_beside, result_of, retry_after_s
 from portbook.executors.secrets import NoCredential
 from portbook.executors.upload_folder import UploadFolder
-from portbook.executors.upstream_errors import upstream_failed
-from portbook.model import JSON, JSONObject, Run
+from portbook.executors.upstream_errors import failure_of_oversize, upstream_failed
+from portbook.model import JSON, ApiAnswer, JSONObject, Run
 from portbook.net.destinations import BadDestination, Destination, Destinations, parse_url
 from portbook.net.dial import Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
@@ -110,11 +110,13 @@ class HttpExecutor:
             async with asyncio.timeout(min(answer_ms, run.timeout_ms) / 1000) as deadline:
                 credentials = await self._credentials_of(operation)
                 request = self._request(operation, destination, composed, credentials, run)
-                return await self._attempts(operation, request, sendings, deadline.when() or 0.0)
+                result, answer = await self._attempts(operation, request, sendings, deadline.when() or 0.0)
         except TimeoutError:
             happened = _lateness(sendings)
             reason = Reason.UPSTREAM_ERROR if is_api_late else Reason.TIMEOUT
             raise _unanswered(reason, sendings, happened, is_retryable=True) from None
+        run.heard(answer)
+        return result
 
     async def unreachable(self, timeout_s: float) -> dict[str, str]:
         """Return the gateways that cannot be connected to, by name, with the reason; sends no request."""
@@ -199,7 +201,7 @@ class HttpExecutor:
 
     async def _attempts(
         self, operation: HttpOperation, request: HttpRequest, sendings: Sendings, deadline: float
-    ) -> JSON:
+    ) -> tuple[JSON, ApiAnswer]:
         """Send `request` until there is a result or no `sendings` are left."""
         gives_error_body = self._gateways[operation.gateway].gives_error_bodies
         pause_s = _BACKOFF_S
@@ -216,10 +218,12 @@ class HttpExecutor:
             except Untrusted as error:
                 raise _unanswered(Reason.UPSTREAM_ERROR, sendings, str(error)) from None
             except TooLarge as error:
-                raise upstream_failed(str(error), error.status) from None
+                too_large = failure_of_oversize(error, gives_body=gives_error_body)
+                failure = _with_what_lacks(too_large, operation)
             else:
                 try:
-                    return result_of(response, operation, gives_error_body=gives_error_body)
+                    result = result_of(response, operation, gives_error_body=gives_error_body)
+                    return result, answer_beside(response, operation)
                 except Failed as found:
                     failure, wait_s = _with_what_lacks(found, operation), retry_after_s(response)
             if not failure.is_retryable or wait_s is None or wait_s > _MAX_WAIT_S:
@@ -246,7 +250,7 @@ class HttpExecutor:
                 raise upstream_failed("it redirects, and its address is no longer permitted") from None
             if response.status not in REDIRECTS or request.method not in ("GET", "HEAD"):
                 return response
-            target = target_of_redirect(response, request.destination)
+            target = target_of_redirect(response, request.destination, request.target)
             if target is None:
                 raise upstream_failed(
                     "it redirects to a different destination, which is not followed", response.status

@@ -156,6 +156,9 @@ class ToolSpec:
     so."""
     is_output_listed: bool = True
     """Whether lists show the output schema; a large one would make a list that no client can use."""
+    outputs_by_status: tuple[tuple[str, JSONObject | bool], ...] = ()
+    """The output schemas of single HTTP statuses, or of all in a range (`2XX`), where they differ. The output
+    schema allows what any of them does."""
     tags: tuple[str, ...] = ()
     """The tags of an API operation, by which people group tools."""
     is_deprecated: bool = False
@@ -195,6 +198,7 @@ class ToolSpec:
             "description": self.description,
             "input": self.input_schema,
             "output": self.output_schema,
+            **({"outputs_by_status": dict(self.outputs_by_status)} if self.outputs_by_status else {}),
             "effect": self.effect.value,
             "operation": None if self.operation is None else self.operation.as_data(),
         }

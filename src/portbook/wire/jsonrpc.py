@@ -173,7 +173,7 @@ def mcp_refusal_frame(ending: Ending, token: bytes | None, revision: str = "") -
 
 def result_frame(token: bytes, result: bytes) -> bytes:
     """Return the response frame with `result`, which is already JSON."""
-    return b'{"jsonrpc":"2.0","id":' + token + b',"result":' + result + b"}"
+    return b"".join((b'{"jsonrpc":"2.0","id":', token, b',"result":', result, b"}"))  # copies a result once
 
 
 def error_frame(token: bytes, error: object) -> bytes:

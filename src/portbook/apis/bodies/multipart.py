@@ -7,6 +7,8 @@ How a field is written, the first rule that applies:
 3. With a style, it is one part of text for each pair of that style.
 4. Otherwise a list is one part for each item, an object is JSON, and everything else is text.
 
+Null is left out, also in a list.
+
 The document's own words come before guesses by value.
 """
 
@@ -14,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from portbook.apis.bodies.body_names import BodyNames
 from portbook.apis.bodies.file_arguments import file_of
-from portbook.apis.parameter_styles import AmbiguousText, as_is, pairs_of, plain_text
+from portbook.apis.parameter_styles import AmbiguousText, as_is, pairs_of, plain_text, present
 from portbook.apis.unsendable import unsendable
 from portbook.canonical import json_bytes
 from portbook.model import JSON, JSONObject
@@ -28,6 +30,8 @@ from portbook.tools.operation import BodyPart, Style
 __all__ = ["MultipartBody"]
 
 _BOUNDARY_PREFIX = "portbook-"
+# Some servers take a backslash for the start of an escape, and the escape of a quote for three characters.
+_UNREAD: Final = frozenset('"\\')
 
 
 class _FormPart(NamedTuple):
@@ -88,15 +92,24 @@ class MultipartBody:
         elif part.style is not Style.REPEAT:
             try:
                 for name, members, text in pairs_of(field, value, part.style, as_is):
-                    self._names.require_own(name, field, (*place, *members), is_whole=not members)
+                    self._require_own(name, field, (*place, *members), is_whole=not members)
                     yield _FormPart(name, text.encode(), part.content_type)
             except AmbiguousText as why:
                 raise unsendable(place, str(why)) from None
         else:
-            self._names.require_own(field, field, place, is_whole=True)
-            for item in value if isinstance(value, list) else [value]:
+            self._require_own(field, field, place, is_whole=True)
+            for item in present(value) if isinstance(value, list) else [value]:
                 content_type = part.content_type or (JSON_TYPE if isinstance(item, dict | list) else None)
                 yield _FormPart(field, plain_text(item).encode(), content_type)
+
+    def _require_own(self, name: str, field: str, place: tuple[str, ...], *, is_whole: bool) -> None:
+        """Require that every server reads `name` as that of `field`.
+
+        Raises `Refused` where it may be read as that of a different argument.
+        """
+        self._names.require_own(name, field, place, is_whole=is_whole)
+        if not (is_whole and self._names.is_described(field)) and not _UNREAD.isdisjoint(name):
+            raise unsendable(place, "has a quote or a backslash in its name, which servers read differently")
 
 
 def _file_parts(
@@ -104,7 +117,13 @@ def _file_parts(
 ) -> Iterator[_FormPart]:
     is_list = isinstance(value, list)
     for index, item in enumerate(value if isinstance(value, list) else [value]):
-        given = file_of(item, (*place, str(index)) if is_list else place)
+        if item is None:
+            continue
+        its_place = (*place, str(index)) if is_list else place
+        given = file_of(item, its_place)
+        if "\\" in (given.name or ""):
+            member = "path" if given.filename is None else "filename"
+            raise unsendable((*its_place, member), "must have no backslash in the file's name")
         content_type = given.content_type or part.content_type or BINARY_TYPE
         # Without a name for the file, servers take the part for text.
         yield _FormPart(part.name, given.bytes_from(files), content_type, given.name or part.name)

@@ -170,6 +170,13 @@ _ERROR: Final[dict[str, Any]] = {
     "additionalProperties": False,
 }
 
+_LINK: Final[JSONObject] = {
+    "type": "object",
+    "required": ["url", "rel"],
+    "properties": {"url": {"type": "string"}, "rel": {"type": "string"}},
+    "additionalProperties": False,
+}
+
 _METADATA: Final[JSONObject] = {
     "type": "object",
     "required": ["latency_ms", "status_code", "request_id", "trace_id", "redaction_applied"],
@@ -180,6 +187,7 @@ _METADATA: Final[JSONObject] = {
         "trace_id": {"type": "string"},
         "redaction_applied": {"type": "boolean"},
         "approval_id": {"type": "string"},
+        "links": {"type": "array", "items": _LINK},
     },
     "additionalProperties": False,
 }
