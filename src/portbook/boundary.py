@@ -86,7 +86,7 @@ class Boundary:
             return await self._refuse(message, NO_ID, arrival, not_an_object(message))
         chosen = choose_dialect(message, self._bare.tools)
         begun = self._begin(message, read_id(message, frame), arrival, chosen)
-        return begun.answer() if isinstance(begun, CallState) else await begun
+        return begun.reply() if isinstance(begun, CallState) else await begun
 
     def _begin(
         self, message: JSONObject, identifier: Id, arrival: Arrival, chosen: DialectName | None
@@ -205,6 +205,7 @@ class Boundary:
             latency_ms=completed.duration_ms,
             is_redacted=completed.is_redacted,
             approval=completed.approval,
+            links=completed.links,
         )
         return answer_of(completed, body, status)
 
@@ -228,4 +229,4 @@ class Boundary:
 
 
 async def _answered(running: Coroutine[Any, Any, CallState]) -> Answer:
-    return (await running).answer()
+    return (await running).reply()

@@ -243,8 +243,10 @@ class Pipeline:
     async def _approve(self, state: CallState, row: PreparedTool, decision: Decision, caller: Caller) -> Done:
         """Run the tool once the call is approved."""
         call, tool = state.call, row.tool
-        _require_runnable(tool, call)
-        if call.input_bytes > LARGE_BYTES:
+        if call.input_bytes <= LARGE_BYTES:
+            _require_runnable(tool, call)
+        else:
+            await self._off_loop.run(partial(_require_runnable, tool, call))
             await self._off_loop.run(state.shown)
         state.approval = ticket = await self._approving.admit(state, tool, decision, caller)
         try:
@@ -320,6 +322,7 @@ class Pipeline:
             call.context.correlation,
             None if report is None else _without_secrets(report, state),
             partial(redacted_client, state, self._off_loop),
+            state.hear,
         )
         return self._executor.execute(row.tool, call.arguments, run)
 
@@ -354,6 +357,8 @@ class Pipeline:
     def _finished(self, state: CallState, tool: Tool, result: Any, body: bytes) -> Done:
         """Check, redact, enclose and seal a result. Large results are finished in a thread."""
         result, body = checked(result, body, tool, state)
+        if state.answer is not None and state.answer.links:
+            state.links = cast("list[JSON]", state.redacted([*state.answer.links]))
         wish, envelope = state.call.wish, None
         if (wish is not None and wish is not NO_WISH) or state.rules.enclosing.is_default:
             envelope = self._enclosed(state, result)
@@ -453,7 +458,7 @@ def _without_secrets(report: DraftReport, state: CallState) -> Report:
 
 def _sealed(state: CallState, result: JSON, body: bytes, envelope: JSONObject | None = None) -> Done:
     """Return the result in the form of its wire contract."""
-    sealed = state.exchange.seal(state.tool, result, body, envelope, state.is_redacted)
+    sealed = state.exchange.seal(state.tool, result, body, envelope, state.is_redacted, state.links)
     return Done(body, sealed, None if envelope is None else json_bytes(envelope))
 
 

@@ -229,6 +229,7 @@ def test_the_operations_of_a_document_become_tools(folder: Path) -> None:
             "POST",
             Cause.UNSUPPORTED,
             "no content type of its body can be sent",
+            ("POST /upload",),
         )
     ]
     spec = found.specs[0]
@@ -313,6 +314,31 @@ def test_a_table_with_a_path_stands_for_an_imported_tool(folder: Path) -> None:
     assert len(found) == 3
 
 
+def test_a_table_may_have_the_method_and_path_of_an_imported_tool(folder: Path) -> None:
+    text = IMPORT + "[http.orders.tools.'POST /search']\neffect = 'destructive'\ntimeout_ms = 7"
+    found = {spec.name: spec for spec in read(text, folder=folder).specs}
+    assert (found["orders.search"].effect, found["orders.search"].timeout_ms) == (Effect.DESTRUCTIVE, 7)
+    assert len(found) == 3
+
+
+def test_a_method_and_path_that_is_not_served_is_refused(folder: Path) -> None:
+    text = IMPORT + "[http.orders.tools.'POST /searches']\neffect = 'read'"
+    assert complaint(text, folder=folder) == (
+        "http.orders.tools.POST /searches is a method and a path that no operation that is served has; "
+        "use the name of the tool"
+    )
+
+
+def test_a_method_and_path_of_two_documents_names_neither(folder: Path) -> None:
+    (folder / "b.json").write_text(json.dumps(DOCUMENT))
+    text = (
+        BASE
+        + "openapi = ['api.json', 'b.json']\ninclude = ['POST /search']\n"
+        + "[http.orders.tools.'POST /search']\neffect = 'read'"
+    )
+    assert "that several of its documents have" in complaint(text, folder=folder)
+
+
 def test_a_table_cannot_change_the_schema_of_an_imported_tool(folder: Path) -> None:
     text = IMPORT + "[http.orders.tools.search]\ninput = {}"
     assert complaint(text, folder=folder).startswith("http.orders.tools.search.input is not a valid key")
@@ -321,7 +347,7 @@ def test_a_table_cannot_change_the_schema_of_an_imported_tool(folder: Path) -> N
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('openapi = "none.json"', "http.orders.openapi cannot be imported: none.json: cannot be read"),
+        ('openapi = "none.json"', "http.orders.openapi cannot be imported: none.json: does not exist"),
         ('openapi = "api.json"\neffects = { x = "y" }', "http.orders.effects.x must be one of read"),
         (
             'openapi = "old.json"',

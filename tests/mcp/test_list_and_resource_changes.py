@@ -90,7 +90,7 @@ class Line:
     async def ask(self, method: str, given: Any, id: object = 1) -> Any:
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": given}
         received = self.connection.receive(json.dumps(message).encode())
-        answer = received.answer() if isinstance(received, CallState) else await received.answering
+        answer = received.reply() if isinstance(received, CallState) else await received.answering
         return None if answer.body is None else json.loads(answer.body)
 
     async def open(self, revision: str = "2025-11-25") -> Line:

@@ -2,7 +2,8 @@
 
 `[http.orders.tools.get_order]` is the tool `orders.get_order`. Both parts may have capitals and
 hyphens, as the names of Python tools may. A table with the name of an imported tool changes the keys it has
-(an effect, a deadline) and keeps the rest of the document; one with a path replaces the tool.
+(an effect, a deadline) and keeps the rest of the document; one with a path replaces the tool. The table of an
+imported tool may have its method and path instead of its name.
 
 An unusable base URL is a warning, not an error: its tools are served and every call of them is denied, as for
 any destination that is not on the allowlist.
@@ -86,7 +87,7 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
         assert isinstance(declared, Table)
         one = declared.table(name)
         one.only(TOOL_KEYS)
-        full = prefix + name
+        full = prefix + _named(one, name, documents)
         if not is_declarable(full):
             raise one.wrong(None, "is not a valid name for a tool; use A-Z, a-z, 0-9, '_', '-' and '.'")
         if full in specs and "path" not in one and "method" not in one:
@@ -104,6 +105,20 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
     if not documents.selection.is_given and (hint := hint_of_many_tools(table, len(specs))):
         found.warnings.append(hint)
     return [_completed(spec, timeout_ms) for spec in specs.values()]
+
+
+def _named(table: Table, key: str, documents: ImportedDocuments) -> str:
+    """Return the name of the tool that a table is for: its key, or that of the method and path in its key.
+
+    Raises what the table raises where not exactly one operation has this method and path.
+    """
+    if " /" not in key:
+        return key
+    names = [each.operation.name for each in documents.operations if key in each.operation.places]
+    if len(names) != 1:
+        which = "several of its documents have" if names else "no operation that is served has"
+        raise table.wrong(None, f"is a method and a path that {which}; use the name of the tool")
+    return names[0]
 
 
 def _completed(spec: ToolSpec, timeout_ms: int | None) -> ToolSpec:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import sys
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Final
 
 from portbook.exception_place import ToolExit
+from portbook.executors.eager_task import start_now
 
 __all__ = ["ReusableTask"]
 
@@ -30,7 +30,7 @@ class ReusableTask:
         self._has_waited: asyncio.Future[None] = loop.create_future()
         self._coroutine: Coroutine[Any, Any, Any] | None = None
         self._waiting_for: Any = None
-        self.task: Any = _started(self._run(), loop, self.context)
+        self.task: Any = start_now(self._run(), _NAME, self.context)
         self._log_if_lost(is_in_use=False)
 
     def step(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -107,42 +107,3 @@ class _FurtherSteps:
 # asyncio documents both, for tasks that are not its own.
 _enter_task: Final[Callable[[Any, Any], None]] = asyncio.tasks._enter_task  # noqa: SLF001
 _leave_task: Final[Callable[[Any, Any], None]] = asyncio.tasks._leave_task  # noqa: SLF001
-
-if sys.version_info >= (3, 12):
-
-    def _started(
-        coroutine: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop, context: contextvars.Context
-    ) -> asyncio.Task[Any]:
-        """Return the task of `coroutine`, which has run up to its first wait."""
-        return asyncio.Task(coroutine, loop=loop, name=_NAME, context=context, eager_start=True)
-
-else:
-
-    def _started(
-        coroutine: Coroutine[Any, Any, Any], loop: Any, context: contextvars.Context
-    ) -> asyncio.Task[Any]:
-        """Return the task of `coroutine`, which has run up to its first wait.
-
-        A new task asks the loop to take its first step soon. Here the request is kept from the loop and the
-        step is taken now, while the task around this call is not the current one.
-        """
-        steps: list[Callable[[], None]] = []
-
-        def keep(step: Callable[[], None], *, context: contextvars.Context) -> None:
-            steps.append(step)
-
-        # An attribute of this loop hides the method of its class; Python's loops and uvloop allow that.
-        loop.call_soon = keep
-        try:
-            task: asyncio.Task[Any] = asyncio.Task(coroutine, loop=loop, name=_NAME, context=context)
-        finally:
-            del loop.call_soon
-        around = asyncio.current_task(loop)
-        if around is not None:
-            _leave_task(loop, around)
-        try:
-            context.run(steps[0])
-        finally:
-            if around is not None:
-                _enter_task(loop, around)
-        return task

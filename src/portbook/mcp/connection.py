@@ -284,7 +284,7 @@ class McpConnection:
             exchange.send_reports()
         finally:
             self._end(exchange, key)
-        return state.answer()
+        return state.reply()
 
     def _start(self, key: Key | None) -> None:
         if key is not None:
@@ -416,7 +416,7 @@ class McpConnection:
         member = replace(self._link, emit=link.emit)
         work = self._receive_one(message, identifier, arrival, member)
         if isinstance(work, CallState):
-            return work.answer()
+            return work.reply()
         return await (work.answering if work.key is None else self._members.run(work.key, work.answering))
 
     async def _refuse(

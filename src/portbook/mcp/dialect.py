@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, cast
 
-from portbook.canonical import fingerprint, json_bytes
+from portbook.canonical import fingerprint, rewritten_bytes
 from portbook.dialects.request_meta import NO_CONTROLS, context_of, controls_of
 from portbook.errors import Finding, Reason, Refused
 from portbook.mcp.exchange import ClientLink, McpExchange, McpParts, bound_to
@@ -229,7 +229,7 @@ class McpDialect:
             method if 0 < len(method) <= 128 else None,
             called,
             arguments,
-            len(json_bytes(arguments)) if kind is not None else 0,
+            len(rewritten_bytes(arguments)) if kind is not None else 0,
             NO_CONTEXT if controls is NO_CONTROLS else context_of(controls),
             trace,
             {"method": method, "params": params},

@@ -193,7 +193,13 @@ class McpExchange(Exchange):
             client.detach()
 
     def seal(
-        self, tool: Tool | None, result: Any, body: bytes, envelope: JSONObject | None, is_redacted: bool
+        self,
+        tool: Tool | None,
+        result: Any,
+        body: bytes,
+        envelope: JSONObject | None,
+        is_redacted: bool,
+        links: list[JSON] | None = None,
     ) -> bytes:
         """Return a result in the form of this revision, checked.
 
@@ -203,7 +209,7 @@ class McpExchange(Exchange):
         if tool is None:
             return results.seal_answer(self.method, result, body, self.revision)
         return results.seal(
-            self.method, tool, self.params, self.revision, result, body, envelope, is_redacted
+            self.method, tool, self.params, self.revision, result, body, envelope, is_redacted, links
         )
 
     def pause(self, needed: InputNeeded) -> bytes | None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from portbook.canonical import rewritten_bytes
 from portbook.errors import Failed, Reason
 from portbook.mcp.cache_lifetime import as_page, kept_for
-from portbook.mcp.errors import META_ENVELOPE, META_REDACTED
+from portbook.mcp.errors import META_ENVELOPE, META_LINKS, META_REDACTED
 from portbook.mcp.handlers import LISTEN
 from portbook.mcp.notifications import Mode, first_of
 from portbook.mcp.resources_and_prompts import completion_result, prompt_result, resource_result
@@ -52,6 +52,7 @@ class Results:
         body: bytes,
         envelope: JSONObject | None,
         is_redacted: bool,
+        links: list[JSON] | None = None,
     ) -> bytes:
         """Return what `tool` returned in the form of this revision, checked.
 
@@ -65,8 +66,8 @@ class Results:
         if sealing is None:
             sealing = self._sealings[key] = self._sealing(method, tool, revision)
         shaped = sealing.shape(result, body, params)
-        if is_redacted or envelope is not None:  # outside of what the tool's outputSchema describes
-            shaped = _with_meta(shaped, envelope if spec.kind == "tool" else None, is_redacted)
+        if is_redacted or envelope is not None or links:  # outside of what the outputSchema describes
+            shaped = _with_meta(shaped, envelope if spec.kind == "tool" else None, is_redacted, links)
         sealed = rewritten_bytes(shaped)
         return sealed if sealing.allows(shaped) else self._invalid(method, shaped, sealed, revision)
 
@@ -132,10 +133,14 @@ def _anything(_: Any) -> bool:
     return True
 
 
-def _with_meta(shaped: JSONObject, envelope: JSONObject | None, is_redacted: bool) -> JSONObject:
+def _with_meta(
+    shaped: JSONObject, envelope: JSONObject | None, is_redacted: bool, links: list[JSON] | None
+) -> JSONObject:
     meta: JSONObject = {META_REDACTED: True} if is_redacted else {}
     if envelope is not None:
         meta[META_ENVELOPE] = envelope
+    if links:
+        meta[META_LINKS] = links
     return {**shaped, "_meta": meta} if meta else shaped
 
 

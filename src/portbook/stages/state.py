@@ -6,7 +6,7 @@ from typing import cast
 
 from portbook.audit.records import Trail
 from portbook.dialects.exchange import Exchange
-from portbook.model import JSON, Answer, Completed, Identity, JSONObject, Outcome
+from portbook.model import JSON, Answer, ApiAnswer, Completed, Identity, JSONObject, Outcome
 from portbook.redaction import Redactor
 from portbook.stages.rules import InForce
 
@@ -16,7 +16,18 @@ __all__ = ["CallState"]
 class CallState(Trail):
     """A call, the rules that it began with, its ids, and what has happened to it so far (`Trail`)."""
 
-    __slots__ = ("_shown", "call", "duration_ms", "exchange", "identity", "in_force", "outcome", "rules")
+    __slots__ = (
+        "_shown",
+        "answer",
+        "call",
+        "duration_ms",
+        "exchange",
+        "identity",
+        "in_force",
+        "links",
+        "outcome",
+        "rules",
+    )
 
     def __init__(self, exchange: Exchange, in_force: InForce, identity: Identity, started: float) -> None:
         self.exchange = exchange
@@ -27,6 +38,10 @@ class CallState(Trail):
         """The rules that were in force when the call began; it keeps them to its end."""
         self.identity = identity
         self.started = started
+        self.answer: ApiAnswer | None = None
+        """What the API said beside the result, where the tool is an operation of one."""
+        self.links: list[JSON] | None = None
+        """The links that the caller gets beside the result: those of the API, redacted."""
         self.outcome: Outcome | None = None
         """How the call ended; None until it has."""
         self.duration_ms = 0.0
@@ -42,14 +57,16 @@ class CallState(Trail):
     def completed(self) -> Completed:
         """Return how the call ended, for those who answer it."""
         assert self.outcome is not None
-        return Completed(self.outcome, self.identity, self.duration_ms, self.is_redacted, self.approval)
+        return Completed(
+            self.outcome, self.identity, self.duration_ms, self.is_redacted, self.approval, self.links
+        )
 
     def body(self) -> bytes | None:
         """Return the message that answers the call; None where none does."""
         assert self.outcome is not None
         return self.exchange.body(self.outcome)
 
-    def answer(self) -> Answer:
+    def reply(self) -> Answer:
         """Return the answer to the call, for a door that sends more than the body."""
         return self.exchange.write(self.completed())
 
@@ -61,6 +78,10 @@ class CallState(Trail):
         if self._shown is None or self._shown[0] is not redactor:
             self._shown = redactor, cast("JSONObject", redactor.redact(arguments)[0])
         return self._shown[1]
+
+    def hear(self, answer: ApiAnswer) -> None:
+        """Keep what an API said beside the result."""
+        self.answer = answer
 
     def without_secrets(self, text: str) -> str:
         """Return a text for the caller, redacted; the caller is told that it was."""

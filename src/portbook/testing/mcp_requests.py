@@ -209,4 +209,4 @@ def _frame(message: object) -> Frame:
 
 
 async def _answer_of(received: CallState | Work) -> Answer:
-    return received.answer() if isinstance(received, CallState) else await received.answering
+    return received.reply() if isinstance(received, CallState) else await received.answering

@@ -62,10 +62,11 @@ def read_openapi(
     root = documents.root()
     servers = servers or ServerChooser(root)
     schemas = SchemaWriters(documents, _version(root))
+    entries = list(_entries(documents, root))
     operations = [
         entry if isinstance(entry, LeftOutOperation) else _read(documents, entry, schemas, rules, servers)
-        for entry in _told_apart(list(_entries(documents, root)), names)
-        if is_wanted(_head(entry))
+        for entry, own in zip(_told_apart(entries, names), entries, strict=True)
+        if is_wanted(_head(entry, own.name))
     ]
     if unchecked := schemas.unchecked_patterns:
         warn(_unchecked(unchecked, documents.entry))
@@ -111,8 +112,13 @@ class _Entry(NamedTuple):
     place: DocumentNode
     """Where the path has the operation; it is `node` unless it is a reference to it."""
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        return _places(self.path, self.method)
+
     def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
-        return LeftOutOperation(self.name, self.place.file, self.place.pointer, self.method, cause, sentence)
+        file, pointer = self.place.file, self.place.pointer
+        return LeftOutOperation(self.name, file, pointer, self.method, cause, sentence, self.places)
 
 
 def _entries(documents: Documents, root: DocumentNode) -> Iterator[_Entry | LeftOutOperation]:
@@ -124,7 +130,9 @@ def _entries(documents: Documents, root: DocumentNode) -> Iterator[_Entry | Left
             if not isinstance(resolved.value, dict):
                 raise item.bad("a path must be an object")
         except BadOpenAPI as error:
-            yield LeftOutOperation(_slug(path), item.file, item.pointer, None, error.cause, str(error))
+            yield LeftOutOperation(
+                _slug(path), item.file, item.pointer, None, error.cause, str(error), _places(path)
+            )
             continue
         for method in METHODS:
             if method.lower() in resolved.value:
@@ -140,7 +148,9 @@ def _entry(documents: Documents, path: str, item: DocumentNode, method: str) -> 
             raise place.bad("an operation must be an object")
     except BadOpenAPI as error:
         name = _slug(f"{method}{path}")
-        return LeftOutOperation(name, place.file, place.pointer, method, error.cause, str(error))
+        return LeftOutOperation(
+            name, place.file, place.pointer, method, error.cause, str(error), _places(path, method)
+        )
     name = _slug(node.text("operationId") or f"{method}{path}")
     return _Entry(name, method, path, item, node, place)
 
@@ -154,7 +164,9 @@ def _other_members(path: str, item: DocumentNode) -> Iterator[LeftOutOperation]:
         if key.lower() in _READ_METHODS:
             cause, sentence = Cause.INVALID, "a method must be in lower case"
         name, method = _slug(f"{key}{path}"), key.upper()
-        yield LeftOutOperation(name, node.file, node.pointer, method, cause, str(node.bad(sentence)))
+        yield LeftOutOperation(
+            name, node.file, node.pointer, method, cause, str(node.bad(sentence)), _places(path, method)
+        )
 
 
 def _is_extension(key: str) -> bool:
@@ -192,10 +204,11 @@ def _read(
     try:
         reader = OperationReader(documents, schemas, entry.item, entry.node, rules)
         imported = reader.read(entry.name, entry.method, entry.path)
-        head = _head(entry)
+        head = _head(entry, entry.name)
         return imported._replace(
             file=entry.place.file,
             pointer=entry.place.pointer,
+            places=entry.places,
             tags=head.tags or (),
             is_deprecated=head.is_deprecated,
             requirement=read_requirement(documents.root(), entry.node),
@@ -209,11 +222,15 @@ def _read(
         return entry.left_out(Cause.INVALID, "nested too deeply")
 
 
-def _head(entry: _Entry | LeftOutOperation) -> OperationHead:
+def _head(entry: _Entry | LeftOutOperation, own_name: str) -> OperationHead:
     if isinstance(entry, LeftOutOperation):
-        return OperationHead(entry.name)
+        return OperationHead(entry.name, places=entry.places, own_name=own_name)
     tags = tuple(item.value for item in entry.node.at("tags").items if isinstance(item.value, str))
-    return OperationHead(entry.name, tags, entry.node.at("deprecated").value is True)
+    return OperationHead(entry.name, tags, entry.node.at("deprecated").value is True, entry.places, own_name)
+
+
+def _places(path: str, method: str | None = None) -> tuple[str, ...]:
+    return tuple(f"{each} {path}" for each in (METHODS if method is None else (method,)))
 
 
 def _slug(text: str) -> str:

@@ -20,7 +20,7 @@ from portbook.tools.operation import problem_of_base_url
 
 __all__ = ["Server", "ServerChooser", "ServerVariables"]
 
-_VARIABLE: Final = re.compile(r"\{([^{}]{1,80})\}")
+_VARIABLE: Final = re.compile(r"\{([^{}]+)\}")
 _MAX_LISTED: Final = 200
 
 
