@@ -162,6 +162,9 @@ def _add_members(written: dict[str, Any], files: dict[str, FileField], arguments
     for name in files.keys() & properties.keys():
         properties[name] = _file_argument(properties[name], files[name], arguments)
     arguments.properties.update(properties)
+    names = written.get("propertyNames", True)
+    if names is not True:
+        arguments.names = names if arguments.names is True else {"allOf": [arguments.names, names]}
     # Many documents require members of the body without requiring the body.
     arguments.required += [
         name for name in dict.fromkeys(written.get("required", [])) if name not in arguments.required
