@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from portbook.policy import Decision, Policy, ToolPolicy
 from portbook.stages.deadline import timeout_ms_of
@@ -12,8 +12,7 @@ from portbook.tools.spec import Effect, Switch
 __all__ = ["PreparedTool"]
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedTool:
+class PreparedTool(NamedTuple):
     """One row of the table that the pipeline runs on; made with the first call of its tool."""
 
     tool: Tool
