@@ -24,7 +24,7 @@ from typing import Any, Final, cast
 
 import orjson
 
-from portbook.late_pattern import late_pattern
+from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "NotJSON",

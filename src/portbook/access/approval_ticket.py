@@ -20,8 +20,8 @@ from typing import Final, NamedTuple
 
 from portbook.canonical import canonical_bytes
 from portbook.errors import Reason, Refused
-from portbook.late_pattern import late_pattern
 from portbook.model import JSON, JSONObject
+from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "DECISIONS",

@@ -13,8 +13,8 @@ from typing import Final, Literal, cast
 
 from portbook.apis.openapi.operation_reader import ImportedOperation, OperationHead
 from portbook.apis.table_reader import Table
-from portbook.did_you_mean import did_you_mean
 from portbook.globs import is_pattern, matches
+from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.spec import Effect
 
 __all__ = ["SELECTION_KEYS", "ImportSelection"]

@@ -19,7 +19,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import orjson
 
 from portbook.canonical import json_bytes
-from portbook.late_pattern import late_pattern
+from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "GENESIS",

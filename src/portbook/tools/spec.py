@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from portbook.errors import Refused
-from portbook.late_pattern import late_pattern
 from portbook.model import JSON, JSONObject, Kind
+from portbook.text.late_pattern import late_pattern
 from portbook.tools.tool_names import MAX_NAME, is_declarable
 
 if TYPE_CHECKING:

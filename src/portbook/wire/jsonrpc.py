@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from portbook.canonical import json_bytes
 from portbook.errors import Ending, Finding, Reason, Refused
-from portbook.late_pattern import late_pattern
 from portbook.model import JSON, JSONObject
+from portbook.text.late_pattern import late_pattern
 from portbook.wire.violations import violations
 
 __all__ = [

@@ -13,8 +13,8 @@ import jiter
 
 from portbook.canonical import NotJSON, is_written_as, json_bytes
 from portbook.errors import Finding, Reason, Refused
-from portbook.late_pattern import late_pattern
 from portbook.model import JSON
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["MAX_DEPTH", "parse"]
 
