@@ -24,6 +24,8 @@ from typing import Any, Final, cast
 
 import orjson
 
+from portbook.late_pattern import late_pattern
+
 __all__ = [
     "NotJSON",
     "canonical_bytes",
@@ -44,11 +46,11 @@ _SORTED = _STRICT | orjson.OPT_SORT_KEYS
 
 # Where our canonical form may differ from RFC 8785's: a float, an integer of 16 digits or more, and a key
 # with a character beyond the basic plane. A false match inside a string costs time only.
-_NUMBER: Final = re.compile(rb"[:\[,]-?(?:[0-9]{16}|[0-9]+[.eE])")
-_BEYOND: Final = re.compile(rb"[\xf0-\xf4]")
+_NUMBER: Final = late_pattern(rb"[:\[,]-?(?:[0-9]{16}|[0-9]+[.eE])")
+_BEYOND: Final = late_pattern(rb"[\xf0-\xf4]")
 
 # A double that is not finite, as marshal writes it: its exponent is all ones. A false match costs time only.
-_NOT_FINITE: Final = re.compile(rb"g.{6}[\xf0-\xff][\x7f\xff]", re.DOTALL)
+_NOT_FINITE: Final = late_pattern(rb"g.{6}[\xf0-\xff][\x7f\xff]", re.DOTALL)
 _NO_REFERENCES: Final = 2  # the last version of the format without references to earlier parts
 
 # Every integer up to here is exact as a double.

@@ -184,7 +184,7 @@ class Pipeline:
             raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
         if decision.action is Action.ALLOW:
             return await self._perform(state, row)
-        _require_runnable(tool, call)
+        await self._sized(call.input_bytes, partial(_require_runnable, tool, call))
         await self._sized(call.input_bytes, state.shown)
         state.approval = ticket = await self._approving.admit(state, tool, decision, caller)
         try:

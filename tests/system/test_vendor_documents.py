@@ -260,3 +260,17 @@ def test_an_operation_whose_name_got_a_digest_is_named_by_its_method_and_path(tm
     assert finished.code != 0
     assert "names 'find', which is not the name of a tool" in finished.err
     assert "or 'GET /a'" in finished.err
+
+
+def test_a_read_only_property_is_not_sent(tmp_path: Path) -> None:
+    properties: dict[str, Any] = {"id": {"type": "string", "readOnly": True}, "name": {"type": "string"}}
+    schema = {"type": "object", "required": ["id", "name"], "properties": properties}
+    put = {"operationId": "put", "requestBody": {"content": {"application/json": {"schema": schema}}}}
+    (tmp_path / "api.json").write_text(json.dumps({"openapi": "3.1.0", "paths": {"/a": {"put": put}}}))
+    with upstream() as api:
+        settings(tmp_path, api.port)
+        assert run("call", "queue.put", "name=n", "more=m", cwd=tmp_path).code == 0
+        refused = run("call", "queue.put", "name=n", "id=5", cwd=tmp_path)
+        assert len(api.seen) == 1
+    assert refused.code != 0
+    assert 'property name "id" is not allowed' in refused.err

@@ -88,6 +88,11 @@ class Composer:
         is_json = kind_of(operation.request) is MediaKind.JSON
         self._writer = None if is_json or operation.write is not None else BodyWriter(operation)
 
+    @property
+    def writes_form_or_data(self) -> bool:
+        """Return whether its bodies are not JSON, but a form, text or binary data."""
+        return self._writer is not None
+
     def refuse(self, arguments: JSONObject) -> Refused | None:
         """Return the refusal of `arguments`, or None where they can be sent."""
         try:

@@ -14,16 +14,14 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from portbook.apis.bodies.body_writer import NamedFile
 from portbook.apis.gateway import Gateway
-from portbook.apis.request_composer import Composed, Composer
-from portbook.apis.unsendable import unsendable
+from portbook.apis.request_composer import Composed
 from portbook.errors import Ending, Failed, Reason, Refused
+from portbook.executors.composed_requests import ComposedRequests
 from portbook.executors.credentials import Credentials, SentCredentials
 from portbook.executors.header_lines import fixed_lines, header_lines
 from portbook.executors.http_response import answer_beside, result_of, retry_after_s
 from portbook.executors.secrets import NoCredential
-from portbook.executors.upload_folder import UploadFolder
 from portbook.executors.upstream_errors import failure_of_oversize, upstream_failed
 from portbook.model import JSON, ApiAnswer, JSONObject, Run
 from portbook.net.destinations import BadDestination, Destination, Destinations, parse_url
@@ -64,7 +62,7 @@ class HttpExecutor:
         }
         self._heads = {name: fixed_lines(gateway) for name, gateway in self._gateways.items()}
         self._proxies = {name: _proxy_of(gateway) for name, gateway in self._gateways.items()}
-        self._composers: dict[str, Composer] = {}
+        self._requests = ComposedRequests(self._gateways)
         self.permit(destinations, max_attempts)
 
     def permit(self, destinations: Destinations, max_attempts: int | None = None) -> None:
@@ -99,15 +97,14 @@ class HttpExecutor:
         destination = operation.destination
         if destination is None or not self._destinations.permits(destination):
             raise Refused(Reason.POLICY_VIOLATION, note="its base URL is not on the allowlist")
-        composer = self._composer(tool.spec.name, operation)
-        named = composer.files_in(arguments)
-        files = await self._read_files(operation.gateway, named) if named else {}
-        composed = composer.compose(arguments, files)
         sendings = sendings or self.sendings_for(operation)
         answer_ms = run.timeout_ms if operation.answer_ms is None else operation.answer_ms
         is_api_late = answer_ms < run.timeout_ms
         try:
-            async with asyncio.timeout(min(answer_ms, run.timeout_ms) / 1000) as deadline:
+            async with (
+                asyncio.timeout(min(answer_ms, run.timeout_ms) / 1000) as deadline,
+                self._requests.of(tool.spec.name, operation, arguments) as composed,
+            ):
                 credentials = await self._credentials_of(operation)
                 request = self._request(operation, destination, composed, credentials, run)
                 result, answer = await self._attempts(operation, request, sendings, deadline.when() or 0.0)
@@ -144,23 +141,7 @@ class HttpExecutor:
         """Close every open connection."""
         await self._client.close()
 
-    async def _read_files(self, gateway: str, named: list[NamedFile]) -> dict[str, bytes]:
-        """Return the files that a call names by their paths.
-
-        Raises `Refused` where the operator set no folder, or a file cannot be sent.
-        """
-        folder, max_bytes = self._gateways[gateway].files, self._gateways[gateway].max_file_bytes
-        if folder is None:
-            raise unsendable(named[0].place, "is a path, and the operator has set no folder for files")
-        return await asyncio.to_thread(UploadFolder(folder, max_bytes).read_all, named)
-
     # -- one request, and its retries
-
-    def _composer(self, name: str, operation: HttpOperation) -> Composer:
-        composer = self._composers.get(name)
-        if composer is None or composer.operation is not operation:
-            composer = self._composers[name] = Composer(operation)
-        return composer
 
     async def _credentials_of(self, operation: HttpOperation) -> SentCredentials:
         try:

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import groupby, islice
 from typing import Final, NamedTuple
 
-from portbook.schema.engine import Validator, compile_schema
+from portbook.schema.engine import Validator, compile_official
 from portbook.schema.late_validator import LateValidator
 
 __all__ = ["LONG_RUN", "RUN", "Prefilter", "fold", "literal"]
@@ -110,8 +110,7 @@ def _by_kind(patterns: list[str]) -> Iterator[Validator]:
         alike = list(kind)
         size = _AT_ONCE if len(alike) <= 3 * _AT_ONCE else _BATCH
         for at in range(0, len(alike), size):
-            # Compiled with the first large value. The same patterns compile as one batch, at once.
-            yield LateValidator(partial(_search, alike[at : at + size]))
+            yield _search(alike[at : at + size])
 
 
 def _kind_of(pattern: str) -> str:
@@ -127,7 +126,11 @@ def _any_of(patterns: Iterable[str]) -> Iterator[Validator]:
 
 
 def _search(patterns: list[str]) -> Validator:
-    return compile_schema({"pattern": "|".join(patterns)}, "")
+    """Return a validator that is compiled with its first use: few values are large, few pass the first test.
+
+    No pattern here is the operator's own, so each is known to compile.
+    """
+    return LateValidator(partial(compile_official, {"pattern": "|".join(patterns)}, ""))
 
 
 def literal(text: str) -> str:

@@ -9,11 +9,12 @@ from typing import Any, Final, cast
 from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey
 from portbook.did_you_mean import did_you_mean
 from portbook.globs import problem_of
+from portbook.late_pattern import late_pattern
 from portbook.settings.bad_settings import BadSettings
 
 __all__ = ["read_allowed_keys"]
 
-_SHA256: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
+_SHA256: Final = late_pattern(r"[0-9a-fA-F]{64}", re.ASCII)
 _MEMBERS: Final = ("name", "sha256", "tools")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from portbook.access.callers import AllowedKey
 from portbook.did_you_mean import did_you_mean
+from portbook.late_pattern import late_pattern
 from portbook.policy.limits import LIMIT_NAMES, Limits
 from portbook.settings.allowed_keys import read_allowed_keys
 from portbook.settings.bad_settings import BadSettings
@@ -28,7 +29,7 @@ Mode = Literal["enforce", "warn", "off"]
 
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
 _SECTIONS: Final = frozenset(key.split(".")[0] for key in _BY_KEY if "." in key)
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_SCHEME: Final = late_pattern(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 @dataclass(frozen=True, slots=True)

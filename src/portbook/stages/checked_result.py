@@ -12,7 +12,7 @@ from portbook.canonical import NotJSON, json_bytes, rewritten_bytes, without_nan
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSON, Kind
 from portbook.redaction import Redactor
-from portbook.schema.engine import compile_schema
+from portbook.schema.engine import compile_official
 from portbook.schema.late_validator import LateValidator
 from portbook.stages.ports import LARGE_BYTES
 from portbook.stages.state import CallState
@@ -22,7 +22,7 @@ from portbook.wire.parsing import parse
 __all__ = ["bytes_of", "checked"]
 
 # Searches a megabyte in a tenth of the time that Python takes.
-_HAS_NULL: Final = LateValidator(lambda: compile_schema({"pattern": "null"}, ""))
+_HAS_NULL: Final = LateValidator(lambda: compile_official({"pattern": "null"}, ""))
 
 
 def bytes_of(result: Any) -> bytes:

@@ -14,7 +14,7 @@ from portbook.canonical import fingerprint
 from portbook.model import JSONObject, Kind
 from portbook.protocol.headers import BadMark, marked_params
 from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema, Validator, compile_official
+from portbook.schema.engine import BadSchema, Validator
 from portbook.schema.late_validator import LateValidator
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
 from portbook.tools.tool_names import ToolNames, listed_name
@@ -183,7 +183,7 @@ def _require_marks(spec: ToolSpec) -> None:
 
 def _compiled(spec: ToolSpec, side: str, schema: object) -> Validator:
     if spec.are_schemas_checked:
-        return LateValidator(lambda: compile_official(schema, fingerprint(schema)))
+        return LateValidator(lambda: validator_for(schema, is_known=True))
     try:
         return validator_for(schema)
     except BadSchema as error:

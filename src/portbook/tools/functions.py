@@ -17,7 +17,13 @@ from portbook.model import JSONObject
 from portbook.schema.dialects import DIALECT
 from portbook.tools.content_block import Content
 from portbook.tools.context import Context, leaves_questions
-from portbook.tools.function_arguments import Bind, bind_arguments, bind_as_given, place_of
+from portbook.tools.function_arguments import (
+    Bind,
+    are_plain_arguments,
+    bind_arguments,
+    bind_as_given,
+    place_of,
+)
 from portbook.tools.plain_types import NotPlain, plain_type
 from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec
 from portbook.tools.tool_names import canonical_name
@@ -56,6 +62,8 @@ def spec_from_function(
             bind, input_schema = bind_as_given(function, types), given_schema
         gives_content = _is_content(types.get("return"))
         finish, output_schema = (_as_content, True) if gives_content else _result(types)
+        is_plain = gives_content or plain_type(types.get("return", Any)) is not None
+        is_plain = is_plain and given_schema is None and are_plain_arguments(function, types)
     except BadTool:
         raise
     except (NameError, TypeError, ValueError) as error:
@@ -82,6 +90,7 @@ def spec_from_function(
         detaches=detaches,
         switch=switch,
         refuse=_rehearsed(bind),
+        are_schemas_checked=is_plain,  # made of a few keywords of ours
     )
 
 

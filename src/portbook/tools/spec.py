@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from portbook.errors import Refused
+from portbook.late_pattern import late_pattern
 from portbook.model import JSON, JSONObject, Kind
 from portbook.tools.tool_names import MAX_NAME, is_declarable
 
@@ -42,7 +43,7 @@ SKILL_SCHEME: Final = "skill://"
 Complete = Sequence[str] | Callable[[str], Sequence[str]]
 
 # The envelope contract's tool identifier without its prefix.
-_SLUG = re.compile(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
+_SLUG = late_pattern(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
 
 
 class BadTool(ValueError):

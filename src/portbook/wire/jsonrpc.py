@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Final, NamedTuple
 
 from portbook.canonical import json_bytes
 from portbook.errors import Ending, Finding, Reason, Refused
+from portbook.late_pattern import late_pattern
 from portbook.model import JSON, JSONObject
 from portbook.wire.violations import violations
 
@@ -48,7 +48,7 @@ class Id(NamedTuple):
 NO_ID: Final = Id(b"null", is_present=False)
 
 # Possessive: backtracking is never needed, and its bookkeeping would take 100 bytes per byte.
-_TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^\s",:\[\]{}]++')
+_TOKENS = late_pattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^\s",:\[\]{}]++')
 
 
 def read_id(message: JSONObject, frame: bytes) -> Id:

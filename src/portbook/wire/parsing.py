@@ -7,13 +7,13 @@ double, integers of more than 4,300 digits, nesting beyond `MAX_DEPTH`. Integers
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import jiter
 
 from portbook.canonical import NotJSON, is_written_as, json_bytes
 from portbook.errors import Finding, Reason, Refused
+from portbook.late_pattern import late_pattern
 from portbook.model import JSON
 
 __all__ = ["MAX_DEPTH", "parse"]
@@ -46,7 +46,7 @@ _MANY_DIGITS: Final = b"0" * 200
 # From here on, writing a value again takes a tenth of looking at the shape of its bytes.
 _LARGE: Final = 4096
 
-_POSITION = re.compile(r"at line (\d+) column (\d+)$")
+_POSITION = late_pattern(r"at line (\d+) column (\d+)$")
 
 
 def parse(frame: bytes) -> JSON:

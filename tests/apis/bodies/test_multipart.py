@@ -128,12 +128,21 @@ def test_a_boundary_is_never_in_the_content(monkeypatch: pytest.MonkeyPatch) -> 
         def hexdigest(self) -> str:
             return f"{self.fed}" * 32
 
-    taken = "portbook-" + "1" * 32
+    taken = "portbook-" + "3" * 32  # after head, data and line break
     assert hashlib.sha256 is multipart.sha256
     monkeypatch.setattr(multipart, "sha256", Weak)
     body, content_type = MultipartBody(()).write({"a": taken}, (), {})
-    assert content_type.endswith("portbook-" + "2" * 32)
-    assert body.count(b"2" * 32) == 2
+    assert content_type.endswith("portbook-" + "4" * 32)
+    assert body.count(b"4" * 32) == 2
+
+
+@pytest.mark.parametrize("shift", [-20, 0, 20])
+def test_a_boundary_is_found_wherever_it_is(monkeypatch: pytest.MonkeyPatch, shift: int) -> None:
+    boundary = b"portbook-" + b"0" * 32
+    piece = multipart._PIECE  # type: ignore[reportPrivateUsage]
+    for place in (0, piece + shift, 2 * piece + shift):
+        assert multipart._is_in(bytes(place) + boundary, boundary)  # type: ignore[reportPrivateUsage]
+    assert not multipart._is_in(bytes(piece) + boundary[1:], boundary)  # type: ignore[reportPrivateUsage]
 
 
 @given(st.dictionaries(st.text("abc", min_size=1), st.text() | st.binary(), max_size=4))

@@ -29,6 +29,8 @@ from portbook.tools.operation import BodyPart, Style
 
 __all__ = ["MultipartBody"]
 
+# Searched within a few milliseconds.
+_PIECE: Final = 1024 * 1024
 _BOUNDARY_PREFIX = "portbook-"
 # Some servers take a backslash for the start of an escape, and the escape of a quote for three characters.
 _UNREAD: Final = frozenset('"\\')
@@ -43,14 +45,14 @@ class _FormPart(NamedTuple):
     """Without one, it is text."""
     filename: str | None = None
 
-    def as_bytes(self) -> bytes:
-        """Return its headers and its data."""
+    def segments(self) -> tuple[bytes, ...]:
+        """Return its headers, its data and the end of its line: not in one, as the data may be large."""
         head = f'Content-Disposition: form-data; name="{_quoted(self.name)}"'
         if self.filename is not None:
             head += f'; filename="{_quoted(self.filename)}"'
         if self.content_type is not None:
             head += f"\r\nContent-Type: {self.content_type}"
-        return b"%b\r\n\r\n%b\r\n" % (head.encode(), self.data)
+        return f"{head}\r\n\r\n".encode(), self.data, b"\r\n"
 
 
 class MultipartBody:
@@ -69,7 +71,7 @@ class MultipartBody:
         Raises `Refused` where a file is not base64, or a field has the name of a different one.
         """
         written = [
-            part.as_bytes()
+            part.segments()
             for field, value in fields.items()
             if value is not None
             for part in self._parts(field, value, (*place, field), files)
@@ -78,7 +80,8 @@ class MultipartBody:
             return b"", ""
         boundary = _boundary_for(written)
         line = b"--%b\r\n" % boundary
-        body = line + line.join(written) + b"--%b--\r\n" % boundary
+        segments = [segment for part in written for segment in (line, *part)]
+        body = b"".join([*segments, b"--%b--\r\n" % boundary])
         return body, f"multipart/form-data; boundary={boundary.decode()}"
 
     def _parts(
@@ -129,16 +132,28 @@ def _file_parts(
         yield _FormPart(part.name, given.bytes_from(files), content_type, given.name or part.name)
 
 
-def _boundary_for(parts: list[bytes]) -> bytes:
-    """Return a boundary that is nowhere in `parts`: a digest of them, the same for the same body."""
+def _boundary_for(parts: list[tuple[bytes, ...]]) -> bytes:
+    """Return a boundary that is nowhere in `parts`: a digest of them, the same for the same body.
+
+    It has no line break, so that it cannot lie across two segments.
+    """
+    segments = [segment for part in parts for segment in part]
     digest = sha256()
-    for part in parts:
-        digest.update(part)
+    for segment in segments:
+        digest.update(segment)
     while True:
         boundary = (_BOUNDARY_PREFIX + digest.hexdigest()[:32]).encode()
-        if not any(boundary in part for part in parts):
+        if not any(_is_in(segment, boundary) for segment in segments):
             return boundary
         digest.update(boundary)
+
+
+def _is_in(segment: bytes, boundary: bytes) -> bool:
+    """Return whether a boundary is in a segment; between two pieces, other threads have their turn."""
+    return any(
+        segment.find(boundary, start, start + _PIECE + len(boundary)) >= 0
+        for start in range(0, len(segment), _PIECE)
+    )
 
 
 def _quoted(name: str) -> str:

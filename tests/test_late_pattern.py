@@ -8,8 +8,7 @@ import re
 import pytest
 
 import portbook
-from portbook.redaction import late_pattern as module
-from portbook.redaction.late_pattern import late_pattern
+from portbook.late_pattern import late_pattern
 
 
 def test_it_matches_like_any_other() -> None:
@@ -27,7 +26,7 @@ def test_it_is_compiled_with_its_first_use_and_once(monkeypatch: pytest.MonkeyPa
         return real(text, flags)
 
     real = re.compile
-    monkeypatch.setattr(module.re, "compile", compile_it)
+    monkeypatch.setattr(re, "compile", compile_it)
     pattern = late_pattern(r"once")
     assert compiled == []
     assert [bool(pattern.match(text)) for text in ("once", "twice", "once")] == [True, False, True]
