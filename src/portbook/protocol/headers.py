@@ -23,9 +23,19 @@ from portbook.errors import Finding, Reason, Refused
 from portbook.late_pattern import late_pattern
 from portbook.model import JSON, JSONObject
 
-__all__ = ["VERSION", "BadMark", "Mark", "marked_params", "mismatch", "refuse_headers", "refuse_params"]
+__all__ = [
+    "SESSION",
+    "VERSION",
+    "BadMark",
+    "Mark",
+    "marked_params",
+    "mismatch",
+    "refuse_headers",
+    "refuse_params",
+]
 
 VERSION: Final = "mcp-protocol-version"
+SESSION: Final = "mcp-session-id"
 _METHOD: Final = "mcp-method"
 _NAME: Final = "mcp-name"
 _PARAM: Final = "mcp-param-"
