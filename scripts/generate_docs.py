@@ -55,11 +55,13 @@ _TYPES: Final = {
     "address": "path or address",
     "table": "table",
     "tables": "list of tables",
+    "certificate": "table of two files",
 }
 
 # What to show for settings that have no default and are not plain paths.
 _SAMPLES: Final = {
     "server.title": '"Orders"',
+    "server.tls": '{ cert = "cert.pem", key = "key.pem" }',
     "server.version": '"1.2.0"',
     "server.instructions": '"Look an order up before you refund it."',
     "keys.required": "true",

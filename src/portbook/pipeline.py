@@ -16,7 +16,6 @@ The pipeline knows no wire contract, no transport, and no clock but the one it i
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import replace
 from functools import partial
 from types import CoroutineType
 from typing import Any, Final, cast
@@ -483,8 +482,7 @@ def _as_outcome(ending: Ending, state: CallState) -> Outcome:
     # Findings hold no values, but names of members that the client sent.
     if ending.findings:
         ending.findings = tuple(
-            replace(
-                finding,
+            finding._replace(
                 pointer=state.without_secrets(finding.pointer),
                 message=state.without_secrets(finding.message),
             )

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import orjson
@@ -87,8 +86,7 @@ class Links(NamedTuple):
         return cls(found, pruned["oldest"] if pruned else None) if len(found) == len(heads) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Break:
+class Break(NamedTuple):
     """The first place at which a chain is broken."""
 
     file: str
@@ -99,8 +97,7 @@ class Break:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChainVerdict:
+class ChainVerdict(NamedTuple):
     """The result of verifying a stream."""
 
     files: int

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from portbook.model import Identity, Run
 from portbook.policy import Decision, Policy, ToolPolicy
@@ -17,8 +16,7 @@ __all__ = ["PreparedTool"]
 _NOBODY: Final = Identity("", "", "")
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedTool:
+class PreparedTool(NamedTuple):
     """One row of the table that the pipeline runs on; made with the first call of its tool."""
 
     tool: Tool
