@@ -6,9 +6,8 @@ A form is a text with places for the few values that differ from call to call: t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
@@ -20,8 +19,7 @@ from portbook.tools.spec import identifier_of
 __all__ = ["NO_ROUTE", "RecordForm", "json_text", "record_form"]
 
 
-@dataclass(frozen=True, slots=True)
-class RecordForm:
+class RecordForm(NamedTuple):
     """The lines of a record, in pieces: between them stand the values that differ from call to call."""
 
     envelope: tuple[str, ...]

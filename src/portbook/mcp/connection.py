@@ -7,7 +7,6 @@ concurrently, except that everything after an `initialize` waits for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from enum import Enum
 from typing import Any, Final, NamedTuple, cast
 
@@ -171,7 +170,7 @@ class McpConnection:
             return Work(self._refuse(frame, refusal, arrival))
         link = self._link
         if emit is not None or let_go is not None or not reaches_client:
-            link = replace(link, emit=emit or self._emit, let_go=let_go, reaches_client=reaches_client)
+            link = link._replace(emit=emit or self._emit, let_go=let_go, reaches_client=reaches_client)
         if isinstance(message, dict):
             return self._receive_one(message, read_id(message, frame), arrival, link)
         revision = self.session.revision
@@ -222,7 +221,7 @@ class McpConnection:
         if key in running or len(running) >= _MAX_RUNNING or method == LISTEN:
             flaw = self._refuse_concurrent(exchange, key)
             if flaw is not None:
-                exchange.call = replace(exchange.call, flaw=flaw)
+                exchange.call = exchange.call._replace(flaw=flaw)
                 return self._answer(exchange, None, Order.IN_TURN)
         if method == LISTEN:
             return Work(self._answer_subscription(exchange, key), Order.AT_ONCE, key)
@@ -371,7 +370,7 @@ class McpConnection:
         flaw = exchange.call.flaw or self._heed(message, exchange.method)
         if flaw is None:
             return Answer(None, 202, is_notification=True)
-        exchange.call = replace(exchange.call, flaw=flaw)
+        exchange.call = exchange.call._replace(flaw=flaw)
         completed = await self._pipeline.run(exchange)
         is_wrong = flaw.reason not in _HARMLESS and "method" in message
         return Answer(None, 400 if is_wrong else 202, is_notification=True, identity=completed.identity)
@@ -415,7 +414,7 @@ class McpConnection:
             finding = Finding("/method", "initialize cannot be part of a batch; send it alone", "batch", "")
             flaw = Refused(Reason.NOT_JSONRPC, (finding,))
             return await self._refuse(message, flaw, arrival, identifier)
-        member = replace(self._link, emit=link.emit)
+        member = self._link._replace(emit=link.emit)
         work = self._receive_one(message, identifier, arrival, member)
         if isinstance(work, CallState):
             return work.reply()

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from asyncio import get_running_loop
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.exchange import Exchange
@@ -44,8 +43,7 @@ from portbook.wire.jsonrpc import Id, generic_error, mcp_refusal_frame, result_f
 __all__ = ["ClientLink", "McpExchange", "McpParts", "bound_to", "write_error"]
 
 
-@dataclass(frozen=True, slots=True)
-class ClientLink:
+class ClientLink(NamedTuple):
     """What is known of the client that sent a request, and the way to it before the answer."""
 
     session: Session
@@ -56,8 +54,7 @@ class ClientLink:
     """Whether the client gets what is emitted before the answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class McpParts:
+class McpParts(NamedTuple):
     """What all exchanges share."""
 
     results: Results

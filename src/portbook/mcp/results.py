@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from portbook.canonical import rewritten_bytes
 from portbook.errors import Failed, Reason
@@ -23,8 +22,7 @@ from portbook.tools.catalog import Tool
 __all__ = ["Results"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Sealing:
+class _Sealing(NamedTuple):
     """How the results of one tool are sealed in one revision."""
 
     shape: Shape
