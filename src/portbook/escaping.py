@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from portbook.late_pattern import late_pattern
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["MARK", "escaped", "escaped_json", "escaped_json_bytes", "escaped_lines"]
 

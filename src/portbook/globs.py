@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Final
 
-from portbook.late_pattern import late_pattern
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["covers", "is_pattern", "matches", "problem_of"]
 

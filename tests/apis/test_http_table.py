@@ -321,12 +321,28 @@ def test_a_table_may_have_the_method_and_path_of_an_imported_tool(folder: Path) 
     assert len(found) == 3
 
 
-def test_a_method_and_path_that_is_not_served_is_refused(folder: Path) -> None:
-    text = IMPORT + "[http.orders.tools.'POST /searches']\neffect = 'read'"
-    assert complaint(text, folder=folder) == (
-        "http.orders.tools.POST /searches is a method and a path that no operation that is served has; "
-        "use the name of the tool"
+@pytest.mark.parametrize(
+    ("key", "complaint_of"),
+    [
+        (
+            "POST /searches",
+            "names 'POST /searches', and the document has no such operation; did you mean POST /search?",
+        ),
+        ("serch", "names 'serch', and the document has no such operation; did you mean search?"),
+        ("both", "names 'both', which is not the name of a tool: it is shared or too long; write 'both_"),
+    ],
+)
+def test_a_table_for_an_operation_that_is_not_served_is_refused(
+    tmp_path: Path, key: str, complaint_of: str
+) -> None:
+    both: dict[str, Any] = {"get": {"operationId": "both"}, "put": {"operationId": "both"}}
+    (tmp_path / "api.json").write_text(
+        json.dumps({**DOCUMENT, "paths": {**DOCUMENT["paths"], "/both": both}})
     )
+    text = IMPORT + f"[http.orders.tools.'{key}']\neffect = 'read'"
+    said = complaint(text, folder=tmp_path)
+    assert said.startswith(f"http.orders.tools.{key} {complaint_of}")
+    assert said.endswith("; a new tool needs a method and a path")
 
 
 def test_a_method_and_path_of_two_documents_names_neither(folder: Path) -> None:
@@ -336,7 +352,7 @@ def test_a_method_and_path_of_two_documents_names_neither(folder: Path) -> None:
         + "openapi = ['api.json', 'b.json']\ninclude = ['POST /search']\n"
         + "[http.orders.tools.'POST /search']\neffect = 'read'"
     )
-    assert "that several of its documents have" in complaint(text, folder=folder)
+    assert "names an operation that several documents have" in complaint(text, folder=folder)
 
 
 def test_a_table_cannot_change_the_schema_of_an_imported_tool(folder: Path) -> None:

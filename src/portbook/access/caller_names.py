@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from portbook.access.callers import ANONYMOUS, OPERATOR
-from portbook.late_pattern import late_pattern
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["problem_of_caller_name"]
 

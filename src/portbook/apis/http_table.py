@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from portbook.apis.declared_tool import TOOL_KEYS, declared_tool
 from portbook.apis.gateway import Gateway
 from portbook.apis.gateway_table import GATEWAY_KEYS, read_base_url, read_gateway
+from portbook.apis.import_selection import missing_operation
 from portbook.apis.imported_documents import DOCUMENT_KEYS, ImportedDocuments, read_documents
 from portbook.apis.imported_tool import adjusted_tool, imported_tool
 from portbook.apis.left_out import LeftOutOperation, summary_of
@@ -88,10 +89,14 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
         one = declared.table(name)
         one.only(TOOL_KEYS)
         full = prefix + _named(one, name, documents)
-        if not is_declarable(full):
-            raise one.wrong(None, "is not a valid name for a tool; use A-Z, a-z, 0-9, '_', '-' and '.'")
-        if full in specs and "path" not in one and "method" not in one:
+        is_change = documents.names and "path" not in one and "method" not in one
+        if is_change and full in specs:
             specs[full] = adjusted_tool(one, specs[full])
+        elif is_change:
+            missing = missing_operation(name, [each.operation for each in documents.operations])
+            raise one.wrong(None, f"{missing}; a new tool needs a method and a path")
+        elif not is_declarable(full):
+            raise one.wrong(None, "is not a valid name for a tool; use A-Z, a-z, 0-9, '_', '-' and '.'")
         else:
             specs[full] = declared_tool(one, full, gateway)
             imported.pop(full, None)
@@ -110,15 +115,14 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
 def _named(table: Table, key: str, documents: ImportedDocuments) -> str:
     """Return the name of the tool that a table is for: its key, or that of the method and path in its key.
 
-    Raises what the table raises where not exactly one operation has this method and path.
+    Raises what the table raises where several operations have this method and path.
     """
     if " /" not in key:
         return key
     names = [each.operation.name for each in documents.operations if key in each.operation.places]
-    if len(names) != 1:
-        which = "several of its documents have" if names else "no operation that is served has"
-        raise table.wrong(None, f"is a method and a path that {which}; use the name of the tool")
-    return names[0]
+    if len(names) > 1:
+        raise table.wrong(None, "names an operation that several documents have; use the name of the tool")
+    return names[0] if names else key
 
 
 def _completed(spec: ToolSpec, timeout_ms: int | None) -> ToolSpec:

@@ -13,11 +13,11 @@ from typing import Final, Literal, cast
 
 from portbook.apis.openapi.operation_reader import ImportedOperation, OperationHead
 from portbook.apis.table_reader import Table
-from portbook.did_you_mean import did_you_mean
 from portbook.globs import is_pattern, matches
+from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.spec import Effect
 
-__all__ = ["SELECTION_KEYS", "ImportSelection"]
+__all__ = ["SELECTION_KEYS", "ImportSelection", "missing_operation"]
 
 SELECTION_KEYS: Final = ("deprecated", "effects", "exclude", "include", "tags")
 
@@ -95,7 +95,7 @@ def _vain_patterns(
     for at, pattern in enumerate(patterns):
         matched = [head for head in heads if _is_meant(pattern, head)]
         if not matched and not is_pattern(pattern):
-            raise table.wrong(key, _missing(pattern, heads))
+            raise table.wrong(key, missing_operation(pattern, heads))
         if not matched:
             yield str(table.wrong(key, f"has {pattern[:80]!r}, which matches no operation of the document"))
         elif key == "effects" and all(
@@ -105,15 +105,16 @@ def _vain_patterns(
             yield str(table.wrong(key, same))
 
 
-def _missing(name: str, heads: Sequence[OperationHead]) -> str:
-    """Return the sentence on a name that no operation has, or no longer has alone."""
-    renamed = [head for head in heads if head.own_name == name]
-    if renamed:
+def missing_operation(name: str, operations: Sequence[OperationHead | ImportedOperation]) -> str:
+    """Return the sentence on a name that no operation has, or that none of them has alone."""
+    renamed = next((each for each in operations if each.own_name == name), None)
+    if renamed is not None:
         return (
             f"names {name[:80]!r}, which is not the name of a tool: it is shared or too long; "
-            f"write {renamed[0].name!r}, or {renamed[0].places[0]!r}"
+            f"write {renamed.name!r}, or {renamed.places[0]!r}"
         )
-    known = [place for head in heads for place in head.places] if " " in name else [h.name for h in heads]
+    by_place = [place for each in operations for place in each.places]
+    known = by_place if " " in name else [each.name for each in operations]
     hint = did_you_mean(name, known, "use the operations that it has")
     return f"names {name[:80]!r}, and the document has no such operation; {hint}"
 

@@ -12,8 +12,8 @@ from typing import Final
 import click
 
 from portbook.cli.exit_codes import ExitCode
-from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped
+from portbook.text.did_you_mean import did_you_mean
 from portbook.version import __version__
 
 __all__ = ["cli", "main", "run"]

@@ -21,7 +21,7 @@ from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from portbook.errors import Reason, Refused
-from portbook.late_pattern import late_pattern
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["BadHost", "Hosts"]
 

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from portbook.errors import Finding, Reason, Refused
-from portbook.late_pattern import late_pattern
 from portbook.model import JSON, JSONObject
+from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "SESSION",

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from math import log2
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from portbook.late_pattern import late_pattern
 from portbook.redaction.marks import NOT_MARKED
 from portbook.redaction.prefilter import LONG_RUN, fold
+from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "PATTERNS",

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from portbook.late_pattern import late_pattern
 from portbook.redaction.detectors import Span
 from portbook.redaction.marks import NOT_MARKED, is_mark
 from portbook.redaction.prefilter import fold, literal
 from portbook.redaction.secret_names import SecretNames
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["TRIGGERS", "KeyValueText"]
 

@@ -7,8 +7,8 @@ import hashlib
 import hmac
 from typing import Any, Final
 
-from portbook.late_pattern import late_pattern
 from portbook.model import JSON
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["MARK", "NOT_MARKED", "blank_of", "hash_mark", "is_mark"]
 

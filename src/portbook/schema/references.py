@@ -14,9 +14,9 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from portbook.errors import Finding
 from portbook.escaping import escaped
-from portbook.late_pattern import late_pattern
 from portbook.schema.dialects import DIALECT, DRAFT_07, META_SCHEMAS, Path, check_dialect
 from portbook.schema.messages import escape_pointer
+from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "REPEATS",

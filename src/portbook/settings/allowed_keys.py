@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey
-from portbook.did_you_mean import did_you_mean
 from portbook.globs import problem_of
-from portbook.late_pattern import late_pattern
 from portbook.settings.bad_settings import BadSettings
+from portbook.text.did_you_mean import did_you_mean
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["read_allowed_keys"]
 

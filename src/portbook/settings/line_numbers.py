@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias
 
-from portbook.late_pattern import late_pattern
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["Path", "Places"]
 

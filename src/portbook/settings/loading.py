@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from portbook.access.callers import AllowedKey
-from portbook.did_you_mean import did_you_mean
-from portbook.late_pattern import late_pattern
 from portbook.policy.limits import LIMIT_NAMES, Limits
 from portbook.settings.allowed_keys import read_allowed_keys
 from portbook.settings.bad_settings import BadSettings
 from portbook.settings.table import SETTINGS, CertificateFiles, Setting
+from portbook.text.did_you_mean import did_you_mean
+from portbook.text.late_pattern import late_pattern
 from portbook.tools.tool_names import ToolNames
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from portbook.errors import Refused
-from portbook.late_pattern import late_pattern
 from portbook.model import JSON, JSONObject, Kind
+from portbook.text.late_pattern import late_pattern
 from portbook.tools.tool_names import MAX_NAME, is_declarable
 
 if TYPE_CHECKING:
@@ -164,6 +164,8 @@ class ToolSpec:
     """The tags of an API operation, by which people group tools."""
     is_deprecated: bool = False
     """Whether the document of an API operation advises against it."""
+    takes_context: bool = True
+    """Whether its function may ask for the `Context` of its call."""
 
     @property
     def policy_kind(self) -> Literal["tool", "resource", "prompt"]:

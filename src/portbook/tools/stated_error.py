@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Refused
-from portbook.late_pattern import late_pattern
 from portbook.model import JSON
+from portbook.text.late_pattern import late_pattern
 from portbook.tools.spec import ToolError
 from portbook.wire.parsing import parse
 

@@ -20,7 +20,7 @@ import hashlib
 import re
 from typing import Final, Literal
 
-from portbook.late_pattern import late_pattern
+from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "MAX_NAME",

@@ -13,7 +13,7 @@ import re
 from typing import Final
 from urllib.parse import unquote
 
-from portbook.late_pattern import late_pattern
+from portbook.text.late_pattern import late_pattern
 from portbook.tools.spec import BadTool
 
 __all__ = ["MAX_URI", "UriTemplate"]

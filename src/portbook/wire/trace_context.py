@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 
-from portbook.late_pattern import late_pattern
 from portbook.model import Identity
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["is_trace_id", "trace_of", "traceparent_of"]
 

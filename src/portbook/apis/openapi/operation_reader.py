@@ -71,6 +71,8 @@ class ImportedOperation(NamedTuple):
     """The operation's JSON Pointer in `file`."""
     places: tuple[str, ...] = ()
     """Its method and path, as the document has them."""
+    own_name: str = ""
+    """Its name before a digest told it apart, and before it was shortened."""
     tags: tuple[str, ...] = ()
     is_deprecated: bool = False
     requirement: Requirement = ()

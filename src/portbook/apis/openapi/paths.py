@@ -62,11 +62,10 @@ def read_openapi(
     root = documents.root()
     servers = servers or ServerChooser(root)
     schemas = SchemaWriters(documents, _version(root))
-    entries = list(_entries(documents, root))
     operations = [
         entry if isinstance(entry, LeftOutOperation) else _read(documents, entry, schemas, rules, servers)
-        for entry, own in zip(_told_apart(entries, names), entries, strict=True)
-        if is_wanted(_head(entry, own.name))
+        for entry in _told_apart(list(_entries(documents, root)), names)
+        if is_wanted(_head(entry))
     ]
     if unchecked := schemas.unchecked_patterns:
         warn(_unchecked(unchecked, documents.entry))
@@ -111,6 +110,8 @@ class _Entry(NamedTuple):
     node: DocumentNode
     place: DocumentNode
     """Where the path has the operation; it is `node` unless it is a reference to it."""
+    own_name: str
+    """Its name before it is told apart from others."""
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -152,7 +153,7 @@ def _entry(documents: Documents, path: str, item: DocumentNode, method: str) -> 
             name, place.file, place.pointer, method, error.cause, str(error), _places(path, method)
         )
     name = _slug(node.text("operationId") or f"{method}{path}")
-    return _Entry(name, method, path, item, node, place)
+    return _Entry(name, method, path, item, node, place, name)
 
 
 def _other_members(path: str, item: DocumentNode) -> Iterator[LeftOutOperation]:
@@ -204,11 +205,12 @@ def _read(
     try:
         reader = OperationReader(documents, schemas, entry.item, entry.node, rules)
         imported = reader.read(entry.name, entry.method, entry.path)
-        head = _head(entry, entry.name)
+        head = _head(entry)
         return imported._replace(
             file=entry.place.file,
             pointer=entry.place.pointer,
             places=entry.places,
+            own_name=entry.own_name,
             tags=head.tags or (),
             is_deprecated=head.is_deprecated,
             requirement=read_requirement(documents.root(), entry.node),
@@ -222,11 +224,12 @@ def _read(
         return entry.left_out(Cause.INVALID, "nested too deeply")
 
 
-def _head(entry: _Entry | LeftOutOperation, own_name: str) -> OperationHead:
+def _head(entry: _Entry | LeftOutOperation) -> OperationHead:
     if isinstance(entry, LeftOutOperation):
-        return OperationHead(entry.name, places=entry.places, own_name=own_name)
+        return OperationHead(entry.name, places=entry.places)
     tags = tuple(item.value for item in entry.node.at("tags").items if isinstance(item.value, str))
-    return OperationHead(entry.name, tags, entry.node.at("deprecated").value is True, entry.places, own_name)
+    is_deprecated = entry.node.at("deprecated").value is True
+    return OperationHead(entry.name, tags, is_deprecated, entry.places, entry.own_name)
 
 
 def _places(path: str, method: str | None = None) -> tuple[str, ...]:
