@@ -26,6 +26,7 @@ from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
 from portbook.apis.tool_limits import MAX_TIMEOUT_MS
 from portbook.apis.unchecked_results import without_usable_results
+from portbook.did_you_mean import did_you_mean
 from portbook.tools.operation import problem_of_base_url
 from portbook.tools.spec import ToolSpec
 from portbook.tools.tool_names import is_declarable
@@ -63,7 +64,8 @@ def read_http(
         gateway = replace(gateway, base_url=server.base_url, is_proposed=server.is_proposed)
         problem = problem_of_base_url(gateway.base_url)
         if problem is not None:
-            found.warnings.append(f"http.{name}.base_url: {problem}; calls of its tools are denied")
+            said = f"cannot be used: {problem}; calls of its tools are denied"
+            found.warnings.append(str(table.wrong("base_url", said)))
         found.gateways.append(gateway)
         found.warnings.extend(documents.warnings)
         found.specs.extend(_specs(table, gateway, documents, found))
@@ -92,18 +94,30 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
         if full in specs and "path" not in one and "method" not in one:
             specs[full] = adjusted_tool(one, specs[full])
         else:
+            if documents.names and "method" not in one and "path" not in one:
+                raise one.wrong(None, _no_operation(name, documents))
             specs[full] = declared_tool(one, full, gateway)
             imported.pop(full, None)
     left_out = [replace(each, name=prefix + each.name) for each in documents.left_out]
     left_out.extend(without_usable_results(table, imported, specs, found.warnings))
     found.left_out.extend(left_out)
     if left_out:
-        found.warnings.append(summary_of(left_out, documents.total, ", ".join(documents.names)))
+        summary = summary_of(left_out, documents.total, ", ".join(documents.names))
+        found.warnings.append(str(table.wrong("openapi", f"is served in part: {summary}")))
     if documents.total and not specs:
-        found.warnings.append(f"http.{gateway.name}.openapi: none of its operations is served")
+        found.warnings.append(str(table.wrong("openapi", "has operations, and none of them can be served")))
     if not documents.selection.is_given and (hint := hint_of_many_tools(table, len(specs))):
         found.warnings.append(hint)
     return [_completed(spec, timeout_ms) for spec in specs.values()]
+
+
+def _no_operation(name: str, documents: ImportedDocuments) -> str:
+    """Return what to do about a table that changes an operation which the documents do not have."""
+    known = [each.operation.name for each in documents.operations]
+    hint = did_you_mean(name, known, "`portbook tools` lists those that are served")
+    if any(each.name == name for each in documents.left_out):
+        return "changes an operation that is left out; `portbook tools --left-out` says why"
+    return f"changes an operation that the document does not have; {hint}; a new tool needs method and path"
 
 
 def _completed(spec: ToolSpec, timeout_ms: int | None) -> ToolSpec:

@@ -131,7 +131,7 @@ class _Reader:
         if not total:
             written = [key for key in SELECTION_KEYS if key in table and key != "effects"]
             hint = f"check {', '.join(written)}" if written else "the document has none"
-            warnings.append(f"http.{self._gateway.name}.openapi: none of its operations is served; {hint}")
+            warnings.append(str(table.wrong("openapi", f"gives no tool; {hint}")))
         server = self._own or next(iter(self._servers), None)
         if server is None:
             raise table.wrong("base_url", "is not given, and the document names no server with an address")

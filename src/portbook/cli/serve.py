@@ -22,13 +22,13 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
 from portbook.cli.output_queue import drain_output, occupy_standard_error, queued_output
 from portbook.cli.reload import reload_rules
+from portbook.cli.served_counts import served_counts
 from portbook.cli.stop_signals import Door, stop_on_signals
 from portbook.cli.terminal import say, stop_with
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import Reader, StandardStreams, Writer, claim_standard_streams
 from portbook.model import Arrival
 from portbook.settings import Settings
-from portbook.tools.catalog import Catalog
 
 __all__ = ["command", "serve_until_done"]
 
@@ -150,17 +150,8 @@ def _invitation(app: App, listener: socket.socket) -> str:
     bound, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(str(bound), str(bound))  # noqa: S104 - an address to open, not to bind
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    served = ", ".join(
-        f"1 {kind}" if count == 1 else f"{count} {kind}s" for kind, count in _counts(app.catalog)
-    )
+    served = served_counts(app.catalog)
     return f"serving {served}; open {url}/ or connect an MCP client to {url}/mcp; Ctrl-C stops"
-
-
-def _counts(catalog: Catalog) -> list[tuple[str, int]]:
-    """Return how many tools, resources and prompts are served; `0 tools` if there is nothing."""
-    kinds = ("tool", "resource", "prompt")
-    counts = [(kind, sum(spec.kind == kind for spec in catalog.specs())) for kind in kinds]
-    return [each for each in counts if each[1]] or counts[:1]
 
 
 def _listen(settings: Settings) -> socket.socket:

@@ -175,7 +175,7 @@ class Documents:
                 raise
             if node is not None:
                 raise node.bad_reference("refers to a file that cannot be read") from None
-            raise BadOpenAPI(f"{name}: cannot be read") from None
+            raise BadOpenAPI(f"{name}: cannot be read; check its path and its rights") from None
         if len(data) > MAX_DOCUMENT_BYTES:
             raise BadOpenAPI(f"{name}: larger than {MAX_DOCUMENT_BYTES} bytes")
         problem = self._problem_of(data) if name == self.entry else None
