@@ -196,6 +196,7 @@ class Boundary:
             latency_ms=completed.duration_ms,
             is_redacted=completed.is_redacted,
             approval=completed.approval,
+            links=completed.links,
         )
         return answer_of(completed, body, status)
 

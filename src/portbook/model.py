@@ -11,6 +11,7 @@ __all__ = [
     "JSON",
     "NO_CONTEXT",
     "Answer",
+    "ApiAnswer",
     "Arrival",
     "Call",
     "Caller",
@@ -216,6 +217,14 @@ class Call(NamedTuple):
     """The caller's wishes for an envelope around the result; None where the contract has no envelopes."""
 
 
+class ApiAnswer(NamedTuple):
+    """What an API said beside the body that is a result."""
+
+    status: int
+    links: tuple[JSONObject, ...] = ()
+    """Its `Link` header: an object with `url`, `rel` and further attributes for each."""
+
+
 class Run(NamedTuple):
     """What an executor gets about the call that it runs, beside the tool and its arguments."""
 
@@ -227,6 +236,8 @@ class Run(NamedTuple):
     report: Report | None = None
     reach: Callable[[], Client | None] = lambda: None
     """Returns the client, where the tool can reach it."""
+    heard: Callable[[ApiAnswer], None] = lambda _: None
+    """Takes what an API said beside the result."""
 
 
 class Done(NamedTuple):
@@ -260,6 +271,8 @@ class Completed(NamedTuple):
     duration_ms: float
     is_redacted: bool = False
     approval: str | None = None
+    links: list[JSON] | None = None
+    """What the caller gets of the links in an API's response."""
 
 
 class Answer(NamedTuple):

@@ -161,7 +161,7 @@ class Pipeline:
             duration_ms = self._duration_ms(state)
             outcome = outcome or _cut_short(Reason.CANCELLED, state)
             outcome = self._recorder.record(state, outcome, duration_ms)
-        return Completed(outcome, state.identity, duration_ms, state.is_redacted, state.approval)
+        return Completed(outcome, state.identity, duration_ms, state.is_redacted, state.approval, state.links)
 
     async def _cross(self, state: CallState) -> Done:
         call, rules, exchange = state.call, state.rules, state.exchange
@@ -184,7 +184,7 @@ class Pipeline:
             raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
         if decision.action is Action.ALLOW:
             return await self._perform(state, row)
-        _require_runnable(tool, call)
+        await self._sized(call.input_bytes, partial(_require_runnable, tool, call))
         await self._sized(call.input_bytes, state.shown)
         state.approval = ticket = await self._approving.admit(state, tool, decision, caller)
         try:
@@ -258,6 +258,8 @@ class Pipeline:
     def _finished(self, state: CallState, tool: Tool, result: Any, body: bytes) -> Done:
         """Check, redact, enclose and seal a result. Large results are finished in a thread."""
         result, body = checked(result, body, tool, state)
+        if state.answer is not None and state.answer.links:
+            state.links = cast("list[JSON]", state.redacted([*state.answer.links]))
         return _sealed(state, result, body, self._enclosed(state, result))
 
     def _resolve(self, call: Call, caller: Caller, rules: Rules) -> PreparedTool:
@@ -290,6 +292,7 @@ class Pipeline:
             call.context.correlation,
             None if report is None else _without_secrets(report, state),
             partial(redacted_client, state, self._off_loop),
+            state.hear,
         )
         try:
             return await self._executor.execute(tool, call.arguments, run)
@@ -381,7 +384,7 @@ def _without_secrets(report: DraftReport, state: CallState) -> Report:
 
 def _sealed(state: CallState, result: JSON, body: bytes, envelope: JSONObject | None = None) -> Done:
     """Return the result in the form of its wire contract."""
-    sealed = state.exchange.seal(state.tool, result, body, envelope, state.is_redacted)
+    sealed = state.exchange.seal(state.tool, result, body, envelope, state.is_redacted, state.links)
     return Done(body, sealed, None if envelope is None else json_bytes(envelope))
 
 

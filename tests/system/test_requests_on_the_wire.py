@@ -112,6 +112,7 @@ def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
     folder = tmp_path_factory.mktemp("wire")
     (folder / "files").mkdir()
     (folder / "files" / "a.bin").write_bytes(b"\x00in the folder")
+    (folder / "files" / "large.bin").write_bytes(bytes(range(256)) * 8192)
     (folder / "files" / "link").symlink_to("/etc/hostname")
     (folder / "api.json").write_text(json.dumps({"openapi": "3.0.3", "paths": PATHS}))
     with decoding_api() as api:
@@ -202,6 +203,15 @@ def test_a_multipart_body_is_on_the_wire(wire: Wire) -> None:
     assert asked.files[2] == DecodedFile("pages", "a.bin", "text/csv", b"\x00in the folder")
     assert wire.call("upload", arguments)["status"] == "success"
     assert wire.api.last.body == asked.body
+
+
+def test_a_large_file_is_sent_whole(wire: Wire) -> None:
+    data = bytes(range(256)) * 8192  # 2 MiB: it is composed in a thread
+    for file in ({"path": "large.bin"}, {"base64": base64.b64encode(data[:600_000]).decode()}):
+        assert wire.call("upload", {"file": file, "note": "n"})["status"] == "success"
+        (sent,) = wire.api.last.files
+        assert sent.data == (data if "path" in file else data[:600_000])
+        assert wire.api.last.form == [("note", "n")]
 
 
 @pytest.mark.parametrize("path", ["link", "../api.json", "/etc/hostname", "gone"])

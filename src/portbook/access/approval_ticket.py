@@ -22,6 +22,7 @@ from typing import Final
 from portbook.canonical import canonical_bytes
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
+from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "DECISIONS",
@@ -75,7 +76,7 @@ DECISIONS: Final[Mapping[str, State]] = {"approve": State.APPROVED, "deny": Stat
 # Names the form of the binding, so that a digest of a different form never matches.
 _BINDING_FORM: Final = "portbook.approval.1"
 
-_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_ID: Final = late_pattern(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

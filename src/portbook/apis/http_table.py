@@ -2,7 +2,8 @@
 
 `[http.orders.tools.get_order]` is the tool `orders.get_order`. Both parts may have capitals and
 hyphens, as the names of Python tools may. A table with the name of an imported tool changes the keys it has
-(an effect, a deadline) and keeps the rest of the document; one with a path replaces the tool.
+(an effect, a deadline) and keeps the rest of the document; one with a path replaces the tool. The table of an
+imported tool may have its method and path instead of its name.
 
 An unusable base URL is a warning, not an error: its tools are served and every call of them is denied, as for
 any destination that is not on the allowlist.
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 from portbook.apis.declared_tool import TOOL_KEYS, declared_tool
 from portbook.apis.gateway import Gateway
 from portbook.apis.gateway_table import GATEWAY_KEYS, read_base_url, read_gateway
+from portbook.apis.import_selection import missing_operation
 from portbook.apis.imported_documents import DOCUMENT_KEYS, ImportedDocuments, read_documents
 from portbook.apis.imported_tool import adjusted_tool, imported_tool
 from portbook.apis.left_out import LeftOutOperation, summary_of
@@ -26,7 +28,6 @@ from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
 from portbook.apis.tool_limits import MAX_TIMEOUT_MS
 from portbook.apis.unchecked_results import without_usable_results
-from portbook.did_you_mean import did_you_mean
 from portbook.tools.operation import problem_of_base_url
 from portbook.tools.spec import ToolSpec
 from portbook.tools.tool_names import is_declarable
@@ -88,14 +89,16 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
         assert isinstance(declared, Table)
         one = declared.table(name)
         one.only(TOOL_KEYS)
-        full = prefix + name
-        if not is_declarable(full):
-            raise one.wrong(None, "is not a valid name for a tool; use A-Z, a-z, 0-9, '_', '-' and '.'")
-        if full in specs and "path" not in one and "method" not in one:
+        full = prefix + _named(one, name, documents)
+        is_change = documents.names and "path" not in one and "method" not in one
+        if is_change and full in specs:
             specs[full] = adjusted_tool(one, specs[full])
+        elif is_change:
+            missing = missing_operation(name, [each.operation for each in documents.operations])
+            raise one.wrong(None, f"{missing}; a new tool needs a method and a path")
+        elif not is_declarable(full):
+            raise one.wrong(None, "is not a valid name for a tool; use A-Z, a-z, 0-9, '_', '-' and '.'")
         else:
-            if documents.names and "method" not in one and "path" not in one:
-                raise one.wrong(None, _no_operation(name, documents))
             specs[full] = declared_tool(one, full, gateway)
             imported.pop(full, None)
     left_out = [replace(each, name=prefix + each.name) for each in documents.left_out]
@@ -111,13 +114,17 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
     return [_completed(spec, timeout_ms) for spec in specs.values()]
 
 
-def _no_operation(name: str, documents: ImportedDocuments) -> str:
-    """Return what to do about a table that changes an operation which the documents do not have."""
-    known = [each.operation.name for each in documents.operations]
-    hint = did_you_mean(name, known, "`portbook tools` lists those that are served")
-    if any(each.name == name for each in documents.left_out):
-        return "changes an operation that is left out; `portbook tools --left-out` says why"
-    return f"changes an operation that the document does not have; {hint}; a new tool needs method and path"
+def _named(table: Table, key: str, documents: ImportedDocuments) -> str:
+    """Return the name of the tool that a table is for: its key, or that of the method and path in its key.
+
+    Raises what the table raises where several operations have this method and path.
+    """
+    if " /" not in key:
+        return key
+    names = [each.operation.name for each in documents.operations if key in each.operation.places]
+    if len(names) > 1:
+        raise table.wrong(None, "names an operation that several documents have; use the name of the tool")
+    return names[0] if names else key
 
 
 def _completed(spec: ToolSpec, timeout_ms: int | None) -> ToolSpec:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, cast
 
 from portbook.canonical import NotJSON, json_bytes
-from portbook.did_you_mean import did_you_mean
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
+from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["Complain", "Table"]
 

@@ -13,7 +13,6 @@ Against both, keep the last hash of each file in a different place.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -21,6 +20,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import orjson
 
 from portbook.canonical import json_bytes
+from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "GENESIS",
@@ -40,10 +40,10 @@ GENESIS: Final = "0" * _HASH_DIGITS
 
 Problem: TypeAlias = Literal["not_json", "altered", "missing", "out_of_order", "predecessor_lost"]
 
-_HASH_MEMBER: Final = re.compile(rb',"hash":"([0-9a-f]{64})"\}\Z')
+_HASH_MEMBER: Final = late_pattern(rb',"hash":"([0-9a-f]{64})"\}\Z')
 _NAME: Final = r"[^#/ ]+"
-_HEAD: Final = re.compile(rf"(?P<file>{_NAME})#(?P<seq>[1-9][0-9]{{0,18}}):(?P<hash>[0-9a-f]{{64}})")
-_FROM: Final = re.compile(rf"(?P<heads>.+) from (?P<oldest>{_NAME})")
+_HEAD: Final = late_pattern(rf"(?P<file>{_NAME})#(?P<seq>[1-9][0-9]{{0,18}}):(?P<hash>[0-9a-f]{{64}})")
+_FROM: Final = late_pattern(rf"(?P<heads>.+) from (?P<oldest>{_NAME})")
 
 
 class Head(NamedTuple):

@@ -18,10 +18,11 @@ from portbook.cli.served_counts import served_counts
 from portbook.cli.terminal import claim_stdout, print_json, problems_of, say
 from portbook.escaping import escaped_lines
 from portbook.settings import Settings
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["command"]
 
-_PLACE: Final = re.compile(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<message>.+)", re.DOTALL)
+_PLACE: Final = late_pattern(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<message>.+)", re.DOTALL)
 
 
 class _Checked(NamedTuple):
@@ -65,7 +66,7 @@ def _check(config: Path | None, toolsets: tuple[str, ...]) -> _Checked:
 
 
 def _is_exposed(settings: Settings) -> bool:
-    from portbook.doors.http.server import is_loopback  # late: it brings the HTTP server along
+    from portbook.doors.http.server.listeners import is_loopback  # late: only here
 
     return not is_loopback(settings.host)
 

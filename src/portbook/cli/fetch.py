@@ -23,12 +23,12 @@ from portbook.apis.table_reader import Table
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
-from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped
 from portbook.net.destinations import parse_url
 from portbook.net.download import CannotDownload, download
 from portbook.net.fetch import without_secrets
 from portbook.settings import CONFIG_NAME, Settings
+from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]
 

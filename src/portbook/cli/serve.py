@@ -138,12 +138,12 @@ async def serve_until_done(door: Door, doors: list[Door]) -> None:
 
 
 def _http_door(app: App, listener: socket.socket) -> Door:
-    # uvicorn takes 100 ms to import: only where there is an HTTP door.
+    # Only where there is an HTTP door: its routes and pages are not needed otherwise.
     from portbook.doors.http.route_table import routes_of
-    from portbook.doors.http.server import HttpServer
+    from portbook.doors.http.server.http_server import HttpServer
 
-    application = routes_of(app, warn=lambda text: say(f"warning: {text}"))
-    return HttpServer(application, listener, on_stop=app.changes.close)
+    routes = routes_of(app, warn=lambda text: say(f"warning: {text}"))
+    return HttpServer(routes, [listener], on_stop=app.changes.close)
 
 
 def _invitation(app: App, listener: socket.socket) -> str:
@@ -155,7 +155,7 @@ def _invitation(app: App, listener: socket.socket) -> str:
 
 
 def _listen(settings: Settings) -> socket.socket:
-    from portbook.doors.http.server import bind
+    from portbook.doors.http.server.listeners import bind
 
     try:
         return bind(settings.host, settings.port)
@@ -169,7 +169,7 @@ def _listen(settings: Settings) -> socket.socket:
 
 
 def _is_loopback(host: str) -> bool:
-    from portbook.doors.http.server import is_loopback
+    from portbook.doors.http.server.listeners import is_loopback
 
     return is_loopback(host)
 

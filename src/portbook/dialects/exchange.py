@@ -59,7 +59,13 @@ class Exchange:
         """Send the reports that wait: how the call ended says, too, whether one of them was redacted."""
 
     def seal(
-        self, tool: Tool | None, result: Any, body: bytes, envelope: JSONObject | None, is_redacted: bool
+        self,
+        tool: Tool | None,
+        result: Any,
+        body: bytes,
+        envelope: JSONObject | None,
+        is_redacted: bool,
+        links: list[JSON] | None = None,
     ) -> bytes | None:
         """Return a validated result in the contract's form; None where that is the result itself.
 

@@ -99,6 +99,7 @@ class Rest:
         latency_ms: float,
         is_redacted: bool,
         approval: str | None,
+        links: list[JSON] | None = None,
     ) -> tuple[bytes, int]:
         """Return the answer and its HTTP status."""
         status = 200 if isinstance(outcome, Done) else outcome.row.http
@@ -111,6 +112,8 @@ class Rest:
         }
         if approval is not None:
             metadata["approval_id"] = approval
+        if links:
+            metadata["links"] = links
         tail = b',"metadata":' + json_bytes(metadata) + b"}"
         if isinstance(outcome, Done):  # already serialized
             return b'{"status":"success","result":' + outcome.wire + b',"error":null' + tail, status

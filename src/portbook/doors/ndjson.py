@@ -199,7 +199,8 @@ class _Outlet:
         if not self._gathered:
             return
         async with self._writing:
-            whole = b"\n".join(self._gathered) + b"\n" if self._gathered else b""
+            self._gathered.append(b"")  # for the last line end: a large answer is copied once
+            whole = b"\n".join(self._gathered)
             self._gathered.clear()
             self._size = 0
             await self._writer.write(whole)

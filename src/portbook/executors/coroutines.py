@@ -8,13 +8,12 @@ coroutine that never suspends needs no iteration of the loop.
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from portbook.errors import Failed, Reason
 from portbook.exception_place import ToolExit
+from portbook.executors.eager_task import start_now
 from portbook.model import InputNeeded
 
 __all__ = ["Coroutines"]
@@ -44,7 +43,7 @@ class Coroutines:
 
         Raises `Failed` where it does not end in time, and any exception of the coroutine.
         """
-        task = _started(coroutine)
+        task = start_now(coroutine, _NAME)
         if not task.done():
             try:
                 await asyncio.wait((task,), timeout=timeout_s)
@@ -72,41 +71,3 @@ class Coroutines:
         self._strays.discard(task)
         if not task.cancelled():
             task.exception()  # retrieved, so that the loop does not log it
-
-
-if sys.version_info >= (3, 12):
-
-    def _started(coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Return the task of `coroutine`, which has run up to its first wait."""
-        return asyncio.Task(coroutine, loop=asyncio.get_running_loop(), name=_NAME, eager_start=True)
-
-else:
-
-    def _started(coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Return the task of `coroutine`, which has run up to its first wait.
-
-        A new task asks the loop to take its first step soon. Here the request is kept from the loop and the
-        step is taken now, while the task around this call is not the current one.
-        """
-        loop: Any = asyncio.get_running_loop()
-        steps: list[Callable[[], None]] = []
-
-        def keep(step: Callable[[], None], *, context: contextvars.Context) -> None:
-            steps.append(step)
-
-        context = contextvars.copy_context()
-        # An attribute of this loop hides the method of its class; Python's loops and uvloop allow that.
-        loop.call_soon = keep
-        try:
-            task: asyncio.Task[Any] = asyncio.Task(coroutine, loop=loop, name=_NAME, context=context)
-        finally:
-            del loop.call_soon
-        around = asyncio.current_task(loop)
-        if around is not None:
-            asyncio.tasks._leave_task(loop, around)  # noqa: SLF001 - asyncio documents both, for other tasks
-        try:
-            context.run(steps[0])
-        finally:
-            if around is not None:
-                asyncio.tasks._enter_task(loop, around)  # noqa: SLF001 - as above
-        return task

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, NamedTuple, cast
 
-from portbook.canonical import fingerprint, json_bytes
+from portbook.canonical import fingerprint, rewritten_bytes
 from portbook.dialects.request_meta import NO_CONTROLS, context_of, controls_of
 from portbook.errors import Finding, Reason, Refused
 from portbook.mcp.exchange import ClientLink, McpExchange, McpParts, bound_to
@@ -215,7 +215,7 @@ class McpDialect:
             method=method if 0 < len(method) <= 128 else None,
             tool=name,
             arguments=arguments,
-            input_bytes=len(json_bytes(arguments)) if kind is not None else 0,
+            input_bytes=len(rewritten_bytes(arguments)) if kind is not None else 0,
             context=context_of(controls),
             trace=_trace(meta, arrival) if meta or arrival.traceparent is not None else None,
             content={"method": method, "params": cast("JSON", params)},

@@ -187,7 +187,13 @@ class McpExchange(Exchange):
             client.detach()
 
     def seal(
-        self, tool: Tool | None, result: Any, body: bytes, envelope: JSONObject | None, is_redacted: bool
+        self,
+        tool: Tool | None,
+        result: Any,
+        body: bytes,
+        envelope: JSONObject | None,
+        is_redacted: bool,
+        links: list[JSON] | None = None,
     ) -> bytes:
         """Return a result in the form of this revision, checked.
 
@@ -197,7 +203,15 @@ class McpExchange(Exchange):
         if tool is None:
             return results.seal_answer(self.method, result, body, self.revision)
         return results.seal(
-            self.method, tool, self.params.get("uri"), self.revision, result, body, envelope, is_redacted
+            self.method,
+            tool,
+            self.params.get("uri"),
+            self.revision,
+            result,
+            body,
+            envelope,
+            is_redacted,
+            links,
         )
 
     def pause(self, needed: InputNeeded) -> bytes | None:

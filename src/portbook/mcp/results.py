@@ -8,7 +8,7 @@ from typing import Any, cast
 from portbook.canonical import rewritten_bytes
 from portbook.errors import Failed, Reason
 from portbook.mcp.cache_lifetime import as_page, kept_for
-from portbook.mcp.errors import META_ENVELOPE, META_REDACTED
+from portbook.mcp.errors import META_ENVELOPE, META_LINKS, META_REDACTED
 from portbook.mcp.handlers import LISTEN
 from portbook.mcp.notifications import Mode, first_of
 from portbook.mcp.resources_and_prompts import completion_result, prompt_result, resource_result
@@ -41,6 +41,7 @@ class Results:
         body: bytes,
         envelope: JSONObject | None,
         is_redacted: bool,
+        links: list[JSON] | None = None,
     ) -> bytes:
         """Return what `tool` returned in the form of this revision, checked.
 
@@ -52,6 +53,8 @@ class Results:
         meta: JSONObject = {META_REDACTED: True} if is_redacted else {}
         if envelope is not None and tool.spec.kind == "tool":
             meta[META_ENVELOPE] = envelope
+        if links:
+            meta[META_LINKS] = links
         if meta:  # outside of what the tool's outputSchema describes
             result["_meta"] = meta
         return self.checked(method, result, rewritten_bytes(result), revision)

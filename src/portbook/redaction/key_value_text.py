@@ -14,10 +14,10 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from portbook.redaction.detectors import Span
-from portbook.redaction.late_pattern import late_pattern
 from portbook.redaction.marks import NOT_MARKED, is_mark
 from portbook.redaction.prefilter import fold, literal
 from portbook.redaction.secret_names import SecretNames
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["TRIGGERS", "KeyValueText"]
 
@@ -78,7 +78,7 @@ class KeyValueText:
         ends = sorted({fold(name.encode()) for name in (*names.all, "sig")}, key=len, reverse=True)
         self.patterns = tuple(f"{literal(end)}{_BETWEEN}*[:=]" for end in ends)
         """For the prefilter: one of them matches every folded text that has a span."""
-        self._signs = re.compile(f"(?:{'|'.join(map(re.escape, ends))}){_BETWEEN}*+[:=]")
+        self._signs = late_pattern(f"(?:{'|'.join(map(re.escape, ends))}){_BETWEEN}*+[:=]")
 
     def spans(self, text: str) -> Iterator[Span]:
         """Yield the spans of values of secret names in `text`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from portbook.access.callers import AllowedKey
-from portbook.did_you_mean import did_you_mean
 from portbook.policy.limits import LIMIT_NAMES, Limits
 from portbook.settings.bad_settings import BadSettings, ProblemList
 from portbook.settings.setting_value import value_from_text, value_of
 from portbook.settings.table import SETTINGS, Setting
+from portbook.text.did_you_mean import did_you_mean
+from portbook.text.late_pattern import late_pattern
 from portbook.tools.tool_names import ToolNames
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ Mode = Literal["enforce", "warn", "off"]
 
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
 _SECTIONS: Final = frozenset(key.split(".")[0] for key in _BY_KEY if "." in key)
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_SCHEME: Final = late_pattern(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from portbook.did_you_mean import did_you_mean
 from portbook.settings.allowed_keys import read_allowed_keys
 from portbook.settings.bad_settings import BadSettings
 from portbook.settings.table import Setting
+from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["value_from_text", "value_of"]
 

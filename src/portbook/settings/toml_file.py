@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any, Final
 
 from portbook.settings.bad_settings import BadSettings
 from portbook.settings.toml_positions import Path, TomlPositions
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["TomlFile", "read_toml"]
 
@@ -32,7 +32,7 @@ _REMEDIES: Final = (
     ("Illegal character", "close the string with a quote on its own line"),
     ("Unterminated string", "close the string with a quote"),
 )
-_PLACE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_PLACE: Final = late_pattern(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _MARK: Final = "\ufeff"
 # A parser gives up far beyond it.
 _DEEP: Final = 100

@@ -11,6 +11,8 @@ from bisect import bisect_right
 from itertools import count
 from typing import Final, NamedTuple, TypeAlias
 
+from portbook.text.late_pattern import late_pattern
+
 __all__ = ["Path", "Position", "TomlPositions"]
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -21,10 +23,10 @@ _STRING: Final = (
     r'|"(?:\\.|[^"\\])*"'
     r"|'[^']*'"
 )
-_KEY: Final = re.compile(rf"\s*({_STRING}|[A-Za-z0-9_-]+)\s*(\.?)", re.DOTALL)
-_BLANK: Final = re.compile(r"(?:\s|#[^\n]*)*")
-_SEPARATOR: Final = re.compile(r"(?:[\s,]|#[^\n]*)*")
-_SCALAR: Final = re.compile(rf"{_STRING}|[^,\]}}\n#]+", re.DOTALL)
+_KEY: Final = late_pattern(rf"\s*({_STRING}|[A-Za-z0-9_-]+)\s*(\.?)", re.DOTALL)
+_BLANK: Final = late_pattern(r"(?:\s|#[^\n]*)*")
+_SEPARATOR: Final = late_pattern(r"(?:[\s,]|#[^\n]*)*")
+_SCALAR: Final = late_pattern(rf"{_STRING}|[^,\]}}\n#]+", re.DOTALL)
 
 
 class Position(NamedTuple):

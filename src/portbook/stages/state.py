@@ -8,7 +8,7 @@ from typing import cast
 
 from portbook.audit.records import Trail
 from portbook.dialects.exchange import Exchange
-from portbook.model import JSON, Call, Identity, JSONObject
+from portbook.model import JSON, ApiAnswer, Call, Identity, JSONObject
 from portbook.redaction import Redactor
 from portbook.stages.rules import Rules
 
@@ -25,6 +25,10 @@ class CallState(Trail):
     rules: Rules
     """The rules that were in force when the call began; it keeps them to its end."""
     identity: Identity
+    answer: ApiAnswer | None = None
+    """What the API said beside the result, where the tool is an operation of one."""
+    links: list[JSON] | None = None
+    """The links that the caller gets beside the result: those of the API, redacted."""
     redacting: Callable[[], Redactor | None] = lambda: None
     """Returns the current redactor: the call itself may have fetched a token that must be redacted."""
 
@@ -43,6 +47,10 @@ class CallState(Trail):
         if self._shown is None or self._shown[0] is not redactor:
             self._shown = redactor, cast("JSONObject", redactor.redact(arguments)[0])
         return self._shown[1]
+
+    def hear(self, answer: ApiAnswer) -> None:
+        """Keep what an API said beside the result."""
+        self.answer = answer
 
     def without_secrets(self, text: str) -> str:
         """Return a text for the caller, redacted; the caller is told that it was."""

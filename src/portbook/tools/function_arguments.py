@@ -18,7 +18,14 @@ from portbook.tools.plain_types import NotPlain, PlainType, is_plain_default, pl
 from portbook.tools.source_place import declared_at
 from portbook.tools.spec import BadTool
 
-__all__ = ["UNUSABLE_HINTS", "Bind", "bind_arguments", "bind_as_given", "unusable_hints"]
+__all__ = [
+    "UNUSABLE_HINTS",
+    "Bind",
+    "are_plain_arguments",
+    "bind_arguments",
+    "bind_as_given",
+    "unusable_hints",
+]
 
 Bind: TypeAlias = Callable[[JSONObject], dict[str, Any]]
 
@@ -65,10 +72,8 @@ def _converted(
 
         return converted_arguments(function, parameters, hints)
 
-    plain = {each.name: plain_type(hints.get(each.name, Any)) for each in parameters}
-    known = {name: each for name, each in plain.items() if each is not None}
-    defaults = {each.name: each.default for each in parameters if each.default is not inspect.Parameter.empty}
-    if len(known) < len(plain) or not all(map(is_plain_default, defaults.values())):
+    known, defaults = _plain_types(parameters, hints), _defaults(parameters)
+    if known is None:
         return through_pydantic()
     fallback = cache(lambda: through_pydantic()[0])
     takes = {name: each.take for name, each in known.items()}
@@ -82,6 +87,27 @@ def _converted(
         return values if len(values) == len(takes) else fallback()(arguments)
 
     return bind, _schema_of_plain(known, defaults)
+
+
+def are_plain_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> bool:
+    """Return whether the schema of a function's arguments is made without pydantic, of known keywords."""
+    parameters = inspect.signature(function).parameters.values()
+    taken = [each for each in parameters if not _is_context(hints.get(each.name))]
+    return _plain_types(taken, hints) is not None
+
+
+def _plain_types(
+    parameters: Sequence[inspect.Parameter], hints: dict[str, Any]
+) -> dict[str, PlainType] | None:
+    """Return the plain type of each parameter; None where one has another type or default."""
+    found = {each.name: plain_type(hints.get(each.name, Any)) for each in parameters}
+    known = {name: each for name, each in found.items() if each is not None}
+    is_plain = len(known) == len(found) and all(map(is_plain_default, _defaults(parameters).values()))
+    return known if is_plain else None
+
+
+def _defaults(parameters: Sequence[inspect.Parameter]) -> dict[str, Any]:
+    return {each.name: each.default for each in parameters if each.default is not inspect.Parameter.empty}
 
 
 def _schema_of_plain(known: dict[str, PlainType], defaults: dict[str, Any]) -> JSONObject:

@@ -21,6 +21,7 @@ from portbook.tools.context import Context, leaves_questions
 from portbook.tools.function_arguments import (
     UNUSABLE_HINTS,
     Bind,
+    are_plain_arguments,
     bind_arguments,
     bind_as_given,
     unusable_hints,
@@ -65,6 +66,8 @@ def spec_from_function(
             bind, input_schema = bind_as_given(function, types), given_schema
         gives_content = _is_content(types.get("return"))
         finish, output_schema = (_as_content, True) if gives_content else _result(types)
+        is_plain = gives_content or plain_type(types.get("return", Any)) is not None
+        is_plain = is_plain and given_schema is None and are_plain_arguments(function, types)
     except BadTool:
         raise
     except UNUSABLE_HINTS as error:
@@ -88,6 +91,7 @@ def spec_from_function(
         detaches=detaches,
         switch=switch,
         refuse=_rehearsed(bind),
+        are_schemas_checked=is_plain,  # made of a few keywords of ours
     )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import re
 import sys
 from pathlib import Path
 from types import ModuleType
 
-from portbook.did_you_mean import did_you_mean
+from portbook.text.did_you_mean import did_you_mean
+from portbook.text.late_pattern import late_pattern
 from portbook.tools.imported_files import forget, imported_from, remember
 from portbook.tools.source_place import place_of_error, shown_file
 from portbook.tools.spec import BadTool
@@ -20,7 +20,7 @@ __all__ = ["MissingToolset", "ToolsetLoader", "load_toolsets"]
 # Names of the folders of installed packages.
 _INSTALLED = ("site-packages", "dist-packages")
 
-_NO_NAME = re.compile(r"cannot import name '([^']+)'")
+_NO_NAME = late_pattern(r"cannot import name '([^']+)'")
 _FASTMCP = "docs/how-to/come-from-fastmcp.md"
 
 # Path prefixes of files in a traceback that are not the operator's.

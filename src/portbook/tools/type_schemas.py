@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,6 +13,7 @@ from pydantic_core import PydanticSerializationError, SchemaError, core_schema
 from portbook.canonical import NotJSON, json_bytes
 from portbook.model import JSONObject
 from portbook.schema.dialects import DIALECT
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["ArgumentSchemas", "TypeSchemas", "line_of", "schema_and_maker", "schema_of"]
 
@@ -68,7 +68,7 @@ def _closed(made: JsonSchemaValue) -> JsonSchemaValue:
 
 
 # What pydantic says of a type without a schema.
-_NO_SCHEMA: Final = re.compile(
+_NO_SCHEMA: Final = late_pattern(
     r"Unable to generate pydantic-core schema for (?:<class ')?(.+?)(?:'>)?\. Set "
     r"|Cannot generate a JsonSchema for core_schema\.(\w+)Schema"
 )

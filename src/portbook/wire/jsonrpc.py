@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Final, NamedTuple
 
 from portbook.canonical import json_bytes
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
+from portbook.text.late_pattern import late_pattern
 from portbook.wire.violations import violations
 
 __all__ = [
@@ -48,7 +48,7 @@ class Id(NamedTuple):
 NO_ID: Final = Id(b"null", is_present=False)
 
 # Possessive: backtracking is never needed, and its bookkeeping would take 100 bytes per byte.
-_TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^\s",:\[\]{}]++')
+_TOKENS = late_pattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^\s",:\[\]{}]++')
 
 
 def read_id(message: JSONObject, frame: bytes) -> Id:
@@ -173,7 +173,7 @@ def mcp_refusal_frame(ending: Ending, token: bytes | None, revision: str = "") -
 
 def result_frame(token: bytes, result: bytes) -> bytes:
     """Return the response frame with `result`, which is already JSON."""
-    return b'{"jsonrpc":"2.0","id":' + token + b',"result":' + result + b"}"
+    return b"".join((b'{"jsonrpc":"2.0","id":', token, b',"result":', result, b"}"))  # copies a result once
 
 
 def error_frame(token: bytes, error: object) -> bytes:

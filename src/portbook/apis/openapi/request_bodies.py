@@ -129,6 +129,7 @@ def _read_offer(
         properties = cast("dict[str, Any]", written.get("properties", {}))
         _describe_files(properties, offer.parts, arguments)
         arguments.properties.update(properties)
+        arguments.names = written.get("propertyNames", True)
         # Many documents require members of the body without requiring the body.
         arguments.required += [
             name for name in dict.fromkeys(written.get("required", [])) if name not in arguments.required

@@ -13,14 +13,14 @@ from urllib.parse import urljoin
 
 from portbook.apis.openapi.document_files import DocumentNode
 from portbook.apis.table_reader import Table
-from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped
 from portbook.net.destinations import parse_destination
+from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.operation import problem_of_base_url
 
 __all__ = ["Server", "ServerChooser", "ServerVariables"]
 
-_VARIABLE: Final = re.compile(r"\{([^{}]{1,80})\}")
+_VARIABLE: Final = re.compile(r"\{([^{}]+)\}")
 _MAX_LISTED: Final = 200
 
 
