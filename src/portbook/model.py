@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from portbook.errors import Failed, Refused
@@ -10,6 +11,7 @@ from portbook.errors import Failed, Refused
 __all__ = [
     "JSON",
     "NO_CONTEXT",
+    "NO_WISH",
     "Answer",
     "ApiAnswer",
     "Arrival",
@@ -186,8 +188,16 @@ class EnvelopeRequest(NamedTuple):
     """Whether the wire contract always answers with an envelope."""
 
 
-class Call(NamedTuple):
-    """One request to the boundary, independent of the wire contract: data alone."""
+# Of a caller that asks for no envelope: nearly every one.
+NO_WISH: Final = EnvelopeRequest({})
+
+
+@dataclass(slots=True)
+class Call:
+    """One request to the boundary, independent of the wire contract: data alone, never changed.
+
+    Not frozen, and neither is `Done`: that would double the cost of making one.
+    """
 
     arrival: Arrival
     method: str | None
@@ -240,7 +250,8 @@ class Run(NamedTuple):
     """Takes what an API said beside the result."""
 
 
-class Done(NamedTuple):
+@dataclass(slots=True)
+class Done:
     """The tool ran and its result passed every check."""
 
     body: bytes

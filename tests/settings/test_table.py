@@ -16,7 +16,7 @@ from support.settings_files import BY_KEY, case, complaint, line, load, value_of
 def test_the_table_of_settings_and_the_values_name_each_other() -> None:
     apart = {"config", "is_given", "file", "more_toolsets", "origins", "limits"}
     fields = {field.name for field in dataclasses.fields(Settings)} - apart
-    fields |= {f"limits.{field.name}" for field in dataclasses.fields(Limits)}
+    fields |= {f"limits.{name}" for name in Limits._fields}
     assert sorted(setting.field for setting in SETTINGS) == sorted(fields)
     assert len(BY_KEY) == len(SETTINGS)
     variables = [setting.env for setting in SETTINGS if setting.env]

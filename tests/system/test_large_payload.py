@@ -32,8 +32,11 @@ class Steps:
     def __init__(self) -> None:
         self.functions: Counter[str] = Counter()
         self.encodings = 0
+        self.is_counting = False
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
+        if not self.is_counting:
+            return
         if event == "call":
             self.functions[f"{frame.f_code.co_filename}:{frame.f_code.co_qualname}"] += 1
         elif event == "c_call":
@@ -62,8 +65,10 @@ def steps_with(count: int, folder: Path) -> Steps:
         try:
             await app.boundary.answer(frame, Arrival("stdio", "stdio"))
             sys.setprofile(steps)
+            steps.is_counting = True
             return (await app.boundary.answer(frame, Arrival("stdio", "stdio"))).body
         finally:
+            steps.is_counting = False
             sys.setprofile(None)
             await app.close()
 

@@ -1,7 +1,8 @@
-"""The result of an API that answers with nothing: null, whatever its document promises. Pure: no I/O.
+"""The result of an API that does something and answers with nothing: null. Pure: no I/O.
 
 Many APIs answer 204, or with an empty body, where their document has an object. To withhold that would not
-undo what they did. The schema that a tool announces allows it, so that no result breaks the schema.
+undo what they did. The schema that such a tool announces allows null, so that no result breaks the schema. An
+operation that only reads is held to its document: its result is what it was called for.
 """
 
 from __future__ import annotations

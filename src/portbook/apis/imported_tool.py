@@ -11,8 +11,10 @@ from portbook.apis.gateway import Gateway
 from portbook.apis.import_selection import ImportSelection
 from portbook.apis.imported_documents import PlacedOperation
 from portbook.apis.listed_outputs import is_small_enough_to_list
+from portbook.apis.openapi.operation_reader import ImportedOperation
 from portbook.apis.table_reader import Table
 from portbook.apis.tool_limits import MAX_RESPONSE_BYTES, MAX_RETRIES, MAX_TIMEOUT_MS
+from portbook.model import JSONObject
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 from portbook.tools.tool_names import canonical_name
@@ -40,7 +42,7 @@ def imported_tool(
     operation = placed.operation
     name = prefix + operation.name
     effect = selection.effect_of(operation) or default_effect(operation.method)
-    words, output = operation.description, or_nothing(operation.output_schema)
+    words, output = operation.description, _output(operation, operation.output_schema)
     return ToolSpec(
         canonical_name(name),
         f"Deprecated. {words}" if operation.is_deprecated else words,
@@ -72,9 +74,14 @@ def imported_tool(
         tags=operation.tags,
         is_deprecated=operation.is_deprecated,
         outputs_by_status=tuple(
-            (status, or_nothing(schema)) for status, schema in operation.outputs_by_status
+            (status, _output(operation, schema)) for status, schema in operation.outputs_by_status
         ),
     )
+
+
+def _output(operation: ImportedOperation, schema: JSONObject | bool) -> JSONObject | bool:
+    """Return what the operation may answer: one that does something may always answer with nothing."""
+    return schema if operation.method in READING_METHODS else or_nothing(schema)
 
 
 def adjusted_tool(table: Table, spec: ToolSpec) -> ToolSpec:

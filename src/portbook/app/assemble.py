@@ -56,7 +56,7 @@ class _ClosableSink(Sink, Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class App:
     """A boundary ready to answer, and what has to be closed after it."""
 

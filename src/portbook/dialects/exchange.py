@@ -80,6 +80,14 @@ class Exchange:
         """
         return None
 
+    def body(self, outcome: Outcome) -> bytes | None:
+        """Return the message that answers this one; None where none does."""
+        return None
+
+    def write(self, completed: Completed) -> Answer:
+        """Return the answer to the message, for a door that sends more than the body."""
+        return answer_of(completed, self.body(completed.outcome), 202, is_notification=True)
+
 
 class BoundaryQuestion(Exchange):
     """A request about the boundary itself."""
@@ -110,6 +118,12 @@ class MessageExchange(Exchange):
         super().__init__(call)
         self._dialect = dialect
         self._identifier = identifier
+
+    def body(self, outcome: Outcome) -> bytes | None:
+        """Return the message that answers this one; None where it expects none."""
+        if not self._identifier.is_present:
+            return None
+        return self._dialect.write(outcome, self._identifier, self.call.method)[0]
 
     def write(self, completed: Completed) -> Answer:
         """Return the answer to the message."""

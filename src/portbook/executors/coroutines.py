@@ -1,25 +1,26 @@
-"""Runs tools' coroutines, each in its own task, with a deadline that holds even if one ignores cancellation.
+"""Runs tools' coroutines, each in a task, with a deadline that holds even if one ignores cancellation.
 
-Each has its own task, so that `asyncio.timeout` and the like inside it find the task they expect: a door may
-run the first step of a call in one task and the rest in a different one. The task is started at once, so a
-coroutine that never suspends needs no iteration of the loop.
+Each has its task from its first step on, so that `asyncio.timeout` and the like inside it find the task they
+expect: a door may run the first step of a call in one task and the rest in a different one. The first step is
+taken at once, and most coroutines take no second: then the task is kept for the next one.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextvars import Context, copy_context
 from typing import Any, Final
 
 from portbook.errors import Failed, Reason
 from portbook.exception_place import ToolExit
-from portbook.executors.eager_task import start_now
+from portbook.executors.reusable_task import ReusableTask
 from portbook.model import InputNeeded
 
 __all__ = ["Coroutines"]
 
-# Of the tasks of tools: a number of its own for each would cost more than the rest of making one.
-_NAME: Final = "portbook-tool"
+# More coroutines than this never take their first step inside each other.
+_MAX_IDLE: Final = 4
 
 
 class Coroutines:
@@ -27,38 +28,60 @@ class Coroutines:
 
     def __init__(self) -> None:
         self._strays: set[asyncio.Task[Any]] = set()
+        self._idle: list[ReusableTask] = []
 
     @property
     def has_strays(self) -> bool:
         """Return whether an abandoned coroutine still runs, because it ignores cancellation."""
         return bool(self._strays)
 
-    async def run(
+    def run(
         self,
         coroutine: Coroutine[Any, Any, Any],
         timeout_s: float,
         is_waiting: Callable[[], bool] | None = None,
-    ) -> Any:
-        """Return the result of `coroutine`; its deadline is suspended while it `is_waiting` for its caller.
+    ) -> Any | Coroutine[Any, Any, Any]:
+        """Return the result of `coroutine`, or a coroutine that waits for it.
+
+        The deadline is suspended while it `is_waiting` for its caller.
 
         Raises `Failed` where it does not end in time, and any exception of the coroutine.
         """
-        task = start_now(coroutine, _NAME)
-        if not task.done():
-            try:
+        loop, context, idle = asyncio.get_running_loop(), copy_context(), self._idle
+        reusable = idle.pop() if idle else None
+        if reusable is None or reusable.loop is not loop or not _is_same(reusable.context, context):
+            reusable = ReusableTask(loop)
+        try:
+            waiting_for = reusable.step(coroutine)
+        except StopIteration as ended:
+            if reusable.task.cancelling():
+                raise ToolExit(asyncio.CancelledError()) from None
+            if len(idle) < _MAX_IDLE and _is_same(reusable.context, context):
+                idle.append(reusable)
+            return ended.value
+        except (Exception, InputNeeded):
+            raise
+        except BaseException as error:  # noqa: BLE001 - it cancelled itself, or would end the process
+            raise ToolExit(error) from None
+        return self._wait(reusable.run_on(coroutine, waiting_for), timeout_s, is_waiting)
+
+    async def _wait(
+        self, task: asyncio.Task[Any], timeout_s: float, is_waiting: Callable[[], bool] | None
+    ) -> Any:
+        try:
+            await asyncio.wait((task,), timeout=timeout_s)
+            while not task.done() and is_waiting is not None and is_waiting():
                 await asyncio.wait((task,), timeout=timeout_s)
-                while not task.done() and is_waiting is not None and is_waiting():
-                    await asyncio.wait((task,), timeout=timeout_s)
-            finally:
-                if not task.done():
-                    self._abandon(task)
+        finally:
+            if not task.done():
+                self._abandon(task)
         if not task.done():
             raise Failed(Reason.TIMEOUT)
         try:
             return task.result()
         except (Exception, InputNeeded):
             raise
-        except BaseException as error:  # noqa: BLE001 - it cancelled itself, or would end the process
+        except BaseException as error:  # noqa: BLE001 - it cancelled itself
             raise ToolExit(error) from None
 
     def _abandon(self, task: asyncio.Task[Any]) -> None:
@@ -71,3 +94,11 @@ class Coroutines:
         self._strays.discard(task)
         if not task.cancelled():
             task.exception()  # retrieved, so that the loop does not log it
+
+
+def _is_same(one: Context, other: Context) -> bool:
+    """Return whether two contexts hold the same: one step nearly always, as they share their parts."""
+    try:
+        return one == other
+    except Exception:  # noqa: BLE001 - a value that cannot be compared was changed
+        return False

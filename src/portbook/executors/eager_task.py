@@ -19,14 +19,19 @@ T = TypeVar("T")
 
 if sys.version_info >= (3, 12):
 
-    def start_now(coroutine: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
-        """Return the task of `coroutine`, which has run up to its first wait."""
-        return asyncio.Task(coroutine, loop=asyncio.get_running_loop(), name=name, eager_start=True)
+    def start_now(
+        coroutine: Coroutine[Any, Any, T], name: str, context: contextvars.Context | None = None
+    ) -> asyncio.Task[T]:
+        """Return the task of `coroutine`, which has run up to its first wait, in a `context` of its own."""
+        loop = asyncio.get_running_loop()
+        return asyncio.Task(coroutine, loop=loop, name=name, context=context, eager_start=True)
 
 else:
 
-    def start_now(coroutine: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
-        """Return the task of `coroutine`, which has run up to its first wait.
+    def start_now(
+        coroutine: Coroutine[Any, Any, T], name: str, context: contextvars.Context | None = None
+    ) -> asyncio.Task[T]:
+        """Return the task of `coroutine`, which has run up to its first wait, in a `context` of its own.
 
         A new task asks the loop to take its first step soon. Here the request is kept from the loop and the
         step is taken now, while the task around this call is not the current one.
@@ -37,7 +42,7 @@ else:
         def keep(step: Callable[[], None], *, context: contextvars.Context) -> None:
             steps.append(step)
 
-        context = contextvars.copy_context()
+        context = contextvars.copy_context() if context is None else context
         # An attribute of this loop hides the method of its class; Python's loops and uvloop allow that.
         loop.call_soon = keep
         try:

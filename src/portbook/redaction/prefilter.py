@@ -11,9 +11,10 @@ folded bytes, where each byte is one character.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.schema.engine import Validator, compile_official
 from portbook.schema.late_validator import LateValidator
@@ -50,7 +51,8 @@ def fold(data: bytes) -> str:
     return data.translate(_LOWER, _DROPPED).decode("latin-1")
 
 
-class Prefilter(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Prefilter:
     """Passes bytes that may contain a secret."""
 
     triggers: tuple[Validator, ...]

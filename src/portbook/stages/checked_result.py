@@ -32,7 +32,7 @@ def bytes_of(result: Any) -> bytes:
     """
     try:
         body = rewritten_bytes(result)
-        has_null = b"null" in body if len(body) <= LARGE_BYTES else _HAS_NULL.accepts(body.decode())
+        has_null = body.find(b"null") >= 0 if len(body) <= LARGE_BYTES else _HAS_NULL.accepts(body.decode())
         return without_nan(body, result) if has_null else body
     except NotJSON as error:
         raise Failed(Reason.BAD_RESULT, (Finding("", str(error), "json", ""),)) from None
@@ -46,7 +46,7 @@ def checked(result: Any, body: bytes, tool: Tool, state: CallState) -> tuple[JSO
     output = tool.output if state.answer is None else tool.output_of(state.answer.status)
     if not output.allows(result):
         raise Failed(Reason.BAD_RESULT, output.findings(result))
-    redactor, rule = state.redactor, tool.spec.secrets
+    redactor, rule = state.in_force.rules.redactor, tool.spec.secrets
     if redactor is None or rule == "give" or not redactor.might_touch(body):
         return result, body
     if rule == "refuse":

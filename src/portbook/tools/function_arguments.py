@@ -24,6 +24,7 @@ __all__ = [
     "are_plain_arguments",
     "bind_arguments",
     "bind_as_given",
+    "is_context",
     "unusable_hints",
 ]
 
@@ -48,7 +49,7 @@ def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple
             raise BadTool(
                 f"{declared_at(function)}: parameter {parameter} cannot be passed by name; give each a name"
             )
-        if _is_context(hints.get(parameter.name)):
+        if is_context(hints.get(parameter.name)):
             if context is not None:
                 raise BadTool(
                     f"{declared_at(function)}: one parameter may be a Context; drop {parameter.name}"
@@ -77,13 +78,15 @@ def _converted(
         return through_pydantic()
     fallback = cache(lambda: through_pydantic()[0])
     takes = {name: each.take for name, each in known.items()}
+    taken = {name: each.taken for name, each in known.items()}
 
     def bind(arguments: JSONObject) -> dict[str, Any]:
+        values: dict[str, Any] = {**defaults}
         try:
-            values = {name: takes[name](value) for name, value in arguments.items()}
+            for name, value in arguments.items():
+                values[name] = value if type(value) in taken[name] else takes[name](value)
         except (NotPlain, KeyError):  # an operator's own schema may allow more than the function takes
             return fallback()(arguments)
-        values = {**defaults, **values}
         return values if len(values) == len(takes) else fallback()(arguments)
 
     return bind, _schema_of_plain(known, defaults)
@@ -92,7 +95,7 @@ def _converted(
 def are_plain_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> bool:
     """Return whether the schema of a function's arguments is made without pydantic, of known keywords."""
     parameters = inspect.signature(function).parameters.values()
-    taken = [each for each in parameters if not _is_context(hints.get(each.name))]
+    taken = [each for each in parameters if not is_context(hints.get(each.name))]
     return _plain_types(taken, hints) is not None
 
 
@@ -126,7 +129,7 @@ def bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> Bind:
 
     Raises `BadTool` where a parameter cannot be passed by name.
     """
-    contexts = [name for name, hint in hints.items() if name != "return" and _is_context(hint)]
+    contexts = [name for name, hint in hints.items() if name != "return" and is_context(hint)]
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (*_KEYWORD_KINDS, inspect.Parameter.VAR_KEYWORD):
             raise BadTool(
@@ -139,7 +142,8 @@ def bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> Bind:
     return bind
 
 
-def _is_context(hint: Any) -> bool:
+def is_context(hint: Any) -> bool:
+    """Return whether a parameter with this type hint gets the `Context` of the call."""
     return hint is Context or Context in typing.get_args(hint)
 
 

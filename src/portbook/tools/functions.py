@@ -10,6 +10,7 @@ import inspect
 import typing
 from collections.abc import Callable
 from functools import cache
+from types import CoroutineType
 from typing import Any, Final, cast
 
 from portbook.errors import Failed, Finding, Reason, Refused
@@ -24,6 +25,7 @@ from portbook.tools.function_arguments import (
     are_plain_arguments,
     bind_arguments,
     bind_as_given,
+    is_context,
     unusable_hints,
 )
 from portbook.tools.plain_types import NotPlain, plain_type
@@ -81,6 +83,7 @@ def spec_from_function(
         effect=effect,
         is_effect_declared=is_effect_declared,
         function=runner(function, bind, finish),
+        takes_context=_takes_context(function),
         is_async=is_async,
         is_inline=is_inline,
         timeout_ms=timeout_ms,
@@ -133,15 +136,22 @@ def runner(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callabl
     return run(function, bind, finish)
 
 
+def _takes_context(function: Callable[..., Any]) -> bool:
+    return any(map(is_context, typing.get_type_hints(function, include_extras=True).values()))
+
+
 def _run(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
+    takes_context = _takes_context(function)
+
     def run(arguments: JSONObject) -> Any:
         given = bind(arguments)
         is_asking = False
         try:
             value = function(**given)
         finally:
-            is_asking = _leaves_questions(given)
-        if is_asking or inspect.iscoroutine(value):
+            if takes_context:
+                is_asking = _leaves_questions(given)
+        if is_asking or isinstance(value, CoroutineType):
             raise _not_awaited(value, function)
         return finish(value)
 
@@ -149,14 +159,17 @@ def _run(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[
 
 
 def _run_async(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
+    takes_context = _takes_context(function)
+
     async def run(arguments: JSONObject) -> Any:
         given = bind(arguments)
         is_asking = False
         try:
             value = await function(**given)
         finally:
-            is_asking = _leaves_questions(given)
-        if is_asking or inspect.iscoroutine(value):
+            if takes_context:
+                is_asking = _leaves_questions(given)
+        if is_asking or isinstance(value, CoroutineType):
             raise _not_awaited(value, function)
         return finish(value)
 

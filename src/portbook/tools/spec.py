@@ -164,6 +164,8 @@ class ToolSpec:
     """The tags of an API operation, by which people group tools."""
     is_deprecated: bool = False
     """Whether the document of an API operation advises against it."""
+    takes_context: bool = True
+    """Whether its function may ask for the `Context` of its call."""
 
     @property
     def policy_kind(self) -> Literal["tool", "resource", "prompt"]:

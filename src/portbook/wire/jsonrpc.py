@@ -61,7 +61,7 @@ def read_id(message: JSONObject, frame: bytes) -> Id:
     value = message["id"]
     if type(value) is int and value:  # zero may be written as -0; every other integer has one spelling
         token = b"%d" % value
-    elif isinstance(value, str) and b"\\" not in frame:  # without escapes, a string has one spelling
+    elif isinstance(value, str) and frame.find(b"\\") < 0:  # without escapes, a string has one spelling
         token = b'"' + value.encode() + b'"'
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         token = _id_token(frame)

@@ -19,6 +19,7 @@ from portbook.doors.http.response import Reply, Write, reply_to
 from portbook.mcp.connection import Key, Work
 from portbook.mcp.from_any_thread import run_on
 from portbook.model import Answer
+from portbook.stages.state import CallState
 
 __all__ = ["McpResponse", "event_reply"]
 
@@ -74,17 +75,15 @@ class McpResponse:
         if self._live is not None and self.accepts.events:
             run_on(self._loop, self._let_go_now)
 
-    async def outcome(self, work: Work) -> Answer | None:
+    async def outcome(self, work: CallState | Work) -> Answer | None:
         """Return the answer to send as a document; None where `streamed` sends it."""
+        if isinstance(work, CallState):
+            return self._outcome_now(work.reply())
         # Most calls never wait, and need no task of their own.
         try:
             waiting_for = work.answering.send(None)
         except StopIteration as ended:
-            answer: Answer = ended.value
-            if self._stream is None or not self._stream.end_position:
-                return answer
-            self._stream.end(answer.body)
-            return None
+            return self._outcome_now(ended.value)
         self._call = call = self._start(work, waiting_for)
         try:
             return await self._waited(call)
@@ -92,6 +91,13 @@ class McpResponse:
             self._opened().discard()
             await self._give_up()
             raise
+
+    def _outcome_now(self, answer: Answer) -> Answer | None:
+        """Return an answer that is there already, unless a stream has begun: then it ends with the answer."""
+        if self._stream is None or not self._stream.end_position:
+            return answer
+        self._stream.end(answer.body)
+        return None
 
     def reply(self, answer: Answer, more: Headers | None = None) -> Reply:
         """Return an answer as a document, or as a stream if the client accepts only that."""
