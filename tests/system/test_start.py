@@ -126,7 +126,7 @@ runpy.run_module("portbook", run_name="__main__", alter_sys=True)
 """
 
 # Lower these figures, too. A pattern is compiled when it is used, by `late_pattern`.
-PATTERNS = 9
+PATTERNS = 10
 DATACLASSES = 10
 
 # What is in memory after the first call, beside an interpreter with the libraries that every server needs.
