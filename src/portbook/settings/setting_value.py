@@ -14,8 +14,8 @@ from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["value_from_text", "value_of"]
 
-# Returns where a value is given, or a part of it by its path in the value. Called for messages alone: to find a
-# place takes time.
+# Returns where a value is given, or a part of it by its path in the value. Called for messages alone: to
+# find a place takes time.
 Place: TypeAlias = Callable[..., str]
 
 _ITEMS: dict[str, type] = {"texts": str, "tables": dict}

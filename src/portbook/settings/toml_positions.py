@@ -68,7 +68,7 @@ class TomlPositions:
 
     def _read(self) -> None:
         self._starts = [0, *(found.end() for found in re.finditer("\n", self._text))]
-        # Where the question comes from deep within a program, the keys outside of the deepest values are enough.
+        # Where a program asks from deep within, the keys outside of the deepest values are enough.
         with contextlib.suppress(RecursionError):
             self._read_tables()
 
