@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "interop"
 
 PYTHON_SDK = "2.3.0"  # mcp, on PyPI
+FIRST_PYTHON_SDK = "1.2.1"  # of the line that knew HTTP+SSE only
 TYPESCRIPT_CLIENT = "2.4.0"  # @modelcontextprotocol/client, on npm
 TYPESCRIPT_SDK = "1.32.2"  # @modelcontextprotocol/sdk, on npm: the first line, still released
 TYPESCRIPT_SERVER = "2026.8.31"  # @modelcontextprotocol/server-everything, on npm
@@ -75,6 +76,12 @@ class Modules:
 def python_sdk() -> Path:
     """Return the Python of an environment that holds the official Python SDK."""
     return _python(f"mcp-{PYTHON_SDK}", f"mcp=={PYTHON_SDK}")
+
+
+def first_python_sdk() -> Path:
+    """Return the Python of an environment that holds the first line of the official Python SDK."""
+    # It reaches into pydantic's private parts, which later versions have moved.
+    return _python(f"mcp-{FIRST_PYTHON_SDK}-pydantic-2.10", f"mcp=={FIRST_PYTHON_SDK}", "pydantic==2.10.6")
 
 
 def fastmcp() -> Path:
