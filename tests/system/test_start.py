@@ -87,6 +87,7 @@ NEVER = [
     "portbook.provenance.record",
     "portbook.provenance.signing",
     "portbook.schema.override",
+    "portbook.stores.writer",
     "portbook.tools.asset_contracts",
     "portbook.tools.content",
     "portbook.tools.operation",
