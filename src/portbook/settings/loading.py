@@ -46,6 +46,7 @@ class Settings:
     socket: Path | None
     tls: CertificateFiles | None
     trusted_proxies: tuple[str, ...]
+    legacy_sse: bool
     server_name: str
     server_title: str | None
     server_version: str | None
