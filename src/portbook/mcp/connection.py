@@ -7,6 +7,7 @@ concurrently, except that everything after an `initialize` waits for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from enum import Enum
 from typing import Any, Final, NamedTuple, cast
 
@@ -170,7 +171,7 @@ class McpConnection:
             return Work(self._refuse(frame, refusal, arrival))
         link = self._link
         if emit is not None or let_go is not None or not reaches_client:
-            link = link._replace(emit=emit or self._emit, let_go=let_go, reaches_client=reaches_client)
+            link = replace(link, emit=emit or self._emit, let_go=let_go, reaches_client=reaches_client)
         if isinstance(message, dict):
             return self._receive_one(message, read_id(message, frame), arrival, link)
         revision = self.session.revision
@@ -414,7 +415,7 @@ class McpConnection:
             finding = Finding("/method", "initialize cannot be part of a batch; send it alone", "batch", "")
             flaw = Refused(Reason.NOT_JSONRPC, (finding,))
             return await self._refuse(message, flaw, arrival, identifier)
-        member = self._link._replace(emit=link.emit)
+        member = replace(self._link, emit=link.emit)
         work = self._receive_one(message, identifier, arrival, member)
         if isinstance(work, CallState):
             return work.reply()

@@ -13,8 +13,9 @@ A message is checked in this order, and the first failure decides:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.canonical import fingerprint, rewritten_bytes
 from portbook.dialects.request_meta import NO_CONTROLS, context_of, controls_of
@@ -64,7 +65,8 @@ _GOVERNED: Final[dict[str, Kind]] = {
 }
 
 
-class _ServedMethod(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _ServedMethod:
     """What this server does with a method of a revision; the same for every message of it."""
 
     allows: Callable[[JSONObject], bool] = lambda _: True
@@ -168,7 +170,7 @@ class McpDialect:
                 return None  # not kept: a client can make up any number of methods
             served = _ServedMethod(is_notification=known.is_notification)
             if self._incoming != "off":
-                served = served._replace(allows=self._validator.check_of(method, revision.name))
+                served = replace(served, allows=self._validator.check_of(method, revision.name))
         self._served[revision.name, method] = served
         return served
 

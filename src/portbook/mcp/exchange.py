@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from asyncio import get_running_loop
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.exchange import Exchange
@@ -43,7 +44,8 @@ from portbook.wire.jsonrpc import Id, generic_error, mcp_refusal_frame, result_f
 __all__ = ["ClientLink", "McpExchange", "McpParts", "bound_to", "write_error"]
 
 
-class ClientLink(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ClientLink:
     """What is known of the client that sent a request, and the way to it before the answer."""
 
     session: Session
@@ -54,7 +56,8 @@ class ClientLink(NamedTuple):
     """Whether the client gets what is emitted before the answer."""
 
 
-class McpParts(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class McpParts:
     """What all exchanges share."""
 
     results: Results

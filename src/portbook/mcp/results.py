@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 from portbook.canonical import rewritten_bytes
 from portbook.errors import Failed, Reason
@@ -22,7 +23,8 @@ from portbook.tools.catalog import Tool
 __all__ = ["Results"]
 
 
-class _Sealing(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Sealing:
     """How the results of one tool are sealed in one revision."""
 
     shape: Shape

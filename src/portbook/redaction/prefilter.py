@@ -11,14 +11,15 @@ folded bytes, where each byte is one character.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.schema.engine import Validator, compile_official
 from portbook.schema.late_validator import LateValidator
 
-__all__ = ["LONG_RUN", "RUN", "Prefilter", "fold", "literal"]
+__all__ = ["LARGE", "LONG_RUN", "RUN", "Prefilter", "fold", "literal"]
 
 _LOWER: Final = bytes.maketrans(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", b"abcdefghijklmnopqrstuvwxyz0000000000"
@@ -39,7 +40,7 @@ _BATCH: Final = 200
 
 # From here on, a search for each kind of trigger takes less time than one for all. It compares so many
 # literals at once with sixteen bytes of text; from three such searches on, a batch is as quick.
-_LARGE: Final = 4096
+LARGE: Final = 4096
 _AT_ONCE: Final = 32
 
 _SYNTAX: Final = frozenset("\\^$.*+?()[]{}|/")
@@ -50,7 +51,8 @@ def fold(data: bytes) -> str:
     return data.translate(_LOWER, _DROPPED).decode("latin-1")
 
 
-class Prefilter(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Prefilter:
     """Passes bytes that may contain a secret."""
 
     triggers: tuple[Validator, ...]
@@ -90,14 +92,14 @@ class Prefilter(NamedTuple):
         if self.passes_all or (self.passes_beyond_ascii and not data.isascii()):
             return True
         text = data.translate(_LOWER, _DROPPED).decode("latin-1")  # as `fold` does
-        for triggers in self.triggers if len(data) < _LARGE else self.kinds:
+        for triggers in self.triggers if len(data) < LARGE else self.kinds:
             if triggers.accepts(text):
                 return True
         if not self.passes_runs:
             return False
         runs = data.translate(_RUNS)
         # The longer a run, the quicker it is searched for; few bytes have one, large ones few triggers.
-        if len(data) < _LARGE and runs.find(_RUN) < 0:
+        if len(data) < LARGE and runs.find(_RUN) < 0:
             return False
         if runs.find(_LONG_RUN) >= 0:
             return True

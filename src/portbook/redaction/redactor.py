@@ -11,7 +11,7 @@ from enum import Enum
 from itertools import chain, islice
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from portbook.canonical import json_bytes
+from portbook.canonical import NotJSON, json_bytes, rewritten_bytes
 from portbook.errors import Refused
 from portbook.model import JSON
 from portbook.redaction import detectors, key_value_text
@@ -41,6 +41,9 @@ _ROUNDS: Final = 4
 _MAX_CLEAN: Final = 4096
 _MAX_CLEAN_LENGTH: Final = 64
 
+# From so many items on, each is looked at as bytes before it is walked: most rows have no secret.
+_LONG_LIST: Final = 16
+
 # A text with more than _MANY secrets, plus one per _DENSE characters, is redacted as a whole: little else is
 # in it, and each separate redaction takes time.
 _MANY: Final = 256
@@ -49,6 +52,12 @@ _DENSE: Final = 64
 
 class BadRedaction(ValueError):
     """A pointer or a pattern that cannot be used; the message names it and the fix."""
+
+    def __init__(self, setting: Literal["pointers", "patterns"], number: int, message: str) -> None:
+        super().__init__(message)
+        self.setting = setting
+        """The list that has it, and its place in there."""
+        self.number = number
 
 
 class _Gone:
@@ -108,7 +117,7 @@ class Redactor:
         self._hash_key = hash_key
         self._names = SecretNames(self._keys)
         self._start = _start(self._pointers)
-        self._rules = tuple(map(_rule, self._patterns))
+        self._rules = tuple(_rule(*each) for each in enumerate(self._patterns))
         self._known = KnownValues(secrets)
         self._key_values = key_value_text.KeyValueText(self._names)
         self._prefilter = self._make_prefilter()
@@ -208,7 +217,11 @@ class Redactor:
             return self._redacted(value)
         made: list[JSON] = []
         is_changed = False
+        is_spared = self._is_spared if len(value) >= _LONG_LIST and not places else _never
         for index, item in enumerate(value):
+            if is_spared(item):
+                made.append(item)
+                continue
             deeper = below(places, str(index)) if places else ()
             is_end = bool(deeper) and _ends(deeper)
             found = self._redacted(item) if is_end else self._walk(item, deeper, depth + 1)
@@ -217,6 +230,15 @@ class Redactor:
             is_changed = is_changed or found is not item
             made.append(found)
         return made if is_changed else value
+
+    def _is_spared(self, item: JSON) -> bool:
+        """Return whether a row certainly has no secret; that takes a tenth of the time of walking it."""
+        if not isinstance(item, dict | list) or self._prefilter.passes_all:
+            return False
+        try:
+            return not self._prefilter.passes(rewritten_bytes(item))
+        except NotJSON:
+            return False
 
     def _string(self, text: str, places: Places, depth: int) -> str | _Gone:
         """Redact a string: as a whole for one of the operator's patterns, otherwise each secret in it.
@@ -361,6 +383,10 @@ class _Object:
         self.members[free] = value
 
 
+def _never(_: JSON) -> bool:
+    return False
+
+
 def _bytes_of(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
@@ -370,14 +396,16 @@ def _ends(places: Places) -> bool:
 
 
 def _start(pointers: tuple[str, ...]) -> Places:
-    for pointer in pointers:
+    for number, pointer in enumerate(pointers):
         if problem := problem_of(pointer):
-            raise BadRedaction(f"pointer {shorten(pointer)}: {problem}")
+            raise BadRedaction("pointers", number, f"pointer {shorten(pointer)}: {problem}")
     return places_of(pointers)
 
 
-def _rule(pattern: str) -> Validator:
+def _rule(number: int, pattern: str) -> Validator:
     try:
         return compile_schema({"pattern": pattern}, "")
     except BadSchema as error:
-        raise BadRedaction(f"pattern {shorten(pattern)}: {error.findings[0].message}") from None
+        raise BadRedaction(
+            "patterns", number, f"pattern {shorten(pattern)}: {error.findings[0].message}"
+        ) from None
