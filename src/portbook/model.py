@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from portbook.errors import Failed, Refused
@@ -192,12 +191,8 @@ class EnvelopeRequest(NamedTuple):
 NO_WISH: Final = EnvelopeRequest({})
 
 
-@dataclass(slots=True)
-class Call:
-    """One request to the boundary, independent of the wire contract: data alone, never changed.
-
-    Not frozen, and neither is `Done`: that would double the cost of making one.
-    """
+class Call(NamedTuple):
+    """One request to the boundary, independent of the wire contract: data alone."""
 
     arrival: Arrival
     method: str | None
@@ -250,8 +245,7 @@ class Run(NamedTuple):
     """Takes what an API said beside the result."""
 
 
-@dataclass(slots=True)
-class Done:
+class Done(NamedTuple):
     """The tool ran and its result passed every check."""
 
     body: bytes
