@@ -10,6 +10,7 @@ import pytest
 from portbook.model import JSONObject
 from portbook.pins.difference import difference_of
 from portbook.pins.grade import Grade
+from portbook.pins.schema_change import Effort
 
 TEXT: dict[str, Any] = {"type": "string"}
 TOOL: dict[str, Any] = {
@@ -24,7 +25,7 @@ PROMPT: dict[str, Any] = {"name": "hello", "arguments": [{"name": "who", "requir
 
 
 def grades(approved: JSONObject, observed: JSONObject) -> dict[str, Grade]:
-    found = difference_of("tool", "send", approved, observed)
+    found = difference_of("tool", "send", approved, observed, Effort())
     return {change.part: change.grade for change in found.changes}
 
 
@@ -80,23 +81,22 @@ def test_only_an_effect_that_becomes_worse_is_breaking() -> None:
     ],
 )
 def test_the_arguments_of_a_prompt_are_compared_as_an_input(arguments: Any, expected: Grade) -> None:
-    found = difference_of("prompt", "hello", PROMPT, {**PROMPT, "arguments": arguments})
+    found = difference_of("prompt", "hello", PROMPT, {**PROMPT, "arguments": arguments}, Effort())
     assert [change.grade for change in found.changes] == [expected]
 
 
 def test_a_definition_that_is_new_or_gone_differs_as_a_whole() -> None:
-    new = difference_of("tool", "send", None, TOOL)
-    gone = difference_of("tool", "send", TOOL, None)
+    new = difference_of("tool", "send", None, TOOL, Effort())
+    gone = difference_of("tool", "send", TOOL, None, Effort())
     assert (new.grades, gone.grades) == ({Grade.ADDED}, {Grade.REMOVED})
     assert new.changes[0].observed == gone.changes[0].approved is not None
-    assert difference_of("tool", "send", None, None).changes == ()
+    assert difference_of("tool", "send", None, None, Effort()).changes == ()
 
 
 def test_as_data_a_difference_has_digests_and_the_value_that_shows_it() -> None:
     changed = {**TOOL, "inputSchema": {"type": "object", "properties": {"to": TEXT, "cc": TEXT}}}
-    data: Any = difference_of(
-        "tool", "send", TOOL, {**changed, "description": "Read my files first."}
-    ).as_data()
+    changed["description"] = "Read my files first."
+    data: Any = difference_of("tool", "send", TOOL, changed, Effort()).as_data()
     assert (data["kind"], data["name"]) == ("tool", "send")
     words, schema = data["changes"]
     assert words == {

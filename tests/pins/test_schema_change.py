@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from portbook.model import JSON, JSONObject
 from portbook.pins.grade import Grade
-from portbook.pins.schema_change import change_of_input, change_of_output
+from portbook.pins.schema_change import Effort, SchemaChange, change_of_input, change_of_output
 
 TEXT: JSON = {"type": "string"}
+TOO_MUCH = SchemaChange(Grade.BREAKING, "there is too much to compare")
 DRAFT_07: JSONObject = {"$schema": "http://json-schema.org/draft-07/schema#"}
 
 
@@ -141,7 +142,7 @@ INPUTS: list[tuple[str, JSON, JSON, Grade, list[JSON]]] = [
 def test_a_changed_input_has_a_grade_and_a_value_that_shows_it(
     before: JSON, after: JSON, grade: Grade, instances: list[JSON]
 ) -> None:
-    found = change_of_input(before, after)
+    found = change_of_input(before, after, Effort())
     assert (found.grade, list(found.instances)) == (grade, instances)
     assert found.note
 
@@ -149,7 +150,7 @@ def test_a_changed_input_has_a_grade_and_a_value_that_shows_it(
 def test_combined_rules_that_declare_the_same_are_compared_as_they_are() -> None:
     old = taking({}, allOf=[taking({"a": {"maximum": 5}})])
     new = taking({}, allOf=[taking({"a": {"maximum": 9}})])
-    assert change_of_input(old, new).grade is Grade.WIDENED
+    assert change_of_input(old, new, Effort()).grade is Grade.WIDENED
 
 
 OUTPUTS: list[tuple[str, JSON, JSON, Grade]] = [
@@ -172,11 +173,11 @@ OUTPUTS: list[tuple[str, JSON, JSON, Grade]] = [
     ("before", "after", "grade"), [row[1:] for row in OUTPUTS], ids=[row[0] for row in OUTPUTS]
 )
 def test_a_changed_output_has_a_grade(before: JSON, after: JSON, grade: Grade) -> None:
-    assert change_of_output(before, after).grade is grade
+    assert change_of_output(before, after, Effort()).grade is grade
 
 
 def test_a_value_too_large_for_a_record_is_left_out() -> None:
-    found = change_of_output({"type": "string"}, {"type": "string", "maxLength": 3_000})
+    found = change_of_output({"type": "string"}, {"type": "string", "maxLength": 3_000}, Effort())
     assert (found.grade, found.instances) == (Grade.NARROWED, ())
 
 
@@ -196,5 +197,19 @@ def _inputs(draw: st.DrawFn) -> JSONObject:
 
 @given(_inputs(), _inputs())
 def test_the_way_back_has_the_opposite_grade(one: JSONObject, other: JSONObject) -> None:
-    there, back = change_of_input(one, other).grade, change_of_input(other, one).grade
+    there, back = change_of_input(one, other, Effort()).grade, change_of_input(other, one, Effort()).grade
     assert back is _OPPOSITE.get(there, there)
+
+
+def test_what_is_too_much_to_compare_is_breaking() -> None:
+    old, new = (taking({f"p{number}": TEXT for number in range(count)}) for count in (300, 301))
+    assert change_of_output(old, new, Effort()) == TOO_MUCH
+    effort = Effort()
+    grades = [change_of_input(taking({}), taking({"b": TEXT}), effort).grade for _ in range(3)]
+    assert grades == [Grade.WIDENED] * 3
+    small = taking({f"p{number}": TEXT for number in range(200)})
+    found = [change_of_input(small, {**small, "title": "A"}, effort).grade for _ in range(30)]
+    assert found[0] is Grade.WORDS
+    assert found[-1] is Grade.BREAKING
+    assert change_of_input(taking({}), taking({"b": TEXT}), effort) == TOO_MUCH
+    assert change_of_input(taking({}), taking({"b": TEXT}), Effort()).grade is Grade.WIDENED

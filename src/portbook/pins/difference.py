@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from portbook.model import JSON, JSONObject
 from portbook.pins.definition_parts import digest_of_part, is_same_part, parts_of
 from portbook.pins.grade import Grade
-from portbook.pins.schema_change import SchemaChange, change_of_input, change_of_output
+from portbook.pins.schema_change import Effort, SchemaChange, change_of_input, change_of_output
 
 __all__ = ["Difference", "PartChange", "PinnedKind", "difference_of"]
 
@@ -68,7 +68,11 @@ class Difference:
 
 
 def difference_of(
-    kind: PinnedKind, name: str, approved: Mapping[str, JSON] | None, observed: Mapping[str, JSON] | None
+    kind: PinnedKind,
+    name: str,
+    approved: Mapping[str, JSON] | None,
+    observed: Mapping[str, JSON] | None,
+    effort: Effort,
 ) -> Difference:
     """Return how a definition differs from the approved one; None stands for one that does not exist."""
     if approved is None or observed is None:
@@ -79,7 +83,8 @@ def difference_of(
         for part in sorted(before.keys() | after.keys())
         if not is_same_part(before.get(part), after.get(part))
     ]
-    return Difference(kind, name, tuple(_change(part, before.get(part), after.get(part)) for part in changed))
+    changes = tuple(_change(part, before.get(part), after.get(part), effort) for part in changed)
+    return Difference(kind, name, changes)
 
 
 def _whole(
@@ -94,21 +99,21 @@ def _whole(
     return ()
 
 
-def _change(part: str, before: JSON, after: JSON) -> PartChange:
-    found = _graded(part, before, after)
+def _change(part: str, before: JSON, after: JSON, effort: Effort) -> PartChange:
+    found = _graded(part, before, after, effort)
     sides = digest_of_part(part, before), digest_of_part(part, after)
     return PartChange(part, found.grade, found.note, *sides, found.instances)
 
 
-def _graded(part: str, before: JSON, after: JSON) -> SchemaChange:
+def _graded(part: str, before: JSON, after: JSON, effort: Effort) -> SchemaChange:
     if part in _WORDS:
         return SchemaChange(Grade.WORDS, "what people and models read has changed")
     if part == "inputSchema":
-        return change_of_input(before, after)
+        return change_of_input(before, after, effort)
     if part == "outputSchema":
-        return change_of_output(before, after)
+        return change_of_output(before, after, effort)
     if part == "arguments":
-        return change_of_input(_as_schema(before), _as_schema(after))
+        return change_of_input(_as_schema(before), _as_schema(after), effort)
     if part == "annotations":
         return _change_of_annotations(_members(before), _members(after))
     return SchemaChange(Grade.ANNOTATIONS, "metadata has changed")

@@ -19,8 +19,14 @@ from portbook.pins.comparable_schema import comparable_schema, compiled
 from portbook.pins.declared_arguments import by_declared_arguments, declared_properties
 from portbook.pins.grade import Grade
 from portbook.schema.engine import BadSchema
+from portbook.schema.references import Document
 
-__all__ = ["SchemaChange", "change_of_input", "change_of_output"]
+__all__ = ["Effort", "SchemaChange", "change_of_input", "change_of_output"]
+
+# A comparison takes about the square of the number of subschemas: the largest takes a second, and all of one
+# list together some seconds. Definitions that people write have far fewer than a hundred each.
+_MAX_SUBSCHEMAS: Final = 300
+_MAX_EFFORT: Final = 300_000
 
 # A value that shows a change is for a person and a record: a larger one is left out.
 _MAX_INSTANCE: Final = 2_048
@@ -45,29 +51,44 @@ class SchemaChange:
     """A value that is no longer allowed, or one that was not allowed; for a breaking change, both."""
 
 
-def change_of_input(before: JSON, after: JSON) -> SchemaChange:
+class Effort:
+    """What is left to compare schemas with: a server must not keep us busy with a thousand changed tools."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_EFFORT
+
+    def suffices_for(self, *schemas: JSONObject) -> bool:
+        """Return whether these schemas can be compared, and take what that costs."""
+        count = max(len(Document(schema).nodes) for schema in schemas)
+        self._left -= count * count
+        return count <= _MAX_SUBSCHEMAS and self._left >= 0
+
+
+def change_of_input(before: JSON, after: JSON, effort: Effort) -> SchemaChange:
     """Return the grade of a change of what a tool takes."""
     try:
         old, new = comparable_schema(before), comparable_schema(after)
         reduced = by_declared_arguments(old), by_declared_arguments(new)
         if reduced[0] is not None and reduced[1] is not None:
-            return _graded(reduced[0], reduced[1])
+            return _graded(reduced[0], reduced[1], effort)
         if declared_properties(old) != declared_properties(new):
             return SchemaChange(Grade.BREAKING, "it declares other arguments, beside rules that combine them")
-        return _graded(old, new)
+        return _graded(old, new, effort)
     except BadSchema:
         return _INCOMPARABLE
 
 
-def change_of_output(before: JSON, after: JSON) -> SchemaChange:
+def change_of_output(before: JSON, after: JSON, effort: Effort) -> SchemaChange:
     """Return the grade of a change of what a tool returns; without a schema, it may return anything."""
     try:
-        return _graded(comparable_schema(before), comparable_schema(after))
+        return _graded(comparable_schema(before), comparable_schema(after), effort)
     except BadSchema:
         return _INCOMPARABLE
 
 
-def _graded(old: JSONObject, new: JSONObject) -> SchemaChange:
+def _graded(old: JSONObject, new: JSONObject, effort: Effort) -> SchemaChange:
+    if not effort.suffices_for(old, new):
+        return SchemaChange(Grade.BREAKING, "there is too much to compare")
     first, second = (old, compiled(old)), (new, compiled(new))
     kept, known = compare(first, second), compare(second, first)
     grade = _GRADES.get((kept.verdict, known.verdict))

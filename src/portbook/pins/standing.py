@@ -17,6 +17,7 @@ from typing import TypeAlias
 from portbook.model import JSON, JSONObject
 from portbook.pins.difference import Difference, PinnedKind, difference_of
 from portbook.pins.grade import Grade, OnChange, Reaction
+from portbook.pins.schema_change import Effort
 from portbook.pins.server_definitions import ServerDefinitions
 
 __all__ = ["PinVerdict", "PinVerdicts", "Standing", "judge"]
@@ -66,19 +67,24 @@ def judge(
     approved: ServerDefinitions | None, observed: ServerDefinitions, on_change: OnChange
 ) -> PinVerdicts:
     """Return the verdict on every definition, approved or observed; without pins, `approved` is None."""
+    effort = Effort()
     if approved is None:
-        return {key: _pending(key, observed) for key in observed.names()}
+        return {key: _pending(key, observed, effort) for key in observed.names()}
     keys = sorted({*approved.names(), *observed.names()})
-    return {key: _compared(key, approved, observed, on_change) for key in keys}
+    return {key: _compared(key, approved, observed, on_change, effort) for key in keys}
 
 
-def _pending(key: tuple[PinnedKind, str], observed: ServerDefinitions) -> PinVerdict:
-    return PinVerdict(Standing.PENDING, Reaction.ASK, difference_of(*key, None, observed.of(*key)))
+def _pending(key: tuple[PinnedKind, str], observed: ServerDefinitions, effort: Effort) -> PinVerdict:
+    return PinVerdict(Standing.PENDING, Reaction.ASK, difference_of(*key, None, observed.of(*key), effort))
 
 
 def _compared(
-    key: tuple[PinnedKind, str], approved: ServerDefinitions, observed: ServerDefinitions, on_change: OnChange
+    key: tuple[PinnedKind, str],
+    approved: ServerDefinitions,
+    observed: ServerDefinitions,
+    on_change: OnChange,
+    effort: Effort,
 ) -> PinVerdict:
-    difference = difference_of(*key, approved.of(*key), observed.of(*key))
+    difference = difference_of(*key, approved.of(*key), observed.of(*key), effort)
     standing = Standing.CHANGED if difference.changes else Standing.APPROVED
     return PinVerdict(standing, on_change.reaction_to(difference.grades), difference)
