@@ -73,6 +73,7 @@ def read_policy(
                 "remove one of the two, or narrow the other with a condition",
             )
     is_redaction_missing = limits.require_redaction and not is_redacting
+    _require_effects(limits)
     return Policy(
         limits=limits,
         rules=read,
@@ -124,6 +125,12 @@ def _methods(limits: Limits) -> frozenset[str] | None:
     if unknown := sorted(methods - set(METHODS)):
         raise BadPolicy(("policy", "allowed_methods"), f"has {unknown[0][:40]!r}{_near(unknown[0], METHODS)}")
     return methods
+
+
+def _require_effects(limits: Limits) -> None:
+    for effect in limits.effects or ():
+        if effect not in tuple(Effect):
+            raise BadPolicy(("policy", "effects"), f"has {effect[:40]!r}{_near(effect, tuple(Effect))}")
 
 
 def _rule(number: int, table: Mapping[str, Any], place: Place, approver: Approver) -> Rule:
