@@ -265,11 +265,11 @@ class Pipeline:
         if name is None or not matches(caller.tools, name):
             raise Refused(_UNKNOWN[kind])  # a tool that the caller may not see counts as unknown
         row = rules.prepared.get((kind, name))
-        if row is None:
-            tool = self._catalog.find(name, kind)
-            row = None if tool is None else rules.prepare(tool)
         if row is None or (row.switch is not None and not row.switch.is_on):
-            raise Refused(_UNKNOWN[kind])
+            tool = self._catalog.find(name, kind)  # perhaps a new one, in place of one that was switched off
+            if tool is None:
+                raise Refused(_UNKNOWN[kind])
+            row = rules.prepare(tool)
         return row
 
     def _heed(self, decision: Decision, caller: Caller, rules: Rules) -> None:
