@@ -92,6 +92,7 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "envelope.default": "off",
         "envelope.signing_key": None,
         "http": {},
+        "mcp": {},
     }
     assert settings.config is None
 

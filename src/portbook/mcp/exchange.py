@@ -79,6 +79,7 @@ class McpExchange(Exchange):
         "outlet",
         "params",
         "report",
+        "resumption",
         "revision",
     )
 
@@ -104,6 +105,7 @@ class McpExchange(Exchange):
         self.identifier = identifier
         self.carried = carried
         """The answers that the client sent with this round."""
+        self.resumption = carried.resumption
         self.handler = handler
         self.report = None
         self.is_settled = link.session.revision is not None or not revision.has_handshake

@@ -92,6 +92,8 @@ def _digest(
     # No decision depends on whether redaction is required, only on whether it is missing.
     del written["require_redaction"]
     written["is_redaction_missing"] = is_redaction_missing
+    if limits.effects is None:  # so that a policy without it keeps the digest that approvals are bound to
+        del written["effects"]
     return fingerprint(
         {"limits": written, "rules": [rule.as_data() for rule in rules], "base_urls": list(base_urls)}
     )

@@ -527,4 +527,12 @@ SETTINGS: Final = (
         None,
         "HTTP APIs, one table each: `[http.NAME]`; see how to expose HTTP APIs.",
     ),
+    Setting(
+        "mcp",
+        "mcp_tables",
+        "table",
+        {},
+        None,
+        "MCP servers, one table each: `[mcp.ALIAS]`; see how to put MCP servers behind Portbook.",
+    ),
 )

@@ -8,7 +8,7 @@ matching template. An MCP client may call a tool by any of its names; no two too
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from portbook.canonical import NotJSON, fingerprint
@@ -125,8 +125,13 @@ class Catalog:
         switched off, so that calls that know it from before find the new one, or none.
         """
         before = {id(tool): tool for tool in self._served.values()}
+        known = {(tool.spec.kind, tool.spec.name): tool for tool in self._parts.get(source, ())}
         self._parts[source], self._unusable[source] = [], []
         for spec in specs:
+            same = known.get((spec.kind, spec.name))
+            if same is not None and same.spec == replace(spec, switch=same.spec.switch):
+                self._parts[source].append(same)  # a call that is on its way to it goes on
+                continue
             try:
                 self._parts[source].append(self._tool_of(spec))
             except (BadTool, NotJSON) as error:
@@ -136,6 +141,9 @@ class Catalog:
         for key, tool in before.items():
             if key not in kept and tool.spec.switch is not None:
                 tool.spec.switch.is_on = False
+        for tool in self._served.values():
+            if tool.spec.switch is not None and tool.spec.upstream is not None:
+                tool.spec.switch.is_on = True  # perhaps again: what had its name is gone
 
     def _index(self) -> None:
         offered = [(source, tool) for source, tools in self._parts.items() for tool in tools]
@@ -192,6 +200,11 @@ class Catalog:
                 return tool.spec.name, dict(found)
         return None
 
+    def server_of(self, resource: str) -> str | None:
+        """Return the alias of the MCP server that offers the resource of this name, or None."""
+        found = self._served.get(("resource", resource))
+        return None if found is None or found.spec.upstream is None else found.spec.upstream.server
+
     def named(self, identifier: str) -> tuple[Tool, JSONObject] | None:
         """Return the entry for a record's identifier or a tool's name, and its template's values, or None."""
         kind, name = named_by(identifier)
@@ -215,6 +228,11 @@ class Catalog:
     def has(self, kind: Kind) -> bool:
         """Return whether the catalog has any entry of a kind, enabled or not, or may have one later."""
         return kind in self._expected or any(its == kind for its, _ in self._served)
+
+    @property
+    def has_skills(self) -> bool:
+        """Return whether Agent Skills are served."""
+        return any(tool.spec.skill is not None for tool in self.of("resource"))
 
     def __iter__(self) -> Iterator[Tool]:
         """Iterate over the tools, ordered by name."""
