@@ -27,6 +27,7 @@ __all__ = [
     "Kind",
     "Outcome",
     "Report",
+    "Resumption",
     "Run",
 ]
 
@@ -67,6 +68,8 @@ class InputNeeded(BaseException):
         """The approval that the call ran under, or that the user is asked for; the next round needs it."""
         self.is_redacted = False
         """Whether a secret was redacted in the requests, or in earlier messages of the call."""
+        self.memo: JSON = None
+        """What the next round gets back, where the tool continues there and does not begin again."""
 
 
 class Client(Protocol):
@@ -111,6 +114,18 @@ class Client(Protocol):
         """Return the answers to `requests`, each under its own key; an unusable answer is not accepted.
 
         Raises `InputNeeded` where the client answers with its next request, `Failed` where it cannot answer.
+        """
+        ...
+
+    @property
+    def answers_later(self) -> bool:
+        """Return whether the client answers with its next request, not while the tool waits."""
+        ...
+
+    async def end_round(self, requests: Mapping[str, JSONObject], memo: JSON) -> None:
+        """End the round of a client that answers later; its next round gets `memo` with the answers.
+
+        Always raises `InputNeeded`.
         """
         ...
 
@@ -216,6 +231,13 @@ class Call(NamedTuple):
     """The caller's wishes for an envelope around the result; None where the contract has no envelopes."""
 
 
+class Resumption(NamedTuple):
+    """What a later round of a call continues: what the earlier one kept, and the client's answers to it."""
+
+    memo: JSON
+    answers: Mapping[str, JSONObject]
+
+
 class Run(NamedTuple):
     """What an executor gets about the call that it runs, beside the tool and its arguments."""
 
@@ -227,6 +249,9 @@ class Run(NamedTuple):
     report: Report | None = None
     reach: Callable[[], Client | None] = lambda: None
     """Returns the client, where the tool can reach it."""
+    caller: str | None = None
+    resumption: Resumption | None = None
+    """Set where this round continues an earlier one."""
 
 
 class Done(NamedTuple):

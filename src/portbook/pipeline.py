@@ -49,7 +49,7 @@ from portbook.policy import Action, Decision, PolicyInput, decide
 from portbook.provenance.occasion import Occasion
 from portbook.redaction import Redactor
 from portbook.stages.approval import ApprovalStage, unusable
-from portbook.stages.checked_result import bytes_of, checked
+from portbook.stages.checked_result import bytes_of, checked, checked_relay
 from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, Executor, OffLoop, Sink
 from portbook.stages.prepared_tool import PreparedTool
 from portbook.stages.recorder import Recorder
@@ -72,6 +72,9 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
     "prompt": Reason.UNKNOWN_PROMPT,
     "completion": Reason.UNKNOWN_PROMPT,
 }
+
+# Details of a failure that an API or a server behind the tool wrote.
+_WORDS_OF_SERVERS: Final = ("upstream_body", "upstream_content", "error")
 
 # The longest message of a tool beside its progress, in characters.
 _MAX_MESSAGE: Final = 2000
@@ -257,6 +260,9 @@ class Pipeline:
 
     def _finished(self, state: CallState, tool: Tool, result: Any, body: bytes) -> Done:
         """Check, redact, enclose and seal a result. Large results are finished in a thread."""
+        if tool.spec.upstream is not None and tool.spec.kind == "tool":
+            whole, result, body = checked_relay(result, body, tool, state)
+            return _sealed(state, whole, body, self._enclosed(state, result))
         result, body = checked(result, body, tool, state)
         return _sealed(state, result, body, self._enclosed(state, result))
 
@@ -265,11 +271,11 @@ class Pipeline:
         if name is None or not matches(caller.tools, name):
             raise Refused(_UNKNOWN[kind])  # a tool that the caller may not see counts as unknown
         row = rules.prepared.get((kind, name))
-        if row is None:
-            tool = self._catalog.find(name, kind)
-            row = None if tool is None else rules.prepare(tool)
         if row is None or (row.switch is not None and not row.switch.is_on):
-            raise Refused(_UNKNOWN[kind])
+            tool = self._catalog.find(name, kind)  # perhaps a new one, in place of one that was switched off
+            if tool is None:
+                raise Refused(_UNKNOWN[kind])
+            row = rules.prepare(tool)
         return row
 
     def _heed(self, decision: Decision, caller: Caller, rules: Rules) -> None:
@@ -290,6 +296,8 @@ class Pipeline:
             call.context.correlation,
             None if report is None else _without_secrets(report, state),
             partial(redacted_client, state, self._off_loop),
+            None if state.caller is None else state.caller.name,
+            state.exchange.resumption,
         )
         try:
             return await self._executor.execute(tool, call.arguments, run)
@@ -414,9 +422,9 @@ def _as_outcome(ending: Ending, state: CallState) -> Outcome:
         )
     if isinstance(words := ending.details.get("detail"), str):  # a backend's words
         ending.details = {**ending.details, "detail": state.without_secrets(words)}
-    if "upstream_body" in ending.details:
-        body = state.redacted(cast("JSON", ending.details["upstream_body"]))
-        ending.details = {**ending.details, "upstream_body": body}
+    for name in _WORDS_OF_SERVERS:
+        if name in ending.details:
+            ending.details = {**ending.details, name: state.redacted(cast("JSON", ending.details[name]))}
     ending.only_read = _only_reads(state)
     if state.is_redacted:
         ending.details = {**ending.details, "redacted": True}

@@ -68,6 +68,7 @@ def test_a_rule_that_cannot_be_meant_is_refused_with_its_key_and_what_to_write(
         case("a bad domain", {"allowed_domains": ("ok.example", "http://x/y")}, "allowed_domains", "entry 2"),
         case("a bad network", {"allowed_networks": ("10.0.0.0/99",)}, "allowed_networks", "entry 1"),
         case("a misspelt verb", {"allowed_methods": ("GTE",)}, "allowed_methods", "did you mean GET?"),
+        case("a misspelt effect", {"effects": ("raed",)}, "effects", "did you mean read?"),
     ],
 )
 def test_a_limit_that_cannot_be_meant_is_refused(limits: dict[str, Any], key: str, sentence: str) -> None:

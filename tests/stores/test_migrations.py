@@ -122,7 +122,9 @@ def test_a_file_of_an_older_version_is_brought_up_to_date_with_all_that_is_in_it
     store.submit(put("a")).result()
     store.close()
     with sqlite3.connect(path) as connection:
-        connection.executescript("DROP TABLE session; PRAGMA user_version = 1")
+        connection.executescript(
+            "DROP TABLE session; DROP TABLE upstream; DROP TABLE upstream_restart; PRAGMA user_version = 1"
+        )
     connection.close()
     store, other = Store(path), Store(path)
     assert store.read(names, []) == other.read(names, []) == ["a", "hmac"]

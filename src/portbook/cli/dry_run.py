@@ -86,10 +86,17 @@ def dry_run(settings: Settings) -> DryRun:
     Raises one of `START_ERRORS` or `OSError` for what cannot be used.
     """
     collected = collect_tools(settings)
+    warnings = list(collected.warnings)
+    if collected.servers:
+        from portbook.app.observed_servers import (
+            observe_servers,  # starts processes: only where there are any
+        )
+
+        warnings += observe_servers(collected)
     specs = list(collected.catalog.specs())
     policy = policy_of(settings, specs)
-    warnings = (*collected.warnings, *policy_doubts(settings, policy, specs))
-    return DryRun(collected.catalog, policy, warnings, collected.left_out, _keys(settings))
+    warnings += policy_doubts(settings, policy, specs)
+    return DryRun(collected.catalog, policy, tuple(warnings), collected.left_out, _keys(settings))
 
 
 def _keys(settings: Settings) -> tuple[PlacedKey, ...]:

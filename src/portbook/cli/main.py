@@ -22,6 +22,7 @@ _VERBS: Final = {
     "serve": "Serve tools over STDIO, HTTP or both.",
     "call": "Run one call through the boundary and print its result.",
     "tools": "List the tools, resources and prompts that would be served.",
+    "upstreams": "List and restart the MCP servers behind Portbook.",
     "init": "Write a commented settings file.",
     "fetch": "Fetch an OpenAPI document and pin it by its digest.",
     "explain": "Show how policy decides a call, without running it.",

@@ -6,7 +6,7 @@ What a tool seldom asks for is made when it asks: a client to talk to, and the w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 from portbook.canonical import fingerprint, json_bytes
@@ -33,7 +33,7 @@ from portbook.model import (
     Outcome,
 )
 from portbook.protocol.extensions import TASKS, declares, missing_extension
-from portbook.protocol.headers import Mark, refuse_params
+from portbook.protocol.headers import refuse_params
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
 from portbook.tools.catalog import Tool
@@ -60,8 +60,6 @@ class McpParts(NamedTuple):
     results: Results
     states: StateCodec
     notifications: Notifications
-    marked: Mapping[str, tuple[Mark, ...]]
-    """The arguments of each tool that headers repeat."""
 
 
 class McpExchange(Exchange):
@@ -81,6 +79,7 @@ class McpExchange(Exchange):
         "outlet",
         "params",
         "report",
+        "resumption",
         "revision",
     )
 
@@ -106,6 +105,7 @@ class McpExchange(Exchange):
         self.identifier = identifier
         self.carried = carried
         """The answers that the client sent with this round."""
+        self.resumption = carried.resumption
         self.handler = handler
         self.report = None
         self.is_settled = link.session.revision is not None or not revision.has_handshake
@@ -175,9 +175,9 @@ class McpExchange(Exchange):
         spec = tool.spec
         if self.revision.has_handshake or spec.kind != "tool":
             return
-        headers, marked = self.call.arrival.headers, self._parts.marked.get(spec.name)
-        if headers is not None and marked:
-            refusal = refuse_params(headers, marked, self.call.arguments)
+        headers = self.call.arrival.headers
+        if headers is not None and tool.marks:
+            refusal = refuse_params(headers, tool.marks, self.call.arguments)
             if refusal is not None:
                 raise refusal
         if spec.task == "required" and not declares(self.meta, TASKS):

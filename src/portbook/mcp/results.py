@@ -53,7 +53,8 @@ class Results:
         if envelope is not None and tool.spec.kind == "tool":
             meta[META_ENVELOPE] = envelope
         if meta:  # outside of what the tool's outputSchema describes
-            result["_meta"] = meta
+            said = result.get("_meta")  # by a server behind us
+            result["_meta"] = {**said, **meta} if isinstance(said, dict) else meta
         return self.checked(method, result, rewritten_bytes(result), revision)
 
     def seal_answer(self, method: str, result: JSON, body: bytes, revision: Revision) -> bytes:

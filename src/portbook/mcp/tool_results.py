@@ -24,6 +24,8 @@ def fitted(block: JSONObject, revision: Revision) -> JSONObject:
 
 def tool_result(tool: Tool, result: Any, body: bytes, revision: Revision) -> JSONObject:
     """Return a tool's checked result in MCP's form: text for the model, structure for programs."""
+    if tool.spec.upstream is not None:
+        return _relayed(tool, result, revision)
     if tool.spec.gives_content:
         content: JSONObject = {"content": [fitted(block, revision) for block in result]}
         return {**content, "resultType": "complete"} if revision.has_result_type else content
@@ -39,6 +41,22 @@ def tool_result(tool: Tool, result: Any, body: bytes, revision: Revision) -> JSO
     if revision.has_result_type:
         answer["resultType"] = "complete"
     return answer
+
+
+def _relayed(tool: Tool, whole: Any, revision: Revision) -> JSONObject:
+    """Return the result of an MCP server's tool in the form of the client's revision."""
+    answer: JSONObject = {"content": [fitted(block, revision) for block in whole["content"]]}
+    if "structuredContent" in whole and revision.has_structured_content:
+        structured, schema = whole["structuredContent"], tool.spec.output_schema
+        is_object = isinstance(structured, dict) and (
+            not isinstance(schema, dict) or is_object_schema(schema)
+        )
+        answer["structuredContent"] = (
+            {"result": structured} if revision.wants_objects and not is_object else structured
+        )
+    if "_meta" in whole:
+        answer["_meta"] = whole["_meta"]
+    return {**answer, "resultType": "complete"} if revision.has_result_type else answer
 
 
 def value_of(tool: Tool, answer: JSONObject, revision: Revision) -> JSON:

@@ -73,6 +73,7 @@ def read_policy(
                 "remove one of the two, or narrow the other with a condition",
             )
     is_redaction_missing = limits.require_redaction and not is_redacting
+    _require_effects(limits)
     return Policy(
         limits=limits,
         rules=read,
@@ -91,6 +92,8 @@ def _digest(
     # No decision depends on whether redaction is required, only on whether it is missing.
     del written["require_redaction"]
     written["is_redaction_missing"] = is_redaction_missing
+    if limits.effects is None:  # so that a policy without it keeps the digest that approvals are bound to
+        del written["effects"]
     return fingerprint(
         {"limits": written, "rules": [rule.as_data() for rule in rules], "base_urls": list(base_urls)}
     )
@@ -124,6 +127,12 @@ def _methods(limits: Limits) -> frozenset[str] | None:
     if unknown := sorted(methods - set(METHODS)):
         raise BadPolicy(("policy", "allowed_methods"), f"has {unknown[0][:40]!r}{_near(unknown[0], METHODS)}")
     return methods
+
+
+def _require_effects(limits: Limits) -> None:
+    for effect in limits.effects or ():
+        if effect not in tuple(Effect):
+            raise BadPolicy(("policy", "effects"), f"has {effect[:40]!r}{_near(effect, tuple(Effect))}")
 
 
 def _rule(number: int, table: Mapping[str, Any], place: Place, approver: Approver) -> Rule:

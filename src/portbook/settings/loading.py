@@ -87,6 +87,7 @@ class Settings:
     envelope_default: Literal["off", "wrap", "provenance"]
     signing_key: Path | None
     http_tables: dict[str, Any]
+    mcp_tables: dict[str, Any]
     config: Path | None = None
     """The settings file, if there was one."""
     is_given: bool = False

@@ -14,6 +14,7 @@ from portbook.tools.tool_names import MAX_NAME, is_declarable
 
 if TYPE_CHECKING:
     from portbook.tools.operation import HttpOperation
+    from portbook.tools.upstream_entry import UpstreamEntry
 
 __all__ = [
     "SKILL_SCHEME",
@@ -118,6 +119,8 @@ class ToolSpec:
     """Takes arguments that passed the input schema; returns a value for the output schema."""
     operation: HttpOperation | None = None
     """The HTTP request to make instead of calling a function, where the tool is an API operation."""
+    upstream: UpstreamEntry | None = None
+    """What to request of an MCP server instead of calling a function, where a server offers it."""
     is_async: bool = False
     is_inline: bool = False
     """Quick and pure: runs on the event loop itself, without a deadline."""
@@ -197,6 +200,7 @@ class ToolSpec:
             "output": self.output_schema,
             "effect": self.effect.value,
             "operation": None if self.operation is None else self.operation.as_data(),
+            **({} if self.upstream is None else {"upstream": self.upstream.definition}),
         }
 
 
