@@ -252,6 +252,8 @@ class Run(NamedTuple):
     caller: str | None = None
     resumption: Resumption | None = None
     """Set where this round continues an earlier one."""
+    is_approved: bool = False
+    """Whether a person approved the call; the approval is for the tool as it was defined then."""
 
 
 class Done(NamedTuple):

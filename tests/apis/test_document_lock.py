@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from portbook.apis.document_lock import DocumentLock, LockedDocument
-from portbook.stores.lock_file import LOCK_NAME, BadLock
+from portbook.stores.errors import BadLock
+from portbook.stores.lock_file import LOCK_NAME
 
 DIGEST = "a" * 64
 SHOP = LockedDocument("https://shop.example/openapi.json", "shop.json", DIGEST)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from portbook.pins.server_definitions import SERVER, ServerDefinitions
 
 SEEN = ServerDefinitions.observed(
@@ -19,6 +21,11 @@ def test_definitions_are_found_by_kind_and_name() -> None:
     assert ServerDefinitions().of("server", SERVER) is None
     assert list(SEEN.names()) == [("server", SERVER), ("tool", "b"), ("tool", "a"), ("prompt", "a")]
     assert list(ServerDefinitions().names()) == []
+
+
+def test_as_data_they_read_back() -> None:
+    for each in (SEEN, ServerDefinitions()):
+        assert ServerDefinitions.of_data(json.loads(json.dumps(each.as_data()))) == each
 
 
 def test_one_definition_is_replaced_or_removed() -> None:

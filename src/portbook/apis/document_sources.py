@@ -15,7 +15,8 @@ from typing import Final
 from portbook.apis.document_lock import DocumentLock, LockedDocument
 from portbook.apis.table_reader import Table
 from portbook.net.fetch import without_secrets
-from portbook.stores.lock_file import LOCK_NAME, BadLock
+from portbook.stores.errors import BadLock
+from portbook.stores.lock_file import LOCK_NAME
 
 __all__ = ["DocumentSource", "is_address", "named_documents", "read_sources"]
 

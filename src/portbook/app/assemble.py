@@ -240,11 +240,14 @@ def assemble(
     tasks, notices = TaskBoard(clock, draw), ChangeFeed()
     servers = reports = None
     if collected.servers:
-        from portbook.app.server_reports import ServerReports  # only where there is a server to call
+        # Only where there is a server to call.
+        from portbook.app.pins_from_settings import trust_of
+        from portbook.app.server_reports import ServerReports
         from portbook.app.servers_from_settings import fleet_of
         from portbook.stores.upstreams import UpstreamStore
 
-        servers = fleet_of(collected, executor, validator, notices, environ, pipeline, warn)
+        trust = trust_of(settings, store, clock, warn)
+        servers = fleet_of(collected, executor, validator, notices, environ, pipeline, trust, warn)
         reports = ServerReports(servers, UpstreamStore(store, clock), clock, warn)
         _permit(executor, rules)
     official = McpDialect(

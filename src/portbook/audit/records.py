@@ -129,7 +129,7 @@ def execution_view(
     return (
         f'{{{_about(call, identity, trail, ts)},"status_code":{status},"latency_ms":{latency_ms},{error}'
         f'"redaction_applied":{redacted},{unchecked}{_decided(call, trail)},"output_bytes":{size}'
-        f"{'' if arguments is None else _member_of(arguments)}}}"
+        f"{'' if done else _difference_in(outcome)}{'' if arguments is None else _member_of(arguments)}}}"
     ).encode()
 
 
@@ -163,6 +163,11 @@ def _decided(call: Call, trail: Trail) -> str:
         None if tool is None else tool.spec.effect.value,
     )
     return f'{part},"input_bytes":{call.input_bytes}'
+
+
+def _difference_in(ending: Ending) -> str:
+    """Return the difference of a withheld definition as a member, where the call was one of it."""
+    return "" if ending.difference is None else f',"difference":{_json(ending.difference)}'
 
 
 def _member_of(arguments: JSONObject) -> str:

@@ -88,11 +88,11 @@ def dry_run(settings: Settings) -> DryRun:
     collected = collect_tools(settings)
     warnings = list(collected.warnings)
     if collected.servers:
-        from portbook.app.observed_servers import (
-            observe_servers,  # starts processes: only where there are any
-        )
+        # Starts processes: only where there are any.
+        from portbook.app.observed_servers import observe_servers
+        from portbook.app.pins_from_settings import dry_trust_of
 
-        warnings += observe_servers(collected)
+        warnings += observe_servers(collected, dry_trust_of(settings))
     specs = list(collected.catalog.specs())
     policy = policy_of(settings, specs)
     warnings += policy_doubts(settings, policy, specs)

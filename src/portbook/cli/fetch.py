@@ -30,7 +30,8 @@ from portbook.net.download import CannotDownload, download
 from portbook.net.fetch import without_secrets
 from portbook.settings import CONFIG_NAME, Settings
 from portbook.stores.atomic_file import write_atomically
-from portbook.stores.lock_file import LOCK_NAME, BadLock
+from portbook.stores.errors import BadLock
+from portbook.stores.lock_file import LOCK_NAME
 
 __all__ = ["command"]
 

@@ -242,6 +242,8 @@ class McpDialect:
             found = self._catalog.by_any_name.get(name) if isinstance(name, str) else None
             if found is not None:
                 return found.spec.name, arguments
+            if isinstance(name, str):
+                name = self._catalog.canonical_name(name) or name  # a withheld tool has its names, too
             return (name if isinstance(name, str) and is_slug(name) else None), arguments
         if kind == "prompt":
             return (name if isinstance(name, str) and len(name) <= 128 else None), arguments

@@ -46,7 +46,7 @@ class Results:
 
         Raises `Failed` where the official schema does not allow it.
         """
-        if not tool.spec.is_on:  # switched off while it ran
+        if tool.spec.is_gone:  # switched off while it ran
             raise Failed(Reason.BAD_RESULT, note="no longer served")
         result = _shaped(tool, uri, revision, result, body)
         meta: JSONObject = {META_REDACTED: True} if is_redacted else {}

@@ -14,6 +14,7 @@ from portbook.model import JSON, JSONObject
 from portbook.pins.definition_parts import digest_of_part, is_same_part, parts_of
 from portbook.pins.grade import Grade
 from portbook.pins.schema_change import Effort, SchemaChange, change_of_input, change_of_output
+from portbook.pins.trusted_hints import harm_of
 
 __all__ = ["Difference", "PartChange", "PinnedKind", "difference_of"]
 
@@ -120,18 +121,11 @@ def _graded(part: str, before: JSON, after: JSON, effort: Effort) -> SchemaChang
 
 
 def _change_of_annotations(before: JSONObject, after: JSONObject) -> SchemaChange:
-    if _harm(after) > _harm(before):
+    if harm_of(after) > harm_of(before):
         return SchemaChange(Grade.BREAKING, "the server now declares a worse effect than was approved")
     if is_same_part(_hints(before), _hints(after)):
         return SchemaChange(Grade.WORDS, "what people and models read has changed")
     return SchemaChange(Grade.ANNOTATIONS, "hints have changed")
-
-
-def _harm(hints: JSONObject) -> int:
-    """Return the effect that hints declare, by MCP's own defaults: 0 reads, 1 writes, 2 destroys."""
-    if hints.get("readOnlyHint") is True:
-        return 0
-    return 1 if hints.get("destructiveHint") is False else 2
 
 
 def _hints(annotations: JSONObject) -> JSONObject:

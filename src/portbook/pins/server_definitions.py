@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from portbook.model import JSONObject
+from portbook.model import JSON, JSONObject
 from portbook.pins.definition_parts import parts_of
 from portbook.pins.difference import PinnedKind
 
@@ -34,6 +34,19 @@ class ServerDefinitions:
             {cast("str", each["name"]): parts_of(each) for each in prompts},
             instructions,
         )
+
+    @classmethod
+    def of_data(cls, data: Mapping[str, JSON]) -> ServerDefinitions:
+        """Return the definitions that `as_data` gave."""
+        return cls(
+            cast("dict[str, JSONObject]", data["tools"]),
+            cast("dict[str, JSONObject]", data["prompts"]),
+            cast("str | None", data["instructions"]),
+        )
+
+    def as_data(self) -> JSONObject:
+        """Return the definitions as JSON."""
+        return {"tools": {**self.tools}, "prompts": {**self.prompts}, "instructions": self.instructions}
 
     def of(self, kind: PinnedKind, name: str) -> JSONObject | None:
         """Return the parts of one definition, or None."""

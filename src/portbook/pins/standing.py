@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from portbook.model import JSON, JSONObject
+from portbook.model import JSONObject
 from portbook.pins.difference import Difference, PinnedKind, difference_of
 from portbook.pins.grade import Grade, OnChange, Reaction
 from portbook.pins.schema_change import Effort
@@ -56,7 +56,7 @@ class PinVerdict:
 
     def as_told(self) -> JSONObject:
         """Return what a caller may know of a withheld definition: nothing that its server wrote."""
-        grades: list[JSON] = [grade.value for grade in Grade if grade in self.difference.grades]
+        grades = ", ".join(grade.value for grade in Grade if grade in self.difference.grades)
         return {"standing": self.standing.value, "grades": grades}
 
 

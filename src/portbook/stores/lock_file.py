@@ -21,10 +21,11 @@ from portbook.errors import Refused
 from portbook.escaping import escaped_json
 from portbook.model import JSON, JSONObject
 from portbook.stores.atomic_file import write_atomically
+from portbook.stores.errors import BadLock
 from portbook.wire.parsing import parse
 from portbook.wire.source_positions import locate
 
-__all__ = ["LOCK_NAME", "BadLock", "LockFile", "LockSection", "change_section"]
+__all__ = ["LOCK_NAME", "LockFile", "LockSection", "change_section"]
 
 LOCK_NAME: Final = "portbook.lock"
 
@@ -32,10 +33,6 @@ LOCK_NAME: Final = "portbook.lock"
 _SECTIONS: Final = {"mcp": "portbook pin", "openapi": "portbook fetch"}
 
 _POSITION: Final = re.compile(r" \(line (\d+), column \d+\)$")
-
-
-class BadLock(ValueError):
-    """A lock file that cannot be used; the message has the line and says what to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,10 +99,12 @@ TaskUse = Literal["never", "optional", "required"]
 class Switch:
     """Whether an entry is currently served. Read on every call, set by the toolset's author."""
 
-    __slots__ = ("is_on",)
+    __slots__ = ("is_on", "is_replaced")
 
     def __init__(self) -> None:
         self.is_on = True
+        self.is_replaced = False
+        """Whether it is off because a new definition of the same entry is served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,11 @@ class ToolSpec:
     def is_on(self) -> bool:
         """Return whether it is currently served."""
         return self.switch is None or self.switch.is_on
+
+    @property
+    def is_gone(self) -> bool:
+        """Return whether it is no longer served, in any definition."""
+        return self.switch is not None and not self.switch.is_on and not self.switch.is_replaced
 
     @property
     def identifier(self) -> str:
