@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from portbook.errors import Failed, Refused
@@ -10,7 +11,9 @@ from portbook.errors import Failed, Refused
 __all__ = [
     "JSON",
     "NO_CONTEXT",
+    "NO_WISH",
     "Answer",
+    "ApiAnswer",
     "Arrival",
     "Call",
     "Caller",
@@ -200,8 +203,16 @@ class EnvelopeRequest(NamedTuple):
     """Whether the wire contract always answers with an envelope."""
 
 
-class Call(NamedTuple):
-    """One request to the boundary, independent of the wire contract: data alone."""
+# Of a caller that asks for no envelope: nearly every one.
+NO_WISH: Final = EnvelopeRequest({})
+
+
+@dataclass(slots=True)
+class Call:
+    """One request to the boundary, independent of the wire contract: data alone, never changed.
+
+    Not frozen, and neither is `Done`: that would double the cost of making one.
+    """
 
     arrival: Arrival
     method: str | None
@@ -238,6 +249,14 @@ class Resumption(NamedTuple):
     answers: Mapping[str, JSONObject]
 
 
+class ApiAnswer(NamedTuple):
+    """What an API said beside the body that is a result."""
+
+    status: int
+    links: tuple[JSONObject, ...] = ()
+    """Its `Link` header: an object with `url`, `rel` and further attributes for each."""
+
+
 class Run(NamedTuple):
     """What an executor gets about the call that it runs, beside the tool and its arguments."""
 
@@ -249,6 +268,8 @@ class Run(NamedTuple):
     report: Report | None = None
     reach: Callable[[], Client | None] = lambda: None
     """Returns the client, where the tool can reach it."""
+    heard: Callable[[ApiAnswer], None] = lambda _: None
+    """Takes what an API said beside the result."""
     caller: str | None = None
     resumption: Resumption | None = None
     """Set where this round continues an earlier one."""
@@ -256,7 +277,8 @@ class Run(NamedTuple):
     """Whether a person approved the call; the approval is for the tool as it was defined then."""
 
 
-class Done(NamedTuple):
+@dataclass(slots=True)
+class Done:
     """The tool ran and its result passed every check."""
 
     body: bytes
@@ -287,6 +309,8 @@ class Completed(NamedTuple):
     duration_ms: float
     is_redacted: bool = False
     approval: str | None = None
+    links: list[JSON] | None = None
+    """What the caller gets of the links in an API's response."""
 
 
 class Answer(NamedTuple):

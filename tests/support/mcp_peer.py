@@ -85,6 +85,14 @@ class Peer:
                 self.write({"id": message["id"], "result": ANSWERS[message["method"]]})
             self.heard.append(message)
 
+    def hear(self, method: str) -> None:
+        """Wait for a notification."""
+        while True:
+            message = json.loads(self._lines.get(timeout=30))
+            self.heard.append(message)
+            if message.get("method") == method:
+                return
+
     def call(self, tool: str, arguments: dict[str, Any] | None = None, **more: Any) -> Any:
         """Call a tool to its end, in as many rounds as that takes; return the result or the error."""
         params: dict[str, Any] = {"name": tool, "arguments": arguments or {}, **more}

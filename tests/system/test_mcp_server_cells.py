@@ -49,9 +49,10 @@ async def report(context: Context) -> str:
 
 
 @toolset.tool(effect="read")
-async def wait() -> None:
+async def wait(context: Context) -> None:
     import asyncio
     import sys
+    await context.progress(1)
     try:
         await asyncio.sleep(60)
     except asyncio.CancelledError:
@@ -100,8 +101,9 @@ def test_progress_comes_through(cell: Peer) -> None:
 
 
 def test_a_cancelled_call_is_cancelled_at_the_server(cell: Peer) -> None:
-    number = cell.start("tools/call", {"name": "small__wait", "arguments": {}})
-    time.sleep(0.3)  # until it is there; a cancellation before that ends it here
+    params = {"name": "small__wait", "arguments": {}, "_meta": {"progressToken": "w"}}
+    number = cell.start("tools/call", params)
+    cell.hear("notifications/progress")  # so that it is there
     cell.write({"method": "notifications/cancelled", "params": {"requestId": number}})
     until = time.monotonic() + 20
     while b"cancelled" not in (cell.folder / "stderr").read_bytes():

@@ -16,13 +16,13 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import settings_from
 from portbook.cli.terminal import say
 from portbook.clock import SystemClock
-from portbook.did_you_mean import did_you_mean
 from portbook.pins.pin_lock import PinLock
 from portbook.pins.server_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdicts, judge
 from portbook.settings import Settings
 from portbook.stores.observations import ObservationStore
 from portbook.stores.sqlite import Store
+from portbook.text.did_you_mean import did_you_mean
 from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import Offer
 from portbook.upstreams.pinned_trust import pinned_part

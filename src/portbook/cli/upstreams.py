@@ -12,12 +12,12 @@ from portbook.app.tools_from_settings import collect_servers
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
 from portbook.clock import SystemClock
-from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 from portbook.settings import Settings
 from portbook.stores.sqlite import Store
 from portbook.stores.upstreams import UpstreamStore
+from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]
 

@@ -85,7 +85,7 @@ class Handlers:
             self.handlers["resources/templates/list"] = self._list("resources/templates/list")
             self.handlers["resources/subscribe"] = self._subscribe
             self.handlers["resources/unsubscribe"] = _unsubscribe
-        if catalog.has_skills or catalog.has("completion"):
+        if catalog.has_skills or catalog.may_grow:
             self.handlers["skills/list"] = self._list_skills
             self.handlers["skills/get"] = self._get_skill
             self.handlers["resources/directory/read"] = self._read_directory

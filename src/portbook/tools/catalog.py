@@ -7,7 +7,7 @@ matching template. An MCP client may call a tool by any of its names; no two too
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -15,7 +15,7 @@ from portbook.canonical import NotJSON, fingerprint
 from portbook.model import JSONObject, Kind
 from portbook.protocol.headers import BadMark, Mark, marked_params
 from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema, Validator, compile_official, compile_schema
+from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.late_validator import LateValidator
 from portbook.tools.claimed_names import claims_of, contested
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
@@ -35,6 +35,8 @@ class Tool:
     output: Validator
     listed: str
     """The name in MCP listings."""
+    outputs_by_status: Mapping[str, Validator] = field(default_factory=dict[str, Validator])
+    """Those of `ToolSpec.outputs_by_status`, compiled."""
     _digest: list[str] = field(default_factory=list[str], init=False, repr=False, compare=False)
     _marks: list[tuple[Mark, ...]] = field(
         default_factory=list[tuple[Mark, ...]], init=False, repr=False, compare=False
@@ -53,6 +55,16 @@ class Tool:
         if not self._marks:
             self._marks.append(marked_params(self.spec.input_schema))
         return self._marks[0]
+
+    def output_of(self, status: int | None) -> Validator:
+        """Return the output schema for an answer of this HTTP status: its own, its range's, or that of all.
+
+        A status that is not described must be what any of the described ones may be.
+        """
+        found = self.outputs_by_status
+        if status is None or not found:
+            return self.output
+        return found.get(str(status)) or found.get(f"{status // 100}XX") or self.output
 
 
 class LeftOutEntry(NamedTuple):
@@ -116,6 +128,8 @@ class Catalog:
                 )
             self._own[spec.kind, spec.name] = self._tool_of(spec)
         _require_apart(tool for (kind, _), tool in self._own.items() if kind == "tool")
+        self.by_any_name: dict[str, Tool] = {}
+        """The tools by their canonical, listed and declared names."""
         self._parts: dict[str, list[Tool]] = {}
         self._unusable: dict[str, list[LeftOutEntry]] = {}
         self._withheld: dict[str, tuple[WithheldEntry, ...]] = {}
@@ -163,8 +177,8 @@ class Catalog:
                 why = "another entry has the same name; set prefix, or leave one out with tools"
                 self.left_out += (LeftOutEntry(source, tool.spec.kind, _own_name(tool.spec), why),)
         self._tools = {name: tool for (kind, name), tool in self._served.items() if kind == "tool"}
-        self.by_any_name = {name: tool for tool in self._tools.values() for _, name in claims_of(tool)}
-        """The tools by their canonical, listed and declared names."""
+        self.by_any_name.clear()  # the same dictionary for as long as the catalog is used
+        self.by_any_name.update((name, tool) for tool in self._tools.values() for _, name in claims_of(tool))
         self._templates = [
             (UriTemplate(name), tool)
             for (kind, name), tool in sorted(self._served.items())
@@ -183,6 +197,7 @@ class Catalog:
             _compiled(spec, "input", spec.input_schema),
             _compiled(spec, "output", spec.output_schema),
             listed_name(spec.declared) if self._is_portable and spec.kind == "tool" else spec.name,
+            {status.upper(): _compiled(spec, "output", schema) for status, schema in spec.outputs_by_status},
         )
 
     def find(self, name: str, kind: Kind = "tool") -> Tool | None:
@@ -246,6 +261,11 @@ class Catalog:
         return kind in self._expected or any(its == kind for its, _ in self._served)
 
     @property
+    def may_grow(self) -> bool:
+        """Return whether MCP servers may offer more later."""
+        return bool(self._expected)
+
+    @property
     def has_skills(self) -> bool:
         """Return whether Agent Skills are served."""
         return any(tool.spec.skill is not None for tool in self.of("resource"))
@@ -284,7 +304,7 @@ def _require_marks(spec: ToolSpec) -> None:
 
 def _compiled(spec: ToolSpec, side: str, schema: object) -> Validator:
     if spec.are_schemas_checked:
-        return LateValidator(lambda: compile_official(schema, fingerprint(schema)))
+        return LateValidator(lambda: validator_for(schema, is_known=True))
     try:
         if spec.upstream is not None:  # not kept for ever: a server can change its definitions at any time
             return compile_schema(schema, fingerprint(schema))
