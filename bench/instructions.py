@@ -88,7 +88,8 @@ def count() -> dict[str, int]:
     chunks = [greeting() + b"\n", initialized() + b"\n", *_warm_up(), _mark(1)]
     for number, scenario in enumerate(_SCENARIOS.values(), 1):
         chunks += [_chunk(*scenario, 10_000 * number), _mark(10_000 * number + 5_000)]
-    serve = ["-m", "portbook", "serve", "--stdio", str(_ROOT / "bench/servers/counted_tools.py")]
+    servers = _ROOT / "bench/servers"
+    serve = [str(servers / "unhurried.py"), "serve", "--stdio", str(servers / "counted_tools.py")]
     with TemporaryDirectory(prefix="portbook-bench-") as name:
         folder = Path(name)
         (folder / "portbook.toml").write_text(_SETTINGS)

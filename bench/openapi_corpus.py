@@ -22,7 +22,7 @@ from typing import Any, Final, cast
 
 from portbook.apis.http_table import read_http
 from portbook.apis.openapi.document_files import BadOpenAPI
-from portbook.schema.engine import BadSchema
+from portbook.schema.late_validator import NotCompiled
 from portbook.tools.catalog import Catalog
 
 __all__ = ["Imported", "import_all", "main"]
@@ -113,7 +113,7 @@ def _problem_of_compiling(catalog: Catalog) -> str | None:
         for side, validator in (("input", tool.input), ("output", tool.output)):
             try:
                 validator.allows({})
-            except BadSchema as error:
+            except NotCompiled as error:
                 return f"{tool.spec.name}, {side} schema: {error}"
     return None
 

@@ -21,7 +21,7 @@ from bench.wire import frames
 from portbook.access.callers import Callers
 from portbook.app.assemble import assemble
 from portbook.audit.journal import Journal
-from portbook.audit.records import Trail, envelope_view, execution_view
+from portbook.audit.records import Trail, both_views
 from portbook.canonical import json_bytes
 from portbook.clock import SystemClock
 from portbook.dialects.choice import DialectName, choose_dialect
@@ -174,13 +174,16 @@ class _Path:
         started = self._clock.tick()
         identity, ts = self._ids.name(b""), self._clock.now()
         duration_ms = round((self._clock.tick() - started) * 1000, 3)
-        envelope = envelope_view(
-            self._call, self._done, identity, ts=ts, duration_ms=duration_ms, deterministic=False
+        views = both_views(
+            self._call,
+            self._done,
+            identity,
+            self._trail,
+            ts=ts,
+            duration_ms=duration_ms,
+            deterministic=False,
         )
-        execution = execution_view(
-            self._call, self._done, identity, self._trail, ts=ts, latency_ms=duration_ms
-        )
-        self._sink.write(envelope, execution)
+        self._sink.write(*views)
 
     def write(self) -> None:
         os.write(self._nowhere, b"\n".join(self._answers) + b"\n")

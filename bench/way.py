@@ -11,10 +11,12 @@ count is the difference between a long and a short run, so that the start and th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +26,7 @@ from typing import Any, Final
 import portbook
 from portbook import Toolset
 from portbook.app.assemble import App, assemble
+from portbook.doors import ndjson
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import Reader, Writer
 from portbook.model import Arrival
@@ -105,8 +108,9 @@ class _Counts:
 
 def measure_way(*, per_read: int = 1) -> Way:
     """Return the way of one call, with `per_read` calls in each write of the client."""
-    _count(per_read, per_read)  # fills what the process keeps between runs
-    short, long = _count(_SHORT * per_read, per_read), _count(_LONG * per_read, per_read)
+    with _without_hurry():
+        _count(per_read, per_read)  # fills what the process keeps between runs
+        short, long = _count(_SHORT * per_read, per_read), _count(_LONG * per_read, per_read)
     calls = (_LONG - _SHORT) * per_read
     functions = Counter({name: count - short.functions[name] for name, count in long.functions.items()})
     taken = {name: (count - short.totals[name]) / calls for name, count in long.totals.items()}
@@ -122,6 +126,17 @@ def measure_way(*, per_read: int = 1) -> Way:
         encodings=taken.get("encodings", 0.0),
         functions=tuple(steady),
     )
+
+
+@contextlib.contextmanager
+def _without_hurry() -> Iterator[None]:
+    """Lift the bound on the time of a batch: a call that is watched takes longer than it allows."""
+    bound = vars(ndjson)["_BATCH_S"]
+    vars(ndjson)["_BATCH_S"] = 60.0
+    try:
+        yield
+    finally:
+        vars(ndjson)["_BATCH_S"] = bound
 
 
 def _toolset() -> Toolset:

@@ -65,6 +65,7 @@ NO_REQUEST_AT_ALL = {
         "NOT_JSON_CONTENT",
         "NOT_ACCEPTABLE",
         "BAD_HOST",
+        "REPEATED_HEADER",
         "FOREIGN_HOST",
         "WRONG_HTTP_METHOD",
         "UNKNOWN_SESSION",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from support.fake_world import (
     WRONG_KEY,
     World,
     a_call,
+    a_spec,
     case,
     exchange_of,
     raising,
@@ -169,8 +171,22 @@ def test_what_nobody_foresaw_is_recorded_and_answered(monkeypatch: pytest.Monkey
     assert CANARY not in json.dumps(world.record)
 
 
+@pytest.mark.parametrize(("side", "ending"), [("input_schema", Refused), ("output_schema", Failed)])
+def test_a_schema_that_fails_when_it_is_first_used_is_no_fault_of_the_caller(
+    monkeypatch: pytest.MonkeyPatch, side: str, ending: type
+) -> None:
+    changed: Any = {side: {"type": "object", "patternProperties": {"(": False}}, "are_schemas_checked": True}
+    tool = Catalog([replace(a_spec("echo", True), **changed)]).find("echo")
+    monkeypatch.setattr(Catalog, "find", lambda *_: tool)
+    world = World()
+    outcome = world.run(a_call())
+    assert isinstance(outcome, ending)
+    assert outcome.reason is Reason.INTERNAL
+    assert world.record["error"]["note"].startswith("NotCompiled at ")
+
+
 def test_what_nobody_foresaw_after_a_tool_has_run_is_a_failure() -> None:
-    def seal(tool: object, result: Any, body: bytes, envelope: object, is_redacted: bool) -> bytes:
+    def seal(tool: object, result: Any, body: bytes, *beside: object) -> bytes:
         raise ZeroDivisionError(CANARY)
 
     world = World()
@@ -244,7 +260,7 @@ def test_calls_at_the_same_time_have_a_record_each() -> None:
 
     world = World(later)
     crossings = asyncio.run(main())
-    assert {completed.outcome for completed in crossings} == {Done(b'"hello"')}
+    assert all(completed.outcome == Done(b'"hello"') for completed in crossings)
     recorded = [record["requestId"] for record in world.sink.records]
     assert sorted(recorded) == sorted(completed.identity.request for completed in crossings)
     assert len(set(recorded)) == 20

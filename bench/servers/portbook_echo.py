@@ -1,41 +1,20 @@
 """The echo tool of the comparison, and its variants, for `portbook serve`."""
 
-from pydantic import BaseModel
+from echo_functions import Echo, echo, echo_inline, echo_write
 
 from portbook import Toolset
 
 __all__ = ["toolset"]
 
 toolset = Toolset("bench")
-
-
-class Echo(BaseModel):
-    """What every server answers with."""
-
-    text: str
-
-
-@toolset.tool(effect="read")
-async def echo(text: str) -> Echo:
-    """Say it again."""
-    return Echo(text=text)
-
-
-@toolset.tool(effect="read", inline=True)
-def echo_inline(text: str) -> Echo:
-    """Say it again, on the event loop itself."""
-    return Echo(text=text)
+toolset.tool(effect="read")(echo)
+toolset.tool(effect="read", inline=True)(echo_inline)
+toolset.tool(effect="write")(echo_write)
 
 
 @toolset.tool(effect="read")
 def echo_thread(text: str) -> Echo:
     """Say it again, in a thread."""
-    return Echo(text=text)
-
-
-@toolset.tool(effect="write")
-async def echo_write(text: str) -> Echo:
-    """Say it again, as a tool with effects, whose intent is recorded first."""
     return Echo(text=text)
 
 

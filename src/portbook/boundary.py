@@ -7,7 +7,8 @@ The same bytes get the same verdict through every door. It knows wire contracts 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from portbook.dialects.bare import Bare
 from portbook.dialects.choice import DialectName, choose_dialect
@@ -24,6 +25,7 @@ from portbook.model import JSON, Answer, Arrival, Caller, Completed, Done, JSONO
 from portbook.pipeline import Pipeline
 from portbook.policy import Policy
 from portbook.protocol.session import Session
+from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import TOOL_PREFIX, slug_of
 from portbook.wire.jsonrpc import (
@@ -48,7 +50,7 @@ Tell = Callable[[list[Tool], Policy], JSONObject]
 class Boundary:
     """Answers messages of every wire contract."""
 
-    __slots__ = ("_bare", "_dialects", "_envelope", "_parts", "_pipeline", "_rest")
+    __slots__ = ("_bare", "_dialects", "_envelope", "_parts", "_pipeline", "_rest", "recorder")
 
     def __init__(
         self,
@@ -61,6 +63,8 @@ class Boundary:
         changes: ChangeFeed,
     ) -> None:
         self._pipeline = pipeline
+        self.recorder = pipeline.recorder
+        """Holds records while a door answers many messages at once."""
         self._envelope = envelope
         self._bare = bare
         self._rest = rest
@@ -68,7 +72,7 @@ class Boundary:
             DialectName.ENVELOPE: envelope,
             DialectName.BARE: bare,
         }
-        self._parts = Parts(pipeline, official, bare.tools, self.answer_message, tasks, changes)
+        self._parts = Parts(pipeline, official, bare.tools, self._begin, tasks, changes)
 
     async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
         """Return the answer to one frame. Raises nothing that a message could cause."""
@@ -81,12 +85,16 @@ class Boundary:
         if not isinstance(message, dict):
             return await self._refuse(message, NO_ID, arrival, not_an_object(message))
         chosen = choose_dialect(message, self._bare.tools)
-        return await self.answer_message(message, read_id(message, frame), arrival, chosen)
+        begun = self._begin(message, read_id(message, frame), arrival, chosen)
+        return begun.reply() if isinstance(begun, CallState) else await begun
 
-    async def answer_message(
+    def _begin(
         self, message: JSONObject, identifier: Id, arrival: Arrival, chosen: DialectName | None
-    ) -> Answer:
-        """Return the answer to one message that needs no connection: an envelope, or the name of a tool."""
+    ) -> CallState | Coroutine[Any, Any, Answer]:
+        """Answer a message that needs no connection: an envelope, or the name of a tool.
+
+        Return its call, which has ended, or a coroutine that returns the answer.
+        """
         dialect = self._dialects.get(chosen)
         if dialect is not None:
             try:
@@ -94,9 +102,10 @@ class Boundary:
             except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
                 call = unread(message, arrival, Refused(Reason.INTERNAL, note=place_of(error)))
                 exchange = MessageExchange(call, dialect, identifier)
-            return exchange.write(await self._pipeline.run(exchange))
+            begun = self._pipeline.begin(exchange)
+            return begun if isinstance(begun, CallState) else _answered(begun)
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
-        return await self._refuse(message, identifier, arrival, refusal)
+        return self._refuse(message, identifier, arrival, refusal)
 
     def without_secrets(self, text: str) -> str:
         """Return a text that a person wrote, redacted, as it may be stored and shown."""
@@ -196,6 +205,7 @@ class Boundary:
             latency_ms=completed.duration_ms,
             is_redacted=completed.is_redacted,
             approval=completed.approval,
+            links=completed.links,
         )
         return answer_of(completed, body, status)
 
@@ -216,3 +226,7 @@ class Boundary:
         assert isinstance(ending, Ending)
         frame = mcp_refusal_frame if is_mcp else refusal_frame
         return answer_of(completed, frame(ending, identifier.token), ending.row.http)
+
+
+async def _answered(running: Coroutine[Any, Any, CallState]) -> Answer:
+    return (await running).reply()

@@ -27,19 +27,23 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clock."""
 
-    __slots__ = ("_prefix", "_second")
+    __slots__ = ("_millisecond", "_prefix", "_second", "_text")
 
     def __init__(self) -> None:
-        self._second = -1
-        self._prefix = ""
+        self._second = self._millisecond = -1
+        self._prefix = self._text = ""
 
     def now(self) -> str:
         """Return the wall time as ISO 8601 in UTC, with milliseconds."""
-        second, nanos = divmod(time.time_ns(), 1_000_000_000)
-        if second != self._second:  # formatting the date is the expensive part of a timestamp
-            self._second = second
-            self._prefix = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second))
-        return f"{self._prefix}{nanos // 1_000_000:03d}Z"
+        millisecond = time.time_ns() // 1_000_000
+        if millisecond != self._millisecond:
+            second = millisecond // 1000
+            if second != self._second:  # formatting the date is the expensive part of a timestamp
+                self._prefix = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second))
+                self._second = second
+            self._text = f"{self._prefix}{millisecond % 1000:03d}Z"
+            self._millisecond = millisecond
+        return self._text
 
     tick = staticmethod(time.perf_counter)
     """Returns the seconds of a monotonic clock."""

@@ -14,7 +14,6 @@ The exceptions::
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple, TypedDict
 
@@ -35,8 +34,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Finding:
+class Finding(NamedTuple):
     """One violation: its place, the broken rule, and a message with the fix, without values."""
 
     pointer: str
@@ -123,6 +121,7 @@ class Reason(StrEnum):
     NOT_JSON_CONTENT = "NOT_JSON_CONTENT"
     NOT_ACCEPTABLE = "NOT_ACCEPTABLE"
     BAD_HOST = "BAD_HOST"
+    REPEATED_HEADER = "REPEATED_HEADER"
     FOREIGN_HOST = "FOREIGN_HOST"
     WRONG_HTTP_METHOD = "WRONG_HTTP_METHOD"
     UNKNOWN_SESSION = "UNKNOWN_SESSION"
@@ -270,6 +269,13 @@ REASONS: dict[Reason, Row] = {
         stage=Stage.FRAME,
         sentence="The request has no Host header, or several. Send exactly one Host header.",
         canonical=Canonical("INVALID_INPUT", reason="BAD_HOST"),
+        mcp=McpError(-32600, "Invalid Request"),
+        rest="INVALID_INPUT", http=400, exit=2,
+    ),
+    Reason.REPEATED_HEADER: Row(
+        stage=Stage.FRAME,
+        sentence="The request repeats a header of which one value counts. Send it once.",
+        canonical=Canonical("INVALID_INPUT", reason="REPEATED_HEADER"),
         mcp=McpError(-32600, "Invalid Request"),
         rest="INVALID_INPUT", http=400, exit=2,
     ),

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from portbook.text.late_pattern import late_pattern
+
 __all__ = ["MARK", "escaped", "escaped_json", "escaped_json_bytes", "escaped_lines"]
 
 # Marks where text was cut off.
@@ -18,12 +20,12 @@ _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 # Printable to Python, yet invisible: Unicode's Default_Ignorable_Code_Point, except for categories that
 # `isprintable` already excludes, and the blank pattern of braille.
-_INVISIBLE: Final = re.compile(
+_INVISIBLE: Final = late_pattern(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
 
 # Characters that JSON allows unescaped in a string, and that may be invisible.
-_BEYOND: Final = re.compile("[^\n -~]")
+_BEYOND: Final = late_pattern("[^\n -~]")
 
 
 def escaped(text: str, limit: int = 256) -> str:

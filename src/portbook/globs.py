@@ -10,11 +10,13 @@ from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Final
 
+from portbook.text.late_pattern import late_pattern
+
 __all__ = ["covers", "is_pattern", "matches", "problem_of"]
 
 # The names of resources are URIs.
-_URI_PATTERN: Final = re.compile(r"(?!mcp\.tool:)[a-z*?][a-z0-9+.*?-]*:[\x21-\x7e]{0,512}", re.ASCII)
-_TOOL_PATTERN: Final = re.compile(r"[a-z0-9_.*?]{1,128}", re.ASCII)
+_URI_PATTERN: Final = late_pattern(r"(?!mcp\.tool:)[a-z*?][a-z0-9+.*?-]*:[\x21-\x7e]{0,512}", re.ASCII)
+_TOOL_PATTERN: Final = late_pattern(r"[a-z0-9_.*?]{1,128}", re.ASCII)
 
 # Finds a part of a pattern in a name, from an index on; returns where the match ends, or -1.
 _Find = Callable[[str, int], int]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
-from typing import Protocol
+from typing import Any, Protocol
 
 from portbook.model import Identity
 
@@ -44,14 +44,27 @@ class RandomIds:
         del content
         pool = self._pool
         if not pool:
-            drawn = os.urandom(48 * self._BATCH).hex()
-            pool += [drawn[start : start + 96] for start in range(0, len(drawn), 96)]
+            pool += _drawn(self._BATCH)
         digits = pool.pop()
-        return Identity(
-            f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}",
-            f"{digits[32:44]}4{digits[45:48]}a{digits[49:64]}",
-            f"{digits[64:76]}4{digits[77:80]}a{digits[81:96]}",
-        )
+        request = f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}"
+        return _identity(Identity, (request, digits[32:64], digits[64:]))
+
+
+# Makes a named tuple in a third of the time that its own constructor takes.
+_identity: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+# The bytes of a UUID that hold its version (4) and its variant.
+_VERSION = bytes(0x40 | byte & 0x0F for byte in range(256))
+_VARIANT = bytes(0xA0 | byte & 0x0F for byte in range(256))
+
+
+def _drawn(count: int) -> list[str]:
+    """Return the digits of `count` identities: three random UUIDs each."""
+    drawn = bytearray(os.urandom(48 * count))
+    drawn[6::16] = drawn[6::16].translate(_VERSION)
+    drawn[8::16] = drawn[8::16].translate(_VARIANT)
+    digits = drawn.hex()
+    return [digits[start : start + 96] for start in range(0, len(digits), 96)]
 
 
 # The namespace of every deterministic id. Never change it: every id ever issued would change.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from portbook.errors import Failed, Refused
@@ -10,7 +11,9 @@ from portbook.errors import Failed, Refused
 __all__ = [
     "JSON",
     "NO_CONTEXT",
+    "NO_WISH",
     "Answer",
+    "ApiAnswer",
     "Arrival",
     "Call",
     "Caller",
@@ -185,8 +188,16 @@ class EnvelopeRequest(NamedTuple):
     """Whether the wire contract always answers with an envelope."""
 
 
-class Call(NamedTuple):
-    """One request to the boundary, independent of the wire contract: data alone."""
+# Of a caller that asks for no envelope: nearly every one.
+NO_WISH: Final = EnvelopeRequest({})
+
+
+@dataclass(slots=True)
+class Call:
+    """One request to the boundary, independent of the wire contract: data alone, never changed.
+
+    Not frozen, and neither is `Done`: that would double the cost of making one.
+    """
 
     arrival: Arrival
     method: str | None
@@ -216,6 +227,14 @@ class Call(NamedTuple):
     """The caller's wishes for an envelope around the result; None where the contract has no envelopes."""
 
 
+class ApiAnswer(NamedTuple):
+    """What an API said beside the body that is a result."""
+
+    status: int
+    links: tuple[JSONObject, ...] = ()
+    """Its `Link` header: an object with `url`, `rel` and further attributes for each."""
+
+
 class Run(NamedTuple):
     """What an executor gets about the call that it runs, beside the tool and its arguments."""
 
@@ -227,9 +246,12 @@ class Run(NamedTuple):
     report: Report | None = None
     reach: Callable[[], Client | None] = lambda: None
     """Returns the client, where the tool can reach it."""
+    heard: Callable[[ApiAnswer], None] = lambda _: None
+    """Takes what an API said beside the result."""
 
 
-class Done(NamedTuple):
+@dataclass(slots=True)
+class Done:
     """The tool ran and its result passed every check."""
 
     body: bytes
@@ -260,6 +282,8 @@ class Completed(NamedTuple):
     duration_ms: float
     is_redacted: bool = False
     approval: str | None = None
+    links: list[JSON] | None = None
+    """What the caller gets of the links in an API's response."""
 
 
 class Answer(NamedTuple):

@@ -15,10 +15,10 @@ The pipeline knows no wire contract, no transport, and no clock but the one it i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any, Final, TypeVar, cast
+from types import CoroutineType
+from typing import Any, Final, cast
 
 from portbook.canonical import canonical_bytes, json_bytes
 from portbook.clock import Clock
@@ -31,6 +31,7 @@ from portbook.globs import matches
 from portbook.ids import Ids
 from portbook.model import (
     JSON,
+    NO_WISH,
     Call,
     Caller,
     Completed,
@@ -47,14 +48,13 @@ from portbook.model import (
 )
 from portbook.policy import Action, Decision, PolicyInput, decide
 from portbook.provenance.occasion import Occasion
-from portbook.redaction import Redactor
 from portbook.stages.approval import ApprovalStage, unusable
 from portbook.stages.checked_result import bytes_of, checked
 from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, Executor, OffLoop, Sink
 from portbook.stages.prepared_tool import PreparedTool
 from portbook.stages.recorder import Recorder
 from portbook.stages.redacted_client import redacted_client
-from portbook.stages.rules import Rules
+from portbook.stages.rules import InForce, Rules
 from portbook.stages.state import CallState
 from portbook.stages.tool_errors import failure_by
 from portbook.tools.catalog import Catalog, Tool
@@ -63,8 +63,6 @@ from portbook.tools.stated_error import stated_bytes
 from portbook.wire.trace_context import is_trace_id
 
 __all__ = ["Pipeline"]
-
-_T = TypeVar("_T")
 
 _UNKNOWN: Final[dict[Kind, Reason]] = {
     "tool": Reason.UNKNOWN_TOOL,
@@ -96,30 +94,32 @@ class Pipeline:
     ) -> None:
         """Run calls; `on_fault` receives exceptions of tools, `off_loop` does the work on large values."""
         self._catalog = catalog
-        self._rules = rules
+        self._in_force = InForce(rules)
         self._executor = executor
         self._approvals = approvals
         self._approving = ApprovalStage(approvals, warn)
         self._clock = clock
+        self._tick = clock.tick
         self._ids = ids
         self._warn = warn
         self._on_fault = on_fault
         self._off_loop = off_loop or AtOnce()
-        self._recorder = Recorder(sink, clock, warn, deterministic=ids.deterministic)
+        self.recorder = Recorder(sink, clock, warn, deterministic=ids.deterministic)
+        """Writes the records. A door that answers many messages at once lets it hold them meanwhile."""
 
     @property
     def rules(self) -> Rules:
         """Return the rules in force."""
-        return self._rules
+        return self._in_force.rules
 
     @property
     def is_recording(self) -> bool:
         """Return whether the last record could be written."""
-        return self._recorder.is_recording
+        return self.recorder.is_recording
 
     def govern(self, rules: Rules) -> None:
         """Put changed rules into force, for calls that begin from now on."""
-        self._rules = rules
+        self._in_force.rules = rules
 
     def visible_to(self, caller: Caller) -> list[Tool]:
         """Return the tools that the caller may see, ordered by name."""
@@ -132,64 +132,125 @@ class Pipeline:
         if tool is None:
             return Refused(Reason.UNKNOWN_RESOURCE)
         subject = PolicyInput.of(tool.spec, taken, caller=caller.name, session=session)
-        decision = decide(self._rules.policy, subject)
+        decision = decide(self._in_force.rules.policy, subject)
         return None if decision.reason is None else Refused(decision.reason, details={"rule": decision.rule})
 
     async def run(self, exchange: Exchange) -> Completed:
         """Run the call of `exchange` through every stage and record the outcome."""
-        started, call = self._clock.tick(), exchange.call
-        state = CallState(
-            exchange=exchange,
-            call=call,
-            rules=self._rules,
-            identity=self._name(call),
-            redacting=self._redactor,
-            started=started,
-        )
-        outcome: Outcome | None = None
-        try:
-            outcome = await self._cross(state)
-        except Ending as ending:
-            outcome = _as_outcome(ending, state)
-            if isinstance(outcome, Failed):
-                outcome.envelope = self._enclosed(state, outcome)
-        except InputNeeded as needed:
-            outcome = _paused(state, needed)
-        except Exception as error:  # noqa: BLE001 - an unexpected exception is recorded, then answered
-            outcome = _cut_short(Reason.INTERNAL, state, place_of(error))
-        finally:  # a cancelled call leaves through here, and is recorded like any other
-            duration_ms = self._duration_ms(state)
-            outcome = outcome or _cut_short(Reason.CANCELLED, state)
-            outcome = self._recorder.record(state, outcome, duration_ms)
-        return Completed(outcome, state.identity, duration_ms, state.is_redacted, state.approval)
+        begun = self.begin(exchange)
+        state = begun if isinstance(begun, CallState) else await begun
+        self.recorder.flush()
+        return state.completed()
 
-    async def _cross(self, state: CallState) -> Done:
+    def begin(self, exchange: Exchange) -> CallState | Coroutine[Any, Any, CallState]:
+        """Run the call of `exchange` as far as it goes without waiting: nearly always to its end.
+
+        Where it has to wait, return a coroutine that runs the rest. It has to be stepped at once, so that it
+        also ends, and is recorded, where it is closed before its task runs.
+        """
+        started, call = self._tick(), exchange.call
+        is_named = self._ids.deterministic or call.trace is not None
+        identity = self._name(call) if is_named else self._ids.name(b"")
+        state = CallState(exchange, self._in_force, identity, started)
+        try:
+            crossed = self._cross(state)
+        except (Exception, InputNeeded) as error:  # noqa: BLE001 - recorded, then answered
+            state.outcome = self._outcome_of(error, state)
+        except BaseException:  # the process is about to end
+            self._ended(state)
+            raise
+        else:
+            if not isinstance(crossed, Done):
+                return self._wait(state, crossed)
+            state.outcome = crossed
+        return self._ended(state)
+
+    async def _wait(self, state: CallState, crossing: Coroutine[Any, Any, Done]) -> CallState:
+        """Run the rest of a call that has to wait."""
+        try:
+            state.outcome = await crossing
+        except (Exception, InputNeeded) as error:  # noqa: BLE001 - recorded, then answered
+            state.outcome = self._outcome_of(error, state)
+        finally:  # a cancelled call leaves through here, and is recorded like any other
+            self._ended(state)
+            self.recorder.flush()
+        return state
+
+    def _outcome_of(self, error: BaseException, state: CallState) -> Outcome:
+        """Return the outcome of a call that did not end with a result."""
+        if isinstance(error, InputNeeded):
+            return _paused(state, error)
+        if not isinstance(error, Ending):
+            return _cut_short(Reason.INTERNAL, state, place_of(error))
+        outcome = _as_outcome(error, state)
+        if isinstance(outcome, Failed):
+            try:
+                outcome.envelope = self._enclosed(state, outcome)
+            except Exception as fault:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
+                return _cut_short(Reason.INTERNAL, state, place_of(fault))
+        return outcome
+
+    def _ended(self, state: CallState) -> CallState:
+        """Record how a call ended; without an outcome, it was cancelled."""
+        state.duration_ms = round((self._tick() - state.started) * 1_000_000) / 1000
+        if state.outcome is None:
+            state.outcome = _cut_short(Reason.CANCELLED, state)
+        self.recorder.record(state)
+        return state
+
+    def _cross(self, state: CallState) -> Done | Coroutine[Any, Any, Done]:
         call, rules, exchange = state.call, state.rules, state.exchange
         if call.flaw is not None:
             raise call.flaw
-        self._recorder.require(rules)
+        if not self.recorder.has_looked:
+            self.recorder.require(rules)
         if exchange.act is not None:
-            return await self._operate(state, exchange.act)
-        state.caller = caller = self._identify(call, rules)
+            return self._operate(state, exchange.act)
+        try:
+            state.caller = caller = rules.callers.identify(call.arrival.key)
+        except OSError as error:
+            raise unusable(error, self._warn) from None
         if exchange.handler is not None:
             result = exchange.handler(caller)
             return _sealed(state, result, bytes_of(result))
         row = self._resolve(call, caller, rules)
-        state.tool = tool = row.tool
-        if rules.records_arguments:
-            await self._sized(call.input_bytes, state.shown)
+        state.tool = row.tool
+        if rules.records_arguments and call.input_bytes > LARGE_BYTES:
+            return self._cross_large(state, row, caller)
+        return self._admit(state, row, caller)
+
+    async def _cross_large(self, state: CallState, row: PreparedTool, caller: Caller) -> Done:
+        """Redact large arguments off the loop, for the record; then admit the call."""
+        await self._off_loop.run(state.shown)
+        return await _settled(self._admit(state, row, caller))
+
+    def _admit(self, state: CallState, row: PreparedTool, caller: Caller) -> Done | Coroutine[Any, Any, Done]:
+        """Decide, check the arguments, and run the tool, once it is approved."""
+        call, rules, tool = state.call, state.rules, row.tool
         state.decision = decision = row.decision or row.policy.decide(_subject(state, tool, caller))
-        self._heed(decision, caller, rules)
-        if not tool.input.allows(call.arguments):
+        if decision.action is Action.DENY:
+            assert decision.reason is not None
+            raise Refused(decision.reason, details={"rule": decision.rule})
+        if rules.rates.per_minute is not None:
+            self._require_rate(caller, rules)
+        if not tool.input.accepts(call.arguments):
             raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
         if decision.action is Action.ALLOW:
-            return await self._perform(state, row)
-        _require_runnable(tool, call)
-        await self._sized(call.input_bytes, state.shown)
+            return self._perform(state, row)
+        return self._approve(state, row, decision, caller)
+
+    async def _approve(self, state: CallState, row: PreparedTool, decision: Decision, caller: Caller) -> Done:
+        """Run the tool once the call is approved."""
+        call, tool = state.call, row.tool
+        if call.input_bytes <= LARGE_BYTES:
+            _require_runnable(tool, call)
+        else:
+            await self._off_loop.run(partial(_require_runnable, tool, call))
+            await self._off_loop.run(state.shown)
         state.approval = ticket = await self._approving.admit(state, tool, decision, caller)
         try:
             self._require_unchanged(state, tool, ticket)
-            done = await self._perform(state, row)
+            done = await _settled(self._perform(state, row))
         except InputNeeded as needed:  # it will run again, under the same ticket
             needed.approval = ticket
             await self._approvals.restore(ticket)
@@ -203,19 +264,16 @@ class Pipeline:
         await self._approvals.complete(ticket)
         return done
 
-    def _identify(self, call: Call, rules: Rules) -> Caller:
-        try:
-            return rules.callers.identify(call.arrival.key)
-        except OSError as error:
-            raise unusable(error, self._warn) from None
-
     def _require_unchanged(self, state: CallState, tool: Tool, ticket: str) -> None:
         """Check that the key and the policy of a call have not changed while it waited for approval.
 
         Raises `Refused` if they have.
         """
-        rules = self._rules
-        caller = self._identify(state.call, rules)
+        rules = self._in_force.rules
+        try:
+            caller = rules.callers.identify(state.call.arrival.key)
+        except OSError as error:
+            raise unusable(error, self._warn) from None
         is_same = rules.policy.digest == state.rules.policy.digest
         if not is_same or not matches(caller.tools, tool.spec.name):
             raise Refused(Reason.APPROVAL_REFUSED, details={"approval_id": ticket, "why": "policy"})
@@ -230,39 +288,85 @@ class Pipeline:
         state.operator_said = call.operator_says
         return _sealed(state, result, bytes_of(result))
 
-    async def _perform(self, state: CallState, row: PreparedTool) -> Done:
+    def _perform(self, state: CallState, row: PreparedTool) -> Done | Coroutine[Any, Any, Done]:
         """Run the tool, then check, redact and seal its result."""
-        tool = row.tool
-        state.exchange.began(tool)
+        state.exchange.began(row.tool)
         if row.has_intent:
-            self._recorder.intend(state)
+            self.recorder.intend(state)
         state.has_begun = True
+        run = row.run or self._run_of(state, row)
         try:
-            result = await self._execute(state, row)
-        except NothingSent:
+            result = self._executor.execute(row.tool, state.call.arguments, run)
+        except (Exception, InputNeeded, NothingSent) as error:  # noqa: BLE001 - a tool may raise anything
+            return self._fail(error, state, row.tool)
+        if isinstance(result, CoroutineType):
+            return self._perform_waiting(state, row.tool, cast("Coroutine[Any, Any, Any]", result))
+        return self._returned(state, row.tool, result)
+
+    async def _perform_waiting(
+        self, state: CallState, tool: Tool, executing: Coroutine[Any, Any, Any]
+    ) -> Done:
+        """Wait for the tool, then check, redact and seal its result."""
+        try:
+            result = await executing
+        except (Exception, InputNeeded, NothingSent) as error:  # noqa: BLE001 - a tool may raise anything
+            return await self._fail(error, state, tool)
+        return await _settled(self._returned(state, tool, result))
+
+    def _run_of(self, state: CallState, row: PreparedTool) -> Run:
+        """Return what the executor gets about a call."""
+        report = state.exchange.report
+        return Run(
+            row.timeout_ms,
+            state.identity,
+            state.session,
+            state.call.context.correlation,
+            None if report is None else _without_secrets(report, state),
+            partial(redacted_client, state, self._off_loop),
+            state.hear,
+        )
+
+    def _fail(self, error: BaseException, state: CallState, tool: Tool) -> Coroutine[Any, Any, Done]:
+        """Raise the ending of a call whose tool raised `error`; return what raises it if that takes long."""
+        if isinstance(error, NothingSent):
             state.has_begun = False
-            raise
-        except (Exception, InputNeeded):
-            state.exchange.send_reports()
-            raise
+            raise error
+        state.exchange.send_reports()
+        if isinstance(error, Refused) and error.reason is Reason.POLICY_VIOLATION:
+            state.decision = denied = state.rules.policy.denied_where_dialled()
+            raise Refused(error.reason, note=error.note, details={"rule": denied.rule}) from None
+        if isinstance(error, Ending) or not isinstance(error, Exception):
+            raise error
+        named, request = f"{tool.spec.kind} {tool.spec.name}", state.identity.request
+        self._on_fault(Fault(error, named, request, isinstance(error, ToolError)))
+        if stated_bytes(error) > LARGE_BYTES:
+            return self._fail_off_loop(partial(failure_by, error, state))
+        raise failure_by(error, state) from None
+
+    async def _fail_off_loop(self, failure: Callable[[], Failed]) -> Done:
+        raise await self._off_loop.run(failure) from None
+
+    def _returned(self, state: CallState, tool: Tool, result: Any) -> Done | Coroutine[Any, Any, Done]:
+        """Check, redact and seal what the tool returned; a large result is finished off the loop."""
         state.exchange.send_reports()
         body = bytes_of(result)
         if len(body) <= LARGE_BYTES:
             return self._finished(state, tool, result, body)
-        return await self._off_loop.run(partial(self._finished, state, tool, result, body))
-
-    async def _sized(self, size: int, work: Callable[[], _T]) -> _T:
-        """Return what `work` returns; work on a value of this `size` is done off the loop if it is large."""
-        return work() if size <= LARGE_BYTES else await self._off_loop.run(work)
+        return self._off_loop.run(partial(self._finished, state, tool, result, body))
 
     def _finished(self, state: CallState, tool: Tool, result: Any, body: bytes) -> Done:
         """Check, redact, enclose and seal a result. Large results are finished in a thread."""
         result, body = checked(result, body, tool, state)
-        return _sealed(state, result, body, self._enclosed(state, result))
+        if state.answer is not None and state.answer.links:
+            state.links = cast("list[JSON]", state.redacted([*state.answer.links]))
+        wish, envelope = state.call.wish, None
+        if (wish is not None and wish is not NO_WISH) or state.rules.enclosing.is_default:
+            envelope = self._enclosed(state, result)
+        return _sealed(state, result, body, envelope)
 
     def _resolve(self, call: Call, caller: Caller, rules: Rules) -> PreparedTool:
         name, kind = call.tool, call.kind
-        if name is None or not matches(caller.tools, name):
+        if name is None or not ("*" in caller.tools or matches(caller.tools, name)):
             raise Refused(_UNKNOWN[kind])  # a tool that the caller may not see counts as unknown
         row = rules.prepared.get((kind, name))
         if row is None:
@@ -272,39 +376,11 @@ class Pipeline:
             raise Refused(_UNKNOWN[kind])
         return row
 
-    def _heed(self, decision: Decision, caller: Caller, rules: Rules) -> None:
-        """Check that policy does not deny the call, and that its caller is within the rate limit."""
-        if decision.action is Action.DENY:
-            assert decision.reason is not None
-            raise Refused(decision.reason, details={"rule": decision.rule})
-        seconds = rules.rates.take(caller.name, self._clock.tick())
+    def _require_rate(self, caller: Caller, rules: Rules) -> None:
+        """Raise `Refused` if the caller is beyond the rate limit."""
+        seconds = rules.rates.take(caller.name, self._tick())
         if seconds is not None:
             raise Refused(Reason.RATE_LIMITED, details={"retry_after_s": seconds})
-
-    async def _execute(self, state: CallState, row: PreparedTool) -> Any:
-        tool, call, report = row.tool, state.call, state.exchange.report
-        run = Run(
-            row.timeout_ms,
-            state.identity,
-            state.session,
-            call.context.correlation,
-            None if report is None else _without_secrets(report, state),
-            partial(redacted_client, state, self._off_loop),
-        )
-        try:
-            return await self._executor.execute(tool, call.arguments, run)
-        except Refused as refused:
-            if refused.reason is not Reason.POLICY_VIOLATION:
-                raise
-            state.decision = denied = state.rules.policy.denied_where_dialled()
-            raise Refused(refused.reason, note=refused.note, details={"rule": denied.rule}) from None
-        except Ending:
-            raise
-        except Exception as error:  # noqa: BLE001 - a tool may raise anything
-            named, request = f"{tool.spec.kind} {tool.spec.name}", state.identity.request
-            self._on_fault(Fault(error, named, request, isinstance(error, ToolError)))
-            failure = await self._sized(stated_bytes(error), partial(failure_by, error, state))
-            raise failure from None
 
     def _enclosed(self, state: CallState, outcome: JSON | Failed) -> JSONObject | None:
         """Return the envelope of an outcome, if the caller or the operator wants one."""
@@ -313,7 +389,9 @@ class Pipeline:
         if controls is None or not controls.is_wanted or state.tool is None or state.decision is None:
             return None
         policy, rule = rules.policy, state.decision.rule
-        occasion = Occasion(state.identity.request, self._clock.now(), self._duration_ms(state))
+        occasion = Occasion(
+            state.identity.request, self._clock.now(), round((self._tick() - state.started) * 1000, 3)
+        )
         known = KnownRun(
             state.tool,
             call.arguments,
@@ -324,12 +402,6 @@ class Pipeline:
             state.is_redacted,
         )
         return rules.enclosing.enclose(outcome, controls, call.wish, known)
-
-    def _duration_ms(self, state: CallState) -> float:
-        return round((self._clock.tick() - state.started) * 1000, 3)
-
-    def _redactor(self) -> Redactor | None:
-        return self._rules.redactor
 
     def _name(self, call: Call) -> Identity:
         canonical = b""
@@ -342,9 +414,14 @@ class Pipeline:
 
     def _is_secret(self, trace: str) -> bool:
         """Return whether a trace id that the client sent holds a secret."""
-        redactor = self._rules.redactor
+        redactor = self._in_force.rules.redactor
         # A W3C trace id is a random number, which sometimes looks like a secret.
         return redactor is not None and not is_trace_id(trace) and redactor.redact_text(trace) != trace
+
+
+async def _settled(crossing: Done | Coroutine[Any, Any, Done]) -> Done:
+    """Return the result of the next stages, whether they have to wait or not."""
+    return crossing if isinstance(crossing, Done) else await crossing
 
 
 def _subject(state: CallState, tool: Tool, caller: Caller) -> PolicyInput:
@@ -381,7 +458,7 @@ def _without_secrets(report: DraftReport, state: CallState) -> Report:
 
 def _sealed(state: CallState, result: JSON, body: bytes, envelope: JSONObject | None = None) -> Done:
     """Return the result in the form of its wire contract."""
-    sealed = state.exchange.seal(state.tool, result, body, envelope, state.is_redacted)
+    sealed = state.exchange.seal(state.tool, result, body, envelope, state.is_redacted, state.links)
     return Done(body, sealed, None if envelope is None else json_bytes(envelope))
 
 
@@ -405,8 +482,7 @@ def _as_outcome(ending: Ending, state: CallState) -> Outcome:
     # Findings hold no values, but names of members that the client sent.
     if ending.findings:
         ending.findings = tuple(
-            replace(
-                finding,
+            finding._replace(
                 pointer=state.without_secrets(finding.pointer),
                 message=state.without_secrets(finding.message),
             )

@@ -229,6 +229,7 @@ def test_the_operations_of_a_document_become_tools(folder: Path) -> None:
             "POST",
             Cause.UNSUPPORTED,
             "no content type of its body can be sent",
+            ("POST /upload",),
         )
     ]
     spec = found.specs[0]
@@ -313,6 +314,47 @@ def test_a_table_with_a_path_stands_for_an_imported_tool(folder: Path) -> None:
     assert len(found) == 3
 
 
+def test_a_table_may_have_the_method_and_path_of_an_imported_tool(folder: Path) -> None:
+    text = IMPORT + "[http.orders.tools.'POST /search']\neffect = 'destructive'\ntimeout_ms = 7"
+    found = {spec.name: spec for spec in read(text, folder=folder).specs}
+    assert (found["orders.search"].effect, found["orders.search"].timeout_ms) == (Effect.DESTRUCTIVE, 7)
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    ("key", "complaint_of"),
+    [
+        (
+            "POST /searches",
+            "names 'POST /searches', and the document has no such operation; did you mean POST /search?",
+        ),
+        ("serch", "names 'serch', and the document has no such operation; did you mean search?"),
+        ("both", "names 'both', which is not the name of a tool: it is shared or too long; write 'both_"),
+    ],
+)
+def test_a_table_for_an_operation_that_is_not_served_is_refused(
+    tmp_path: Path, key: str, complaint_of: str
+) -> None:
+    both: dict[str, Any] = {"get": {"operationId": "both"}, "put": {"operationId": "both"}}
+    (tmp_path / "api.json").write_text(
+        json.dumps({**DOCUMENT, "paths": {**DOCUMENT["paths"], "/both": both}})
+    )
+    text = IMPORT + f"[http.orders.tools.'{key}']\neffect = 'read'"
+    said = complaint(text, folder=tmp_path)
+    assert said.startswith(f"http.orders.tools.{key} {complaint_of}")
+    assert said.endswith("; a new tool needs a method and a path")
+
+
+def test_a_method_and_path_of_two_documents_names_neither(folder: Path) -> None:
+    (folder / "b.json").write_text(json.dumps(DOCUMENT))
+    text = (
+        BASE
+        + "openapi = ['api.json', 'b.json']\ninclude = ['POST /search']\n"
+        + "[http.orders.tools.'POST /search']\neffect = 'read'"
+    )
+    assert "names an operation that several documents have" in complaint(text, folder=folder)
+
+
 def test_a_table_cannot_change_the_schema_of_an_imported_tool(folder: Path) -> None:
     text = IMPORT + "[http.orders.tools.search]\ninput = {}"
     assert complaint(text, folder=folder).startswith("http.orders.tools.search.input is not a valid key")
@@ -321,7 +363,7 @@ def test_a_table_cannot_change_the_schema_of_an_imported_tool(folder: Path) -> N
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('openapi = "none.json"', "http.orders.openapi cannot be imported: none.json: cannot be read"),
+        ('openapi = "none.json"', "http.orders.openapi cannot be imported: none.json: does not exist"),
         ('openapi = "api.json"\neffects = { x = "y" }', "http.orders.effects.x must be one of read"),
         (
             'openapi = "old.json"',

@@ -12,9 +12,9 @@ from portbook.apis.table_reader import Table
 from portbook.tools.spec import Effect
 
 HEADS = [
-    OperationHead("get_order", ("orders", "read only")),
-    OperationHead("list_orders", ("orders",)),
-    OperationHead("refund", ("payments",), is_deprecated=True),
+    OperationHead("get_order", ("orders", "read only"), places=("GET /orders/{id}",)),
+    OperationHead("list_orders", ("orders",), places=("GET /orders",)),
+    OperationHead("refund", ("payments",), is_deprecated=True, places=("POST /refunds",), own_name="re"),
     OperationHead("ping", ()),
     OperationHead("broken"),
 ]
@@ -43,6 +43,9 @@ def table(given: dict[str, Any]) -> Table:
         ({"tags": ["*"]}, "get_order list_orders refund broken"),
         ({"tags": []}, "broken"),
         ({"tags": ["orders"], "include": ["get_*"]}, "get_order"),
+        ({"include": ["GET /orders/{id}"]}, "get_order"),
+        ({"include": ["* /orders*", "ping"]}, "get_order list_orders ping"),
+        ({"exclude": ["GET *", "*orders*"]}, "refund ping broken"),
         ({"deprecated": "leave-out"}, "get_order list_orders ping broken"),
         ({"deprecated": "serve", "tags": ["payments"]}, "refund broken"),
     ],
@@ -54,9 +57,14 @@ def test_names_tags_and_deprecation_choose_what_is_wanted(given: dict[str, Any],
 
 
 def test_the_first_pattern_of_effects_counts() -> None:
-    selection = ImportSelection.read(table({"effects": {"get_*": "write", "*": "destructive"}}))
-    assert [selection.effect_of(name) for name in ("get_order", "ping")] == [Effect.WRITE, Effect.DESTRUCTIVE]
-    assert ImportSelection().effect_of("ping") is None
+    patterns = {"GET /orders": "read", "get_*": "write", "*": "destructive"}
+    selection = ImportSelection.read(table({"effects": patterns}))
+    assert [selection.effect_of(head) for head in HEADS[:3]] == [
+        Effect.WRITE,
+        Effect.READ,
+        Effect.DESTRUCTIVE,
+    ]
+    assert ImportSelection().effect_of(HEADS[0]) is None
 
 
 @pytest.mark.parametrize(
@@ -83,6 +91,14 @@ def test_it_is_known_whether_the_operator_chose(given: dict[str, Any], is_given:
         (
             {"include": ["get_orders"]},
             "http.x.include names 'get_orders', and the document has no such",
+        ),
+        (
+            {"exclude": ["GET /order"]},
+            "http.x.exclude names 'GET /order', and the document has no such operation; did you mean GET /",
+        ),
+        (
+            {"effects": {"re": "read"}},
+            "http.x.effects names 're', which is not the name of a tool: it is shared or too long; write",
         ),
         ({"deprecated": "hide"}, "http.x.deprecated must be one of serve, leave-out"),
         ({"tags": "orders"}, "http.x.tags must be a list of strings"),

@@ -261,7 +261,7 @@ def with_its_hash_anew(line: bytes) -> bytes:
     record = json.loads(altered(line))
     del record["hash"]
     seq, prev = record.pop("seq"), record.pop("prev")
-    return chained(json_bytes(record), seq, prev)[0]
+    return chained([json_bytes(record)], seq - 1, prev)[0]
 
 
 # The third of five records of the first of two files is harmed.
@@ -361,7 +361,7 @@ def test_a_record_that_a_kill_cut_in_two_is_no_break(log: Log) -> None:
 
 def test_a_first_record_that_follows_nothing_sensible_is_named(log: Log) -> None:
     path = log.run(1, 1)
-    path.write_bytes(chained(json_bytes(RECORD), 1, "somewhere")[0])
+    path.write_bytes(chained([json_bytes(RECORD)], 0, "somewhere")[0])
     assert log.broken().problem == "altered"
 
 
@@ -499,9 +499,10 @@ _records = st.dictionaries(st.text(min_size=5), _json, min_size=1, max_size=4)
 def test_no_byte_of_a_log_can_be_changed_unseen(records: list[Any], data: st.DataObject) -> None:
     written: list[bytes] = []
     prev = GENESIS
-    for seq, record in enumerate(records, 1):
-        line, prev = chained(json_bytes(record), seq, prev)
+    for seq, record in enumerate(records):
+        line, _, prev = chained([json_bytes(record)], seq, prev)
         written.append(line)
+    assert chained(map(json_bytes, records), 0, GENESIS) == (b"".join(written), len(records), prev)
     whole = b"".join(written)
     head = head_of("f", written[-1])
     assert head is not None

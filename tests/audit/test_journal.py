@@ -236,3 +236,26 @@ def test_closing_lets_go_of_every_file(kept: Kept) -> None:
     assert len(opened()) == 3
     kept.opened.pop().close()
     assert opened() == []
+
+
+def test_a_record_without_its_first_view_gets_no_second_one(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = kept.open()
+    records = [
+        (json_bytes({**ENVELOPE, "count": count}), json_bytes({**EXECUTION, "count": count}))
+        for count in range(3)
+    ]
+    writes = iter([False, True, False, True, True])  # all executions, then each of them; all envelopes
+    write = os.write
+
+    def sometimes(file: int, data: bytes) -> int:
+        if next(writes):
+            return write(file, data)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", sometimes)
+        assert sorted(journal.write_all(records)) == [1]
+    assert [record["count"] for record in kept.lines("execution")] == [0, 2]
+    assert [record["count"] for record in kept.lines("envelope_validation")] == [0, 2]

@@ -292,3 +292,25 @@ def test_no_sink_keeps_nothing_and_never_fails() -> None:
     sink.intend(json_bytes(RECORD))
     sink.write(json_bytes(RECORD), json_bytes(RECORD))
     sink.close()
+
+
+@pytest.mark.parametrize(
+    ("takes", "failed"),
+    [
+        pytest.param([], [], id="room for all"),
+        pytest.param([0], [], id="full, then room again"),
+        pytest.param([40, 0], [], id="full in the middle, then room again"),
+        pytest.param([0, 999, 0, 999], [1], id="no room for the second"),
+        pytest.param([0, 0, 0, 0], [0, 1, 2], id="full"),
+    ],
+)
+def test_records_that_are_written_together_fail_one_by_one(
+    takes: list[int], failed: list[int], sinks: Sinks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = sinks.open()
+    records = [{**RECORD, "count": count} for count in range(3)]
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", Disk(*takes))
+        found = sink.write_all([json_bytes(record) for record in records])
+    assert sorted(found) == failed
+    assert parsed(sink) == [record for place, record in enumerate(records) if place not in failed]

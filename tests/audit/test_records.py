@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from portbook.audit.records import Trail, envelope_view, execution_view, intent_view, without_secrets
+from portbook.audit.records import Trail, both_views, intent_view, without_secrets
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
 from portbook.model import Arrival, Call, Caller, CallerContext, Done, Identity, Outcome
 from portbook.policy import Action, Decision
@@ -47,19 +47,20 @@ def a_call(**changes: Any) -> Call:
         trace="canary-trace",
         content={"params": "canary-content"},
     )
-    return call._replace(**changes)
+    return replace(call, **changes)
 
 
 def view(outcome: Outcome, call: Call | None = None, *, deterministic: bool = False) -> Any:
     return json.loads(
-        envelope_view(
+        both_views(
             call or a_call(),
             outcome,
             IDENTITY,
+            Trail(),
             ts="2026-01-02T03:04:05.678Z",
             duration_ms=1.25,
             deterministic=deterministic,
-        )
+        )[0]
     )
 
 
@@ -204,14 +205,15 @@ def a_trail(operation: HttpOperation | None = OPERATION) -> Trail:
 
 def execution(outcome: Outcome, call: Call | None = None, trail: Trail | None = None) -> Any:
     return json.loads(
-        execution_view(
+        both_views(
             call or a_call(),
             outcome,
             IDENTITY,
             trail or a_trail(),
             ts="2026-01-02T03:04:05.678Z",
-            latency_ms=1.25,
-        )
+            duration_ms=1.25,
+            deterministic=False,
+        )[1]
     )
 
 
@@ -330,7 +332,7 @@ def test_what_a_sender_says_of_itself_is_recorded_without_secrets() -> None:
     clean = without_secrets(call, Trail(), REDACTOR)
     assert SECRET not in json.dumps([view(Done(b"1"), clean), execution(Done(b"1"), clean, Trail())])
     assert clean.context == CallerContext(*["it is [redacted]"] * 3, 3, *["it is [redacted]"] * 3)  # type: ignore[arg-type]
-    without_session = call._replace(context=CallerContext())
+    without_session = replace(call, context=CallerContext())
     shown = execution(Done(b"1"), without_secrets(without_session, Trail(), REDACTOR), Trail())
     assert shown["session_id"] == "it is [redacted]"
 
@@ -354,8 +356,6 @@ def test_both_views_say_that_a_result_was_not_checked() -> None:
     trail.tool = replace(trail.tool, spec=replace(trail.tool.spec, is_result_unchecked=True))
     assert execution(Done(b"1"), trail=trail)["output_checked"] is False
     record = json.loads(
-        envelope_view(
-            a_call(), Done(b"1"), IDENTITY, ts="", duration_ms=1, deterministic=False, is_unchecked=True
-        )
+        both_views(a_call(), Done(b"1"), IDENTITY, trail, ts="", duration_ms=1, deterministic=False)[0]
     )
     assert record["metadata"]["outputChecked"] is False

@@ -164,7 +164,9 @@ def test_several_documents_are_fetched_by_one_name(tmp_path: Path, server: FileS
     [
         ("/nothing", "the answer has the status 404"),
         ("/elsewhere", "it redirects to a different host; name that address, if you trust it"),
-        ("/html", "not YAML"),
+        ("/html", "this is a web page, not an OpenAPI document; give the address of the document itself"),
+        ("/page", "this is a web page, not an OpenAPI document"),
+        ("/yaml", "not YAML"),
         ("/json", "must be OpenAPI"),
     ],
 )
@@ -174,6 +176,8 @@ def test_what_is_no_document_is_not_written(
     server.files |= {
         "/elsewhere": "https://b.example/shop.json",
         "/html": b"<!doctype html>\n<p>: [\n",
+        "/page": b"\xef\xbb\xbf\n<!-- a --><!-- b -->\n<html lang=en>",
+        "/yaml": b"a: [\n",
         "/json": b'{"hello": 1}',
     }
     code, said = problem(tmp_path, f"{server.url}{path}")

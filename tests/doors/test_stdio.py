@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import socket
 import struct
@@ -249,6 +250,19 @@ def test_a_stopped_reader_of_a_file_reads_no_further(run: Run, tmp_path: Path) -
 # --- writing
 
 
+@pytest.fixture(params=["as much as fits", "piece by piece"])
+def way_of_writing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How a system writes without blocking: the second is that of an old kernel, or of a terminal."""
+    if request.param == "piece by piece":
+
+        def cannot(*_: object) -> int:
+            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+        monkeypatch.setattr(os, "pwritev", cannot)
+    return request.param
+
+
+@pytest.mark.usefixtures("way_of_writing")
 def test_a_writer_writes_all_of_it_for_a_reader_that_is_slow(run: Run, ends: Ends) -> None:
     reading, writing = ends.reading, ends.writing
     sent = pattern(3_000_000)
@@ -274,6 +288,27 @@ def test_a_writer_writes_all_of_it_for_a_reader_that_is_slow(run: Run, ends: End
     assert b"".join(received) == sent
 
 
+def test_a_large_message_takes_a_few_turns_of_the_loop(run: Run) -> None:
+    if not hasattr(os, "RWF_NOWAIT"):
+        pytest.skip("this system writes to a pipe in small pieces only")
+    ends = Ends(*os.pipe())
+    sent = b"a message without a line end" * 36_000
+    taken: list[bytes] = []
+
+    async def main() -> None:
+        reader, writer = Reader(ends.reading), Writer(ends.writing)
+        writing = asyncio.create_task(writer.write(sent))
+        while sum(map(len, taken)) < len(sent):
+            taken.append(await reader.read())
+        await writing
+
+    run(main())
+    ends.close_all()
+    assert b"".join(taken) == sent
+    assert len(taken) <= 4  # a pipe as it comes would take 16
+
+
+@pytest.mark.usefixtures("way_of_writing")
 def test_one_write_after_the_other_arrives_in_order(run: Run, ends: Ends) -> None:
     reading, writing = ends.reading, ends.writing
     pieces = [b"%d:" % at + bytes([at % 251]) * (at * 97 % 9000) for at in range(200)]
@@ -289,6 +324,7 @@ def test_one_write_after_the_other_arrives_in_order(run: Run, ends: Ends) -> Non
     assert run(main()) == b"".join(pieces)
 
 
+@pytest.mark.usefixtures("way_of_writing")
 def test_a_writer_says_when_nobody_reads_any_more(run: Run, ends: Ends) -> None:
     reading, writing = ends.reading, ends.writing
 
@@ -304,6 +340,7 @@ def test_a_writer_says_when_nobody_reads_any_more(run: Run, ends: Ends) -> None:
     run(main())
 
 
+@pytest.mark.usefixtures("way_of_writing")
 def test_a_writer_that_waits_is_told_when_its_reader_goes(run: Run, ends: Ends) -> None:
     reading, writing = ends.reading, ends.writing
 

@@ -33,7 +33,7 @@ def test_a_body_is_a_value_of_its_type(what: str, body: bytes, sent: str, value:
 WRONG = [
     (b"{", "application/json", "the answer is not strict JSON"),
     (b"\xff", "text/plain", "the answer is not text in UTF-8"),
-    (b"\xff", "text/plain; charset=us-ascii", "the answer is not text in US-ASCII"),
+    (b"\xff", "text/plain; charset=us-ascii", "the answer is not text in ASCII"),
     (b"a", "text/plain; charset=idna", "the answer is text in a charset that is not supported"),
     (b"a", "text/plain; charset=unicode_escape", "the answer is text in a charset that is not supported"),
     (b"a", "text/plain; charset=nothing", "the answer is text in a charset that is not supported"),
@@ -47,16 +47,32 @@ def test_a_body_that_is_not_of_its_type_is_told(body: bytes, sent: str, why: str
     assert str(caught.value) == why
 
 
-@pytest.mark.parametrize(
-    "charset",
-    [
-        "utf8", "utf-8", "ascii", "us-ascii", "latin1", "iso-8859-2", "iso-8859-15", "windows-1251",
-        "koi8-r", "koi8-u", "macintosh", "utf-16le", "utf-16be", "gbk", "gb2312", "gb18030",
-        "big5", "euc-jp", "euc-kr", "iso-2022-jp", "shift_jis",
-    ],
-)  # fmt: skip
-def test_every_charset_that_is_supported_exists(charset: str) -> None:
-    assert value_of_body("a".encode(charset), f"text/plain; charset={charset}") == "a"
+CHARSETS = [
+    "utf8", "utf-8", "UTF_8", "ascii", "us-ascii", "ANSI_X3.4-1968", "latin1", "latin-1", "Latin_1", "l1",
+    "ISO8859-1", "iso-8859-2", "iso-8859-15", "iso-8859-8-i", "cp1252", "windows-1251", "windows-874",
+    "windows-31j", "ibm866", "koi8-r", "koi8-u", "macintosh", "x-mac-cyrillic", "utf-16le", "utf-16be",
+    "utf-32", "gbk", "x-gbk", "gb2312", "gb18030", "big5", "big5-hkscs", "euc-jp", "euc-kr", "iso-2022-jp",
+    "shift_jis", "x-sjis", "ks_c_5601-1987",
+]  # fmt: skip
+WIDE = {"utf-16le": "utf-16-le", "utf-16be": "utf-16-be", "utf-32": "utf-32"}
+
+
+@pytest.mark.parametrize("charset", CHARSETS)
+def test_every_charset_of_the_web_is_known_by_its_names(charset: str) -> None:
+    body = "a".encode(WIDE.get(charset, "ascii"))
+    assert value_of_body(body, f"text/plain; charset={charset}") == "a"
+
+
+@pytest.mark.parametrize("charset", ["nothing", "idna", "unicode_escape", "utf-7", "rot13", "hex", "."])
+def test_text_in_an_unknown_charset_is_binary_data_where_that_may_be(charset: str) -> None:
+    sent = f"text/plain; charset={charset}"
+    encoded = base64.b64encode(b"\xff").decode()
+    assert value_of_body(b"\xff", sent, may_be_binary=True) == {
+        "content_type": "text/plain",
+        "base64": encoded,
+    }
+    (block,) = content_of(b"\xff", sent)  # type: ignore[misc,str-unpack]
+    assert block["resource"]["blob"] == encoded  # type: ignore[index]
 
 
 def test_binary_data_is_content() -> None:

@@ -72,6 +72,25 @@ def test_what_is_no_small_json_is_left_out_and_said_so(what: str, said: bytes, w
     assert ending.details.get("upstream_body_left_out") == why
 
 
+@pytest.mark.parametrize(
+    ("status", "reason", "why"),
+    [
+        (404, NOT_FOUND, None),
+        (403, DENIED, None),
+        (422, REJECTED, "larger than the limit for answers"),
+        (503, ERROR, None),
+        (200, ERROR, None),
+    ],
+)
+def test_an_answer_too_large_to_be_read_has_the_reason_of_its_status(
+    status: int, reason: Reason, why: str | None
+) -> None:
+    ending, _ = failure(answer(b"[%b]" % (b" " * 50), status), method="POST", max_response_bytes=10)
+    assert (ending.reason, ending.details["upstream_status"]) == (reason, status)
+    assert ending.details.get("upstream_body_left_out") == why
+    assert ending.is_retryable is (status == 503)
+
+
 def test_a_conflict_is_not_blamed_on_the_arguments_alone() -> None:
     ending, _ = failure(answer(b"{}", 409), method="POST")
     assert "the answer has the status 409, a conflict with the present state. " in ending.sentence

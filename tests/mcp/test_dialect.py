@@ -98,7 +98,7 @@ def test_what_nobody_foresaw_while_reading_is_answered_and_recorded(
         raise ZeroDivisionError
 
     connection.open("2025-11-25")
-    monkeypatch.setattr("portbook.mcp.dialect.revision_of", fail)
+    monkeypatch.setattr("portbook.mcp.dialect.refuse_structure", fail)
     answer = connection.request("tools/list", id=9)
     assert (answer["id"], answer["error"]["code"]) == (9, -32603)
     assert "ZeroDivisionError" in str(connection.sink.records[-1]["error"])

@@ -18,6 +18,7 @@ from portbook.errors import Reason, Refused
 from portbook.mcp.list_and_resource_changes import ChangeFeed, ChangeNotification
 from portbook.model import Arrival
 from portbook.settings import load_settings
+from portbook.stages.state import CallState
 from portbook.tools.toolset import Changed
 from support.in_process_connection import handshake, params
 from support.mcp_http_client import run
@@ -88,7 +89,8 @@ class Line:
 
     async def ask(self, method: str, given: Any, id: object = 1) -> Any:
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": given}
-        answer = await self.connection.receive(json.dumps(message).encode()).answering
+        received = self.connection.receive(json.dumps(message).encode())
+        answer = received.reply() if isinstance(received, CallState) else await received.answering
         return None if answer.body is None else json.loads(answer.body)
 
     async def open(self, revision: str = "2025-11-25") -> Line:

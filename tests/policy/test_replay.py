@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.audit.records import Trail, execution_view
+from portbook.audit.records import Trail, both_views
 from portbook.model import Arrival, Call, Caller, CallerContext, Done, Identity, JSONObject
 from portbook.policy import BadPolicy, Limits, Policy, PolicyInput, read_policy
 from portbook.policy.replay import Replayed, replay, subject_of
@@ -78,7 +78,10 @@ def test_what_the_pipeline_records_of_a_call_is_read_back_as_that_call() -> None
         {},
     )
     trail = Trail(caller=Caller("ada"), tool=tool)
-    record = json.loads(execution_view(call, Done(b"1"), Identity("r", "t", "s"), trail, ts="", latency_ms=1))
+    _, execution = both_views(
+        call, Done(b"1"), Identity("r", "t", "s"), trail, ts="", duration_ms=1, deterministic=False
+    )
+    record = json.loads(execution)
     found = subject_of(record)
     assert found is not None
     assert found[:2] + found[2:3] + found[5:8] == ("orders.add", Effect.WRITE, "ada", 8, 3, "s")

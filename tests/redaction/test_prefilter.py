@@ -80,3 +80,34 @@ def test_there_may_be_any_number_of_triggers_of_any_length() -> None:
     prefilter = Prefilter.of([f"{number}{chr(97 + number % 26)}{'xyz' * 700}q" for number in range(1000)])
     assert prefilter.passes(b"a 7h" + b"xyz" * 700 + b"q")
     assert not prefilter.passes(b"a 7hxyz")
+
+
+# What a large value has around its one suspect part; nothing in it is a trigger.
+PADDING = b"a line of text, " * 400
+
+
+@given(
+    st.sampled_from(
+        [
+            *(b"Pass-Word", b"tok en", b"%3D", b"\\\\", b'"+"', b"https://a:b@c", b"4111 1111 1111 1111"),
+            *(b"sig=1", b"SEC_RET", b"bearer", b"eyJhbGciOiJub25l", b"ghp_0123456789abc", b"A1b/" * 10),
+            *(b"eyJ", b"ghp_", b"A1b/" * 9, b"monkey", b"100%", b"http://a/b", b"1234567890123"),
+        ]
+    ),
+    st.binary(max_size=6),
+    st.binary(max_size=6),
+)
+def test_a_part_of_a_large_value_is_as_suspect_as_it_is_alone(
+    part: bytes, before: bytes, after: bytes
+) -> None:
+    redactor = Redactor(keys=["ssn"], secrets=["hunter2-hunter2"])
+    alone = b". " + before + part + after + b" ."
+    assert redactor.might_touch(PADDING + alone + PADDING) is redactor.might_touch(alone)
+
+
+def test_many_triggers_are_found_in_a_large_value() -> None:
+    words = [f"{chr(97 + number % 26)}{chr(97 + number // 26)}word" for number in range(300)]
+    for count in (10, 90, 300):
+        prefilter = Prefilter.of(words[:count])
+        assert all(prefilter.passes(PADDING + word.encode()) for word in words[:count])
+        assert not prefilter.passes(PADDING)

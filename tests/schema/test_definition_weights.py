@@ -20,6 +20,10 @@ def doubling(keyword: str, steps: int) -> dict[str, Any]:
     return {f"s{n}": {keyword: [ref(f"s{n + 1}")] * 2} for n in range(steps)} | {f"s{steps}": True}
 
 
+def leading_back(steps: int, back: Any) -> dict[str, Any]:
+    return {**doubling("allOf", steps), f"s{steps}": back}
+
+
 def problem(definitions: dict[str, Any], schema: Any = None) -> str | None:
     whole = {**(schema or ref(next(iter(definitions)))), "$defs": definitions}
     return DefinitionWeights(definitions).problem_of(whole)
@@ -35,6 +39,9 @@ def problem(definitions: dict[str, Any], schema: Any = None) -> str | None:
         ({"a": ref("a")}, CIRCULAR),
         ({"a": {"allOf": [ref("b")]}, "b": {"not": ref("a")}}, CIRCULAR),
         ({"a": {"properties": {"x": ref("a")}}}, None),
+        (leading_back(12, {"properties": {"a": ref("s0")}}), TOO_COSTLY),
+        (leading_back(12, {"items": ref("s6")}), TOO_COSTLY),
+        (leading_back(4, {"properties": {"a": ref("s0"), "b": ref("s2")}}), None),
         ({"a": {"items": {"anyOf": [ref("a"), {"type": "string"}]}}}, None),
     ],
 )
@@ -55,6 +62,22 @@ def test_properties_are_different_values_and_do_not_add_up() -> None:
         f"s{n}": {"anyOf": [{"properties": {"a": ref(f"s{n + 1}")}}] * 2} for n in range(60)
     }
     assert problem(twice | {"s60": True}) == TOO_COSTLY
+
+
+def test_the_order_of_questions_does_not_change_the_answers() -> None:
+    """Whoever refers to a part of a cycle refers to all of it, also where that was weighed before."""
+    definitions = leading_back(12, {"properties": {"a": ref("s0")}})
+    weights = DefinitionWeights(definitions)
+    for name in reversed(definitions):
+        assert weights.problem_of({**ref(name), "$defs": definitions}) == TOO_COSTLY
+
+
+@pytest.mark.timeout(20)
+def test_a_long_chain_is_weighed_in_one_walk() -> None:
+    """Not an assertion about speed: a walk from each of the definitions takes minutes."""
+    chain = {f"s{n}": {"allOf": [ref(f"s{n + 1}")]} for n in range(20_000)} | {"s20000": True}
+    assert problem(chain) == TOO_NESTED
+    assert problem(chain | {"s20000": ref("s0")}) == CIRCULAR
 
 
 def test_names_and_data_that_look_like_references_are_none() -> None:

@@ -75,6 +75,100 @@ def test_looking_for_what_is_unevaluated_again_and_again_is_counted(keyword: str
         assert [finding.message for finding in examine(layers(number))] == [FANS_OUT]
 
 
+def recursive(steps: int, fan: Any, back: Any) -> Any:
+    """So many steps that fan out on one value; the last one leads back to the first for its parts."""
+    parts = {f"d{step}": fan({"$ref": f"#/$defs/d{step + 1}"}) for step in range(steps)}
+    return {"$ref": "#/$defs/d0", "$defs": {**parts, f"d{steps}": back({"$ref": "#/$defs/d0"})}}
+
+
+FANS = [
+    case("allOf", lambda ref: {"allOf": [ref, ref]}),
+    case("anyOf", lambda ref: {"anyOf": [ref, ref]}),
+    case("oneOf", lambda ref: {"oneOf": [ref, ref]}),
+    case("if", lambda ref: {"if": ref, "then": ref}),
+    case("beside a reference", lambda ref: {**ref, "allOf": [ref]}),
+    case("unevaluated", lambda ref: {"allOf": [ref], "unevaluatedProperties": False}),
+]
+BACKS = [
+    case("properties", lambda ref: {"properties": {"a": ref}}),
+    case("items", lambda ref: {"items": ref}),
+    case("additionalProperties", lambda ref: {"additionalProperties": ref}),
+    case("unevaluatedProperties", lambda ref: {"unevaluatedProperties": ref}),
+]
+
+
+@pytest.mark.parametrize("fan", FANS)
+@pytest.mark.parametrize("back", BACKS)
+def test_what_fans_out_and_leads_back_is_refused_sooner(fan: Any, back: Any) -> None:
+    # Without the way back, twelve of these doublings are allowed.
+    (finding,) = examine(recursive(12, fan, back))
+    assert finding.message == FANS_OUT
+    assert examine(recursive(3, fan, back)) == []
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("fan", FANS)
+@pytest.mark.parametrize("back", BACKS)
+@pytest.mark.parametrize("steps", range(1, 14))
+def test_a_small_value_that_nests_has_its_verdict_soon(fan: Any, back: Any, steps: int) -> None:
+    """Not an assertion about speed: without the limit, some of these take minutes."""
+    schema = recursive(steps, fan, back)
+    if examine(schema):
+        return
+    validator = validator_for(schema)
+    for leaf in (3, {}, []):
+        members, items = leaf, leaf
+        for _ in range(40):
+            members, items = {"a": members}, [items]
+        for value in (members, items):
+            assert validator.is_valid(value) == (not validator.findings(value))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        case("a tree", {"properties": {key: {"$ref": "#"} for key in ("left", "right")}}),
+        case(
+            "a filter of filters",
+            {
+                "oneOf": [
+                    {"properties": {"type": {"const": kind}, "filters": {"items": {"$ref": "#"}}}}
+                    for kind in ("and", "or", "not", "any", "all", "none")
+                ]
+            },
+        ),
+        case(
+            "objects that hold each other or their ids",
+            {
+                "$ref": "#/$defs/o0",
+                "$defs": {
+                    f"o{n}": {
+                        "properties": {
+                            f"p{m}": {"anyOf": [{"type": "string"}, {"$ref": f"#/$defs/o{m}"}]}
+                            for m in range(20)
+                        }
+                    }
+                    for n in range(20)
+                },
+            },
+        ),
+        case(
+            "resources that extend one that holds resources",
+            {
+                "anyOf": [{"$ref": f"#/$defs/r{n}"} for n in range(8)],
+                "$defs": {
+                    "base": {"properties": {"contained": {"items": {"$ref": "#"}}}},
+                    **{f"r{n}": {"allOf": [{"$ref": "#/$defs/base"}]} for n in range(8)},
+                },
+            },
+        ),
+        case("schemas", {"$ref": "https://json-schema.org/draft/2020-12/schema"}),
+    ],
+)
+def test_recursion_as_people_write_it_is_allowed(schema: Any) -> None:
+    assert examine(schema) == []
+
+
 CHAIN = 10_000
 
 

@@ -57,6 +57,7 @@ TREE = {"items": {"$ref": "#/$defs/tree"}}
         case(
             "maybe a tree", {"anyOf": [{"$ref": "#/$defs/tree"}, NULL], "$defs": {"tree": TREE}}, 4_096, True
         ),
+        case("not a list of itself", {"not": {"items": HERE}}, 4_096, False),
         case("a union of itself", {"anyOf": [STRING, {"items": HERE}]}, 0, True),
         case("twice itself", {"properties": {"a": {"allOf": [HERE, HERE]}}}, 0, True),
         case("by two keywords", {"items": HERE, "contains": HERE}, 0, True),

@@ -6,7 +6,7 @@ import pytest
 
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import Validator
-from portbook.schema.late_validator import LateValidator
+from portbook.schema.late_validator import LateValidator, NotCompiled
 from portbook.tools.registry import SchemaRegistry
 
 SCHEMA = {"type": "object", "required": ["a"]}
@@ -26,6 +26,13 @@ def test_it_is_compiled_with_its_first_use_and_once() -> None:
     assert [finding.keyword for finding in late.findings({})] == ["required"]
     assert late.fingerprint == made[0].fingerprint
     assert len(made) == 1
+
+
+def test_a_schema_that_does_not_compile_says_nothing_about_a_value() -> None:
+    late = LateValidator(lambda: validator_for({"type": "nothing"}))
+    for use in (late.allows, late.is_valid, late.findings, late.validate):
+        with pytest.raises(NotCompiled, match="/type: "):
+            use({})
 
 
 def test_a_field_that_no_validator_has_is_not_looked_for() -> None:

@@ -73,7 +73,7 @@ SAID = [
     says("Pattern", 'does not match the pattern "^a$"', {"pattern": "^a$"}, CANARY),
     says("Pattern", 'does not match the pattern "' + "x" * 60 + '\\u2026"', {"pattern": "x" * 100}, CANARY),
     says(
-        "PropertyNames", "has a property name that is not allowed",
+        "PropertyNames", "property name \"abc\" is not allowed",
         {"propertyNames": {"maxLength": 2}}, {"abc": CANARY},
     ),
     says("Required", 'missing property "a"', {"required": ["a"]}, {"b": CANARY}),

@@ -16,7 +16,7 @@ from support.settings_files import BY_KEY, case, complaint, line, load, value_of
 def test_the_table_of_settings_and_the_values_name_each_other() -> None:
     apart = {"config", "is_given", "places", "origins", "limits"}
     fields = {field.name for field in dataclasses.fields(Settings)} - apart
-    fields |= {f"limits.{field.name}" for field in dataclasses.fields(Limits)}
+    fields |= {f"limits.{name}" for name in Limits._fields}
     assert sorted(setting.field for setting in SETTINGS) == sorted(fields)
     assert len(BY_KEY) == len(SETTINGS)
     variables = [setting.env for setting in SETTINGS if setting.env]
@@ -36,6 +36,9 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "server.port": 8765,
         "server.allowed_hosts": (),
         "server.allowed_origins": (),
+        "server.socket": None,
+        "server.tls": None,
+        "server.trusted_proxies": (),
         "server.name": "portbook",
         "server.title": None,
         "server.version": None,
@@ -105,6 +108,13 @@ WRONG = {
     "choice": ["1", "true", '""', '"never ever"', '["enforce"]'],
     "tables": ['"x"', "1", "[1]", '["x"]', "{ name = 'x' }"],
     "table": ['"x"', "1", "[]", "[1]"],
+    "certificate": [
+        '"x"',
+        "{}",
+        '{ cert = "a" }',
+        '{ cert = "a", key = "" }',
+        '{ cert = "a", key = "b", c = 1 }',
+    ],
 }
 
 

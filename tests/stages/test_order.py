@@ -258,7 +258,7 @@ def test_a_result_leaves_without_secrets_and_with_its_types(
 def test_a_wire_contract_gets_the_result_without_secrets() -> None:
     sealed: list[Any] = []
 
-    def seal(tool: object, result: Any, body: bytes, envelope: object, is_redacted: bool) -> bytes:
+    def seal(tool: object, result: Any, body: bytes, *beside: object) -> bytes:
         sealed.append((result, body))
         return b"sealed"
 

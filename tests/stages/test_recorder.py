@@ -11,7 +11,8 @@ import pytest
 from portbook.errors import Failed, Reason, Refused
 from portbook.model import CallerContext, Done
 from portbook.redaction import Redactor
-from support.fake_world import ASKING, CANARY, FLAW, World, a_call, case, raising
+from portbook.stages.state import CallState
+from support.fake_world import ASKING, CANARY, FLAW, World, a_call, case, exchange_of, raising
 
 
 @pytest.mark.covers("002.log.intent-first")
@@ -136,5 +137,31 @@ def test_nothing_is_acknowledged_whose_record_cannot_be_kept(
 def test_time_comes_from_the_clock_that_was_handed_in() -> None:
     world = World()
     world.run(a_call())
-    assert (world.record["ts"], world.record["durationMs"]) == ("2026-01-02T03:04:05.678Z", 500.0)
-    assert (world.execution["timestamp"], world.execution["latency_ms"]) == (world.record["ts"], 500.0)
+    assert (world.record["ts"], world.record["durationMs"]) == ("2026-01-02T03:04:05.678Z", 250.0)
+    assert (world.execution["timestamp"], world.execution["latency_ms"]) == (world.record["ts"], 250.0)
+
+
+def at_once(world: World, monkeypatch: pytest.MonkeyPatch, calls: int) -> list[CallState]:
+    """Run calls that never wait, and hold their records meanwhile."""
+    monkeypatch.setattr(world.executor, "execute", lambda tool, arguments, run: "hello")
+    with world.pipeline.recorder:
+        states = [world.pipeline.begin(exchange_of(a_call())) for _ in range(calls)]
+        assert world.diary == []
+    return [state for state in states if isinstance(state, CallState)]
+
+
+def test_records_are_held_in_a_block_and_written_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    states = at_once(world, monkeypatch, 2)
+    assert world.diary == ["recorded", "recorded"]
+    assert [state.outcome for state in states] == [Done(b'"hello"')] * 2
+
+
+def test_only_the_calls_whose_records_cannot_be_written_end_without_a_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    monkeypatch.setattr(world.sink, "write_all", lambda records: {1: OSError(28, "full")})
+    endings = [state.outcome for state in at_once(world, monkeypatch, 3)]
+    assert [getattr(ending, "reason", None) for ending in endings] == [None, Reason.NOT_RECORDED, None]
+    assert world.pipeline.is_recording  # the last one could be written

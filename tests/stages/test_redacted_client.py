@@ -11,7 +11,7 @@ from portbook.model import Draft, Identity
 from portbook.redaction import Redactor
 from portbook.stages.ports import AtOnce
 from portbook.stages.redacted_client import RedactedClient
-from portbook.stages.rules import Rules
+from portbook.stages.rules import InForce, Rules
 from portbook.stages.state import CallState
 from support.fake_world import CALLERS, CANARY, a_call
 from support.listening_client import Listener
@@ -21,15 +21,10 @@ class Conversation:
     """A client behind a redactor that can be exchanged while the call is under way."""
 
     def __init__(self, redactor: Redactor | None) -> None:
-        self.redactor = redactor
+        self.in_force = InForce(Rules(callers=CALLERS, redactor=redactor))
         self.listener = Listener()
-        state = CallState(
-            exchange=Exchange(a_call()),
-            call=a_call(),
-            rules=Rules(callers=CALLERS),
-            identity=Identity("request-1", "trace-1", "span-1"),
-            redacting=lambda: self.redactor,
-        )
+        identity = Identity("request-1", "trace-1", "span-1")
+        state = CallState(Exchange(a_call()), self.in_force, identity, 0.0)
         self.client = RedactedClient(self.listener, state, AtOnce())
 
     def tell(self) -> None:
@@ -60,7 +55,7 @@ def test_a_client_is_told_and_asked_without_secrets_unless_redaction_is_off(
 def test_a_secret_that_is_learnt_on_the_way_is_taken_out_from_then_on() -> None:
     conversation = Conversation(Redactor())
     conversation.tell()
-    conversation.redactor = Redactor(secrets=[CANARY])
+    conversation.in_force.rules = Rules(callers=CALLERS, redactor=Redactor(secrets=[CANARY]))
     conversation.tell()
     said = [str(heard) for heard in conversation.listener.heard]
     assert [CANARY in each for each in said] == [True, False]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from support.approval_world import ASK, World, approved, asked, for_order, refus
 
 @pytest.mark.covers("002.approval.no-secrets")
 def test_the_real_arguments_are_kept_nowhere(world: World, tmp_path: Path) -> None:
-    ask = replace(ASK, arguments={"password": "canary-4711"}, shown={"password": "[redacted]"})
+    ask = ASK._replace(arguments={"password": "canary-4711"}, shown={"password": "[redacted]"})
     asyncio.run(approved(world.approvals(), ask))
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
     assert b"[redacted]" in kept
@@ -27,7 +26,7 @@ def test_the_real_arguments_are_kept_nowhere(world: World, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("shown", [{"n": 2**70}, {"a": {"b": [None, 1.5, "é\u202e\x00"]}}, [], "gone", None])
 def test_what_people_are_shown_comes_back_as_it_was(approvals: ApprovalStore, shown: Any) -> None:
-    asyncio.run(asked(approvals, replace(ASK, shown=shown)))
+    asyncio.run(asked(approvals, ASK._replace(shown=shown)))
     assert approvals.tickets()[0].shown == shown
 
 
@@ -55,7 +54,7 @@ def test_asking_again_for_the_same_is_one_ticket(approvals: ApprovalStore) -> No
 )
 def test_asking_for_anything_else_is_another_ticket(approvals: ApprovalStore, change: dict[str, Any]) -> None:
     async def scenario() -> None:
-        assert await asked(approvals) != await asked(approvals, replace(ASK, **change))
+        assert await asked(approvals) != await asked(approvals, ASK._replace(**change))
 
     asyncio.run(scenario())
 
@@ -85,7 +84,7 @@ def test_a_caller_can_have_only_so_many_bytes_undecided(
     approvals = world.approvals()
 
     async def scenario() -> None:
-        await asked(approvals, replace(ASK, shown={"text": "ä" * 600}))
+        await asked(approvals, ASK._replace(shown={"text": "ä" * 600}))
         assert (await refusal_of(approvals, for_order(1))).reason is Reason.RATE_LIMITED
 
     asyncio.run(scenario())

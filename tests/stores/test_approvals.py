@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,7 @@ def test_what_was_approved_is_redeemed_by_the_same_call_without_its_id_and_once(
     async def scenario() -> None:
         first = await asked(approvals)
         await approvals.decide(first, "approve", by="eve")
-        for other in (replace(ASK, caller="bob"), replace(ASK, session="s-2"), replace(ASK, arguments={})):
+        for other in (ASK._replace(caller="bob"), ASK._replace(session="s-2"), ASK._replace(arguments={})):
             assert await asked(approvals, other) != first
         assert await approvals.admit(ASK) == first
         assert await asked(approvals) != first
@@ -169,7 +168,7 @@ def test_a_refused_redemption_does_not_use_the_approval(
 ) -> None:
     async def scenario() -> None:
         approval_id = await approved(approvals)
-        assert why(await refusal_of(approvals, replace(ASK, **change), approval_id)) == expected
+        assert why(await refusal_of(approvals, ASK._replace(**change), approval_id)) == expected
         assert state_of(approvals, approval_id) is State.APPROVED
         assert await approvals.admit(ASK, approval_id) == approval_id
 

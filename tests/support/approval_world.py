@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,7 @@ class FixedClock:
 def for_order(number: int, **changes: Any) -> Ask:
     """A call like no other."""
     arguments = {"order": number}
-    return replace(ASK, **{"arguments": arguments, "shown": arguments, **changes})
+    return ASK._replace(**{"arguments": arguments, "shown": arguments, **changes})
 
 
 async def refusal_of(approvals: ApprovalStore, ask: Ask, approval_id: str | None = None) -> Refused:

@@ -87,9 +87,17 @@ def _answer(request: DecodedRequest) -> Response:
         status = int(rest)
         error = {"error": "no such size", "field": "/size", "password": SECRET, "says": "canary-upstream"}
         return Response(json.dumps(error), status, content_type="application/problem+json")
-    if first == "typed":  # the content type is in the path, the status in the query
+    if first == "typed":  # the content type is in the path, the status and the Link headers in the query
         status = int(dict(request.query).get("status", "200"))
-        return Response(request.body, status, content_type=rest.partition("/")[2])
+        response = Response(request.body, status, content_type=rest.partition("/")[2])
+        for link in (value for name, value in request.query if name == "link"):
+            response.headers.add("Link", link)
+        return response
+    if first == "moved":  # where to is in the query
+        moved = Response("", 302)
+        moved.autocorrect_location_header = False
+        moved.headers["Location"] = dict(request.query)["to"]
+        return moved
     return Response('{"ok":true}', 200, content_type="application/json")
 
 

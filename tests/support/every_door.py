@@ -219,7 +219,8 @@ def _official_verdict(body: bytes) -> Verdict:
     if result.get("isError"):
         refusal = meta["portbook/refusal"]
         return Verdict(refusal["reason"], refusal, raw=body, envelope=envelope)
-    return Verdict("OK", {}, json.loads(result["content"][0]["text"]), body, envelope)
+    texts = [block["text"] for block in result["content"]]
+    return Verdict("OK", {}, json.loads(texts[0]) if texts else None, body, envelope)
 
 
 def _official(revision: str) -> Callable[[Path, str | None], contextlib.AbstractContextManager[Doorway]]:

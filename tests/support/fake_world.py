@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -153,12 +153,14 @@ class FakeSink:
             raise self.intent_failure
         self.intents.append(json.loads(intent))
 
-    def write(self, envelope: bytes, execution: bytes) -> None:
-        self.diary.append("recorded")
-        if self.failure is not None:
-            raise self.failure
-        self.records.append(json.loads(envelope))
-        self.executions.append(json.loads(execution))
+    def write_all(self, records: Sequence[tuple[bytes, bytes]]) -> dict[int, OSError]:
+        for envelope, execution in records:
+            self.diary.append("recorded")
+            if self.failure is not None:
+                raise self.failure
+            self.records.append(json.loads(envelope))
+            self.executions.append(json.loads(execution))
+        return {}
 
 
 class FakeClock:
@@ -248,7 +250,7 @@ def a_call(**changes: Any) -> Call:
         trace=None,
         content={"method": "mcp.tool.invoke", "params": {}},
     )
-    return call._replace(**changes)
+    return replace(call, **changes)
 
 
 class FakeExchange(Exchange):

@@ -35,7 +35,7 @@ class Held:
         live = self.sessions.make(arrival)
         params = {**handshake("2025-11-25"), "capabilities": capabilities}
         hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
-        await live.connection.receive(_bytes(hello), arrival).answering
+        live.connection.receive(_bytes(hello), arrival)
         await self.sessions.begin(live)
         return live.id
 

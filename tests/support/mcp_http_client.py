@@ -12,6 +12,7 @@ from typing import Any
 
 from portbook.app.assemble import App, assemble
 from portbook.audit.log_writer import MemorySink
+from portbook.doors.http.asgi import asgi_application
 from portbook.doors.http.route_table import routes_of
 from portbook.settings import load_settings
 from support.in_process_connection import META, STATELESS_META, handshake
@@ -80,7 +81,7 @@ class Client:
     def __init__(self, served: App, sink: MemorySink) -> None:
         self.served = served
         self.sink = sink
-        self._app = routes_of(served)
+        self._app = asgi_application(routes_of(served))
         self.session: str | None = None
         self.revision: str | None = None
         self.key: str | None = None

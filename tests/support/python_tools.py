@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Coroutine
+from types import CoroutineType
 from typing import Any
 
 from portbook.executors.python import PythonExecutor
@@ -64,7 +65,8 @@ class Runner(PythonExecutor):
     async def execute(self, tool: Tool, arguments: JSONObject, run: Run | None = None) -> Any:
         """Run `tool` as the pipeline does: within its own time, or else the runner's."""
         timeout_ms = tool.spec.timeout_ms or self._timeout_ms
-        return await super().execute(tool, arguments, run or Run(timeout_ms, Identity("r", "t", "s")))
+        result = super().execute(tool, arguments, run or Run(timeout_ms, Identity("r", "t", "s")))
+        return await result if isinstance(result, CoroutineType) else result
 
 
 def executor(timeout_ms: int = LONG_MS) -> Runner:

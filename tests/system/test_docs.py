@@ -20,13 +20,15 @@ import pytest
 
 import portbook
 import portbook.testing
-from portbook.audit.records import envelope_view
+from portbook.audit.records import Trail, both_views
 from portbook.cli.main import cli
 from portbook.errors import REASONS, CanonicalError, Failed, Finding, Reason
 from portbook.ids import RandomIds
 from portbook.model import Arrival, Call, CallerContext
 from portbook.settings import CONFIG_NAME, SETTINGS, load_settings
 from portbook.tools.asset_contracts import INPUTS, OUTPUTS
+from portbook.tools.catalog import Catalog
+from portbook.tools.spec import Effect, ToolSpec
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -222,17 +224,10 @@ def _keys(value: Any, prefix: str = "") -> Iterator[str]:
 def test_every_field_of_a_record_is_documented_and_no_other() -> None:
     call = Call(Arrival("stdio", "stdio"), None, None, {}, 0, CallerContext(), None, b"")
     ending = Failed(Reason.BAD_RESULT, (Finding("/a", "b", "c", "/d"),))
-    record = json.loads(
-        envelope_view(
-            call,
-            ending,
-            RandomIds().name(b""),
-            ts="",
-            duration_ms=0.0,
-            deterministic=False,
-            is_unchecked=True,
-        )
-    )
+    spec = ToolSpec("a", "", {}, True, Effect.READ, is_result_unchecked=True)
+    identity, trail = RandomIds().name(b""), Trail(tool=Catalog([spec]).find("a"))
+    envelope, _ = both_views(call, ending, identity, trail, ts="", duration_ms=0.0, deterministic=False)
+    record = json.loads(envelope)
     documented = re.findall(r"^\| `([^`]+)` \|", read("records.md"), re.MULTILINE)
     assert sorted(documented) == sorted(_keys(record))
 

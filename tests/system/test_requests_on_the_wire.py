@@ -78,11 +78,30 @@ PATHS = {
             ),
         )
     },
+    "/albums": {
+        "post": operation(
+            "albums",
+            requestBody=body(
+                MULTIPART,
+                {
+                    "allOf": [
+                        an_object("note"),
+                        an_object(
+                            cover={"allOf": [BINARY], "nullable": True},
+                            pages={"$ref": "#/components/schemas/Pages"},
+                        ),
+                    ]
+                },
+            ),
+        )
+    },
     "/text": {"post": operation("text", requestBody=body("text/plain", {"type": "string"}))},
     "/xml": {"post": operation("xml", requestBody=body("application/xml", an_object("a")))},
     "/binary": {"put": operation("binary", requestBody=body("application/octet-stream", BINARY))},
     "/typed/it/text/csv": {"get": operation("csv", responses={"200": {"content": {"text/csv": {}}}})},
 }
+
+COMPONENTS = {"schemas": {"Pages": {"type": "array", "items": BINARY}}}
 
 SETTINGS = """
 [docs]
@@ -112,8 +131,11 @@ def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
     folder = tmp_path_factory.mktemp("wire")
     (folder / "files").mkdir()
     (folder / "files" / "a.bin").write_bytes(b"\x00in the folder")
+    (folder / "files" / "large.bin").write_bytes(bytes(range(256)) * 8192)
     (folder / "files" / "link").symlink_to("/etc/hostname")
-    (folder / "api.json").write_text(json.dumps({"openapi": "3.0.3", "paths": PATHS}))
+    (folder / "api.json").write_text(
+        json.dumps({"openapi": "3.0.3", "paths": PATHS, "components": COMPONENTS})
+    )
     with decoding_api() as api:
         (folder / "portbook.toml").write_text(SETTINGS.format(url=api.url))
         with http_server(cwd=folder, tools=()) as portbook:
@@ -202,6 +224,27 @@ def test_a_multipart_body_is_on_the_wire(wire: Wire) -> None:
     assert asked.files[2] == DecodedFile("pages", "a.bin", "text/csv", b"\x00in the folder")
     assert wire.call("upload", arguments)["status"] == "success"
     assert wire.api.last.body == asked.body
+
+
+def test_files_behind_references_and_combinations_are_sent_as_files(wire: Wire) -> None:
+    pages = [{"base64": "AA==", "filename": "1.png"}, {"path": "a.bin"}]
+    assert wire.call("albums", {"note": "n", "cover": "AQ==", "pages": pages})["status"] == "success"
+    assert [(file.name, file.filename, file.data) for file in wire.api.last.files] == [
+        ("cover", "cover", b"\x01"),
+        ("pages", "1.png", b"\x00"),
+        ("pages", "a.bin", b"\x00in the folder"),
+    ]
+    assert wire.call("albums", {"note": "n", "cover": None})["status"] == "success"
+    assert (wire.api.last.form, wire.api.last.files) == ([("note", "n")], [])
+
+
+def test_a_large_file_is_sent_whole(wire: Wire) -> None:
+    data = bytes(range(256)) * 8192  # 2 MiB: it is composed in a thread
+    for file in ({"path": "large.bin"}, {"base64": base64.b64encode(data[:600_000]).decode()}):
+        assert wire.call("upload", {"file": file, "note": "n"})["status"] == "success"
+        (sent,) = wire.api.last.files
+        assert sent.data == (data if "path" in file else data[:600_000])
+        assert wire.api.last.form == [("note", "n")]
 
 
 @pytest.mark.parametrize("path", ["link", "../api.json", "/etc/hostname", "gone"])

@@ -89,7 +89,7 @@ def test_an_operation_without_a_server_is_left_out_and_the_rest_is_served(tmp_pa
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ("", ":1: http.shop.base_url is not given, and the document names no server with an address"),
+        ("", ":1: http.shop.base_url is not given, and the document names no server; set base_url"),
         (
             'server_variables = { regoin = "eu" }\n',
             ":3: http.shop.server_variables.regoin is not a variable of the document's servers",
@@ -139,3 +139,26 @@ def test_the_server_of_a_single_operation_gets_no_call_unless_the_operator_lists
         "are denied; set base_url, or list it in allowed_domains"
     ) in denied.err
     assert b'"decision":"allow"' in run("explain", "shop.one", cwd=tmp_path, env=env).out
+
+
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        ({"url": "/v1"}, "it is relative, and this document was not fetched from an address"),
+        ({"url": "ftp://a.example"}, "a URL starts with http:// or https:// and a host"),
+        ({"url": "https://ada:word@a.example"}, "a URL has no user name or password in it"),
+        ({"url": "https://[bad"}, "a host is an ASCII name or an IP address"),
+        ({"url": "https://{region}.example"}, "its variable region has no value; set it in server_variables"),
+        ({"description": "here"}, "a server needs a url"),
+    ],
+)
+def test_a_server_that_cannot_be_called_is_told_with_its_place(
+    tmp_path: Path, server: dict[str, str], why: str
+) -> None:
+    write_shop(tmp_path, "", operation("one"), servers=[server])
+    done = run("serve", "--stdio", cwd=tmp_path)
+    assert done.code == 2
+    assert "portbook.toml:1: http.shop.base_url is not given, and the document names none" in done.err
+    assert f"shop.json#/servers/0/url: {why}" in done.err
+    assert "; set base_url to the API's address\n" in done.err
+    assert "word@" not in done.err

@@ -6,8 +6,11 @@ nothing in the server is instrumented.
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -84,6 +87,7 @@ NEVER = [
     "portbook.provenance.record",
     "portbook.provenance.signing",
     "portbook.schema.override",
+    "portbook.stores.writer",
     "portbook.tools.asset_contracts",
     "portbook.tools.content",
     "portbook.tools.operation",
@@ -92,13 +96,52 @@ NEVER = [
 ]
 
 
-def serve_once(toolset: str, folder: Path) -> tuple[str, str]:
+# What a start makes beside modules: patterns and data classes of ours, each a tenth to half a millisecond.
+COUNTING = """
+import atexit, dataclasses, re, runpy, sys
+
+made = {"patterns": [], "dataclasses": []}
+compile_pattern, make_class = re._compiler.compile, dataclasses._process_class
+
+def ours():
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_globals["__name__"].partition(".")[0] in ("re", "dataclasses"):
+        frame = frame.f_back
+    return frame is not None and frame.f_globals["__name__"].startswith("portbook")
+
+def counted_pattern(pattern, flags=0):
+    if ours():
+        made["patterns"].append(pattern)
+    return compile_pattern(pattern, flags)
+
+def counted_class(cls, *options, **named):
+    if cls.__module__.startswith("portbook"):
+        made["dataclasses"].append(cls.__qualname__)
+    return make_class(cls, *options, **named)
+
+re._compiler.compile, dataclasses._process_class = counted_pattern, counted_class
+atexit.register(lambda: print("made", made, file=sys.stderr))
+sys.argv[0] = "portbook"
+runpy.run_module("portbook", run_name="__main__", alter_sys=True)
+"""
+
+# Lower these figures, too. A pattern is compiled when it is used, by `late_pattern`.
+PATTERNS = 9
+DATACLASSES = 10
+
+# What is in memory after the first call, beside an interpreter with the libraries that every server needs.
+LIBRARIES = "import asyncio, click, jiter, jsonschema_rs, orjson, tomllib"
+MEMORY = 1.6
+
+
+def serve_once(
+    toolset: str, folder: Path, command: Sequence[str] = ("-X", "importtime", *PORTBOOK[1:])
+) -> tuple[str, str]:
     """Serve a toolset over STDIO for one call; return what it wrote to standard output and standard error."""
     (folder / "start_tools.py").write_text(toolset)
     (folder / "portbook.toml").write_text("[docs]\nenabled = false\n")
-    interpreter, *command = PORTBOOK
     done = subprocess.run(
-        [interpreter, "-X", "importtime", *command, "serve", "--stdio", "start_tools.py"],
+        [PORTBOOK[0], *command, "serve", "--stdio", "start_tools.py"],
         input=CONVERSATION,
         capture_output=True,
         cwd=folder,
@@ -145,3 +188,23 @@ def test_the_collector_does_not_look_again_at_what_the_start_made(tmp_path: Path
     # Otherwise each of its full rounds walks over every tool, and a call costs more the more there are.
     answers, _ = serve_once(COLLECTOR, tmp_path)
     assert "True True" in answers
+
+
+def test_a_start_makes_no_more_patterns_and_data_classes_than_it_did(tmp_path: Path) -> None:
+    _, told = serve_once(PLAIN, tmp_path, ("-c", COUNTING))
+    made = ast.literal_eval(told.rpartition("made ")[2])
+    assert len(made["patterns"]) <= PATTERNS, made["patterns"]
+    assert len(made["dataclasses"]) <= DATACLASSES, made["dataclasses"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process's memory in /proc")
+def test_a_start_takes_little_memory_beside_that_of_its_libraries(tmp_path: Path) -> None:
+    resident = "open('/proc/self/statm').read().split()[1]"
+    bare = subprocess.run(
+        [PORTBOOK[0], "-c", f"{LIBRARIES}; print({resident})"], capture_output=True, env=environment()
+    )
+    reading = PLAIN.replace('return {"text": text}', f'return {{"text": text, "pages": {resident}}}')
+    answers, _ = serve_once(reading, tmp_path, PORTBOOK[1:])
+    pages = re.search(r'"pages":"([0-9]+)"', answers)
+    assert pages is not None, answers
+    assert int(pages[1]) <= int(bare.stdout) * MEMORY

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.portbook_process import run
+from support.portbook_process import over_stdio, run
 from support.threaded_api import upstream
 
 FANS_OUT: dict[str, Any] = {
@@ -58,6 +58,13 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+
+
 def settings(folder: Path, port: int, more: str = "", name: str = "api.json") -> None:
     (folder / "portbook.toml").write_text(
         f'[policy]\nallowed_domains = ["127.0.0.1:{port}"]\n'
@@ -97,6 +104,56 @@ def test_a_result_that_cannot_be_checked_is_given_where_allowed_and_the_records_
             elif "status_code" in record:
                 said["output_checked"].append(record.get("output_checked"))
     assert said == {"outputChecked": [False, None], "output_checked": [False, None]}
+
+
+def recursive(steps: int) -> dict[str, Any]:
+    """Schemas that double the work at each step, and lead back to the first for the member `a`."""
+    steps_of: dict[str, Any] = {
+        f"R{n}": {"allOf": [{"$ref": f"#/components/schemas/R{n + 1}"}] * 2} for n in range(steps)
+    }
+    back = {"type": "object", "properties": {"a": {"$ref": "#/components/schemas/R0"}}}
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/R0"}}}}
+    return {
+        "openapi": "3.1.0",
+        "paths": {
+            "/give": {"post": {"operationId": "give", "requestBody": body}},
+            "/take": {"get": {"operationId": "take", "responses": {"200": body}}},
+        },
+        "components": {"schemas": {**steps_of, f"R{steps}": back}},
+    }
+
+
+def test_schemas_that_fan_out_and_recurse_are_not_served(tmp_path: Path) -> None:
+    """Each alone is allowed; together they would take minutes for a value of thirty bytes."""
+    (tmp_path / "api.json").write_text(json.dumps(recursive(12)))
+    settings(tmp_path, 1)
+    finished = run("tools", "--left-out", "--json", cwd=tmp_path)
+    found = {each["tool"]: each["cause"] for each in json.loads(finished.out)["left_out"]}
+    assert found == {"queue.give": "input-schema", "queue.take": "output-schema"}
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("leaf", [3, None, []])
+def test_a_value_that_nests_is_answered_soon(tmp_path: Path, leaf: Any) -> None:
+    """Not an assertion about speed: where the work doubles with each level, there is never an answer."""
+    (tmp_path / "api.json").write_text(json.dumps(recursive(5)))
+    for _ in range(50):
+        leaf = {"a": leaf}
+    frames = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "queue__give", "arguments": {"body": leaf}},
+        },
+    ]
+    settings(tmp_path, 1)
+    finished = over_stdio(*(json.dumps(frame).encode() for frame in frames), cwd=tmp_path)
+    answers = {answer["id"]: answer for answer in map(json.loads, finished.out.splitlines())}
+    assert answers[2]["result"]["isError"] is True
+    assert answers[2]["result"]["_meta"]["portbook/refusal"]["reason"] == "BAD_ARGUMENTS"
 
 
 def test_a_swagger_document_in_yaml_becomes_requests(tmp_path: Path) -> None:
@@ -151,3 +208,69 @@ def test_odd_values_in_yaml_and_every_pair_of_a_fragment_reach_the_request(tmp_p
         finished = run("call", "queue.find", cwd=tmp_path)
         assert finished.code == 0, finished.err
         assert api.seen == [("GET", "/?Action=Find&Version=1")]
+
+
+def test_a_value_that_no_program_can_hold_costs_only_itself(tmp_path: Path) -> None:
+    (tmp_path / "api.json").write_text(
+        r"""{"openapi": "3.1.0", "x-limit": 1e999, "paths": {"/a": {"get": {
+            "operationId": "find", "x-note": "\ud800",
+            "parameters": [{"name": "n", "in": "query", "example": "\udc00",
+                            "schema": {"type": "number", "maximum": 1e999, "minimum": 1}}]}}}}"""
+    )
+    with upstream() as api:
+        settings(tmp_path, api.port)
+        assert run("call", "queue.find", "n=7", cwd=tmp_path).code == 0
+        assert run("call", "queue.find", "n=0", cwd=tmp_path).code != 0
+        assert api.seen == [("GET", "/a?n=7")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("none.json", None, "none.json: does not exist; check its name"),
+        ("api.yaml", "openapi: 3.1.0\npaths: {\n", "api.yaml: not YAML 1.2 (line "),
+    ],
+)
+def test_a_document_that_cannot_be_read_says_why_and_where(
+    tmp_path: Path, name: str, text: str | None, said: str
+) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    settings(tmp_path, 1, name=name)
+    finished = run("tools", cwd=tmp_path)
+    assert finished.code != 0
+    assert said in finished.err
+
+
+def test_an_operation_whose_name_got_a_digest_is_named_by_its_method_and_path(tmp_path: Path) -> None:
+    same: dict[str, Any] = {"operationId": "find", "responses": {}}
+    paths = {path: {"get": same, "post": same} for path in ("/a", "/b")}
+    (tmp_path / "api.json").write_text(json.dumps({"openapi": "3.1.0", "paths": paths}))
+    more = (
+        'include = ["GET /a", "POST *"]\nexclude = ["* /b"]\neffects = { "POST /a" = "read" }\n'
+        '[http.queue.tools."GET /a"]\neffect = "destructive"\n'
+    )
+    settings(tmp_path, 1, more)
+    listed = json.loads(run("tools", "--json", cwd=tmp_path).out)["tools"]
+    found = {tool["name"]: tool["effect"] for tool in listed if tool["name"].startswith("queue.")}
+    assert sorted(found.values()) == ["destructive", "read"]
+    # A name that several have is none of a tool; the message says what to write instead.
+    settings(tmp_path, 1, 'include = ["find"]\n')
+    finished = run("tools", cwd=tmp_path)
+    assert finished.code != 0
+    assert "names 'find', which is not the name of a tool" in finished.err
+    assert "or 'GET /a'" in finished.err
+
+
+def test_a_read_only_property_is_not_sent(tmp_path: Path) -> None:
+    properties: dict[str, Any] = {"id": {"type": "string", "readOnly": True}, "name": {"type": "string"}}
+    schema = {"type": "object", "required": ["id", "name"], "properties": properties}
+    put = {"operationId": "put", "requestBody": {"content": {"application/json": {"schema": schema}}}}
+    (tmp_path / "api.json").write_text(json.dumps({"openapi": "3.1.0", "paths": {"/a": {"put": put}}}))
+    with upstream() as api:
+        settings(tmp_path, api.port)
+        assert run("call", "queue.put", "name=n", "more=m", cwd=tmp_path).code == 0
+        refused = run("call", "queue.put", "name=n", "id=5", cwd=tmp_path)
+        assert len(api.seen) == 1
+    assert refused.code != 0
+    assert 'property name "id" is not allowed' in refused.err

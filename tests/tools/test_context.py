@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import CoroutineType
 from typing import Any
 
 import pytest
@@ -30,7 +31,8 @@ def executed(function: Callable[..., Any], client: Listener | None = None, **opt
     run = Run(20_000, identity, "session-1", None, client.report, lambda: client)  # type: ignore[arg-type,return-value]
 
     async def main() -> Any:
-        return await PythonExecutor(workers=1).execute(serve(function, **options), {}, run)
+        result = PythonExecutor(workers=1).execute(serve(function, **options), {}, run)
+        return await result if isinstance(result, CoroutineType) else result
 
     return asyncio.run(main())
 

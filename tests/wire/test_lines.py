@@ -148,7 +148,7 @@ def test_three_hundred_megabytes_without_a_newline_are_not_held() -> None:
     try:
         for _ in range(300_000_000 // 65_536 + 1):
             frames += splitter.feed(bytes(65_536))  # a new object each time: whoever keeps it pays for it
-            most_held = max(most_held, len(splitter._held))
+            most_held = max(most_held, sum(map(len, splitter._held)) + len(splitter._small))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -162,4 +162,17 @@ def test_nothing_is_held_between_lines() -> None:
     splitter = LineSplitter()
     splitter.feed(b"x" * 1000)
     splitter.feed(b"\n")
-    assert (splitter._held, splitter._skipping) == (b"", False)
+    assert (splitter._held, splitter._small, splitter._skipping) == ([], b"", False)
+
+
+@pytest.mark.parametrize("size", [1, 3, 4095, 4096, 65_536])
+def test_a_line_in_pieces_of_any_size_takes_little_more_memory_than_its_bytes(size: int) -> None:
+    splitter = LineSplitter()
+    tracemalloc.start()
+    try:
+        for _ in range(200_000 // size + 1):
+            splitter.feed(bytes(size))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 2 * (200_000 + size)

@@ -126,6 +126,20 @@ REFUSED = [
     refused("400 digits and a point", b"9" * 400 + b".0", "a number is too large for a double"),
     refused("an infinity deep inside", b'{"a":[null,{"b":1e400}]}', "a number is too large for a double"),
     refused("an infinity beside a big integer", b"[18446744073709551616,1e400]", "too large for a double"),
+    *(
+        refused(
+            f"{name}, {there}", b'["' + b"x" * 5000 + b'",' + text + end, "a number is too large for a double"
+        )
+        for there, end in (
+            ("compact", b"]"),
+            ("with a space", b" ]"),
+            ("beside a big integer", b",18446744073709551616]"),
+        )
+        for name, text in (
+            ("an infinity in a large message", b"1e999"),
+            ("one of many digits", b"9" * 400 + b".0"),
+        )
+    ),
     refused("a raw tab in a string", b'"\t"', "unescaped control character"),
     refused("a raw newline in a string", b'"\n"', "unescaped control character"),
     refused("a raw NUL in a string", b'"\x00"', "unescaped control character"),

@@ -15,13 +15,13 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from portbook.canonical import canonical_bytes
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
+from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "DECISIONS",
@@ -75,11 +75,10 @@ DECISIONS: Final[Mapping[str, State]] = {"approve": State.APPROVED, "deny": Stat
 # Names the form of the binding, so that a digest of a different form never matches.
 _BINDING_FORM: Final = "portbook.approval.1"
 
-_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_ID: Final = late_pattern(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """A call that needs approval, with everything the approval depends on."""
 
     tool: str
@@ -97,8 +96,7 @@ class Ask:
     """The file and line of that rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ticket:
+class Ticket(NamedTuple):
     """One call that needs approval, and its state."""
 
     id: str
@@ -213,9 +211,9 @@ def _refused(why: str, approval_id: str) -> Refused:
 def seen(ticket: Ticket, now: str, *, is_owner_alive: bool = True) -> Ticket:
     """Return `ticket` as it is at `now`: it may have expired, or the process of its call may have died."""
     if ticket.state in (State.PENDING, State.APPROVED) and now >= ticket.expires_at:
-        return replace(ticket, state=State.EXPIRED)
+        return ticket._replace(state=State.EXPIRED)
     if ticket.state is State.RUNNING and not is_owner_alive:
-        return replace(ticket, state=State.UNKNOWN)
+        return ticket._replace(state=State.UNKNOWN)
     return ticket
 
 
@@ -230,7 +228,7 @@ def decided(ticket: Ticket | None, decision: str, *, now: str, by: str, reason: 
     current = seen(ticket, now).state
     if current is State.RUNNING or state not in TRANSITIONS[current]:
         raise Undecidable(current)
-    return replace(ticket, state=state, decided_at=now, decided_by=by, reason=reason)
+    return ticket._replace(state=state, decided_at=now, decided_by=by, reason=reason)
 
 
 def as_json(ticket: Ticket) -> JSONObject:

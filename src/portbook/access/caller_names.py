@@ -6,10 +6,11 @@ import re
 from typing import Final
 
 from portbook.access.callers import ANONYMOUS, OPERATOR
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["problem_of_caller_name"]
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}", re.ASCII)
+_NAME: Final = late_pattern(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}", re.ASCII)
 
 
 def problem_of_caller_name(name: str) -> str | None:

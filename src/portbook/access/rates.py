@@ -12,20 +12,21 @@ _MINUTE = 60.0
 class Rates:
     """Counts the calls of each caller; all callers have the same limit."""
 
-    __slots__ = ("_buckets", "_per_minute")
+    __slots__ = ("_buckets", "per_minute")
 
     def __init__(self, per_minute: int | None) -> None:
-        self._per_minute = per_minute
+        self.per_minute = per_minute
+        """The limit; None for none."""
         # One per caller. There are few: callers have keys, or are all anonymous.
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def take(self, caller: str, tick: float) -> int | None:
         """Count one call at `tick` seconds; if it is one too many, return the seconds to wait."""
-        if self._per_minute is None:
+        if self.per_minute is None:
             return None
-        tokens, last = self._buckets.get(caller, (float(self._per_minute), tick))
-        rate = self._per_minute / _MINUTE
-        tokens = min(float(self._per_minute), tokens + (tick - last) * rate)
+        tokens, last = self._buckets.get(caller, (float(self.per_minute), tick))
+        rate = self.per_minute / _MINUTE
+        tokens = min(float(self.per_minute), tokens + (tick - last) * rate)
         if tokens < 1:
             self._buckets[caller] = (tokens, tick)
             return math.ceil((1 - tokens) / rate)

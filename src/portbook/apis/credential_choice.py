@@ -17,8 +17,8 @@ from portbook.apis.gateway import Gateway, Login
 from portbook.apis.gateway_table import is_our_header
 from portbook.apis.openapi.security_schemes import Requirement, SecurityScheme, described
 from portbook.apis.table_reader import Table
-from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped
+from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.credential_use import CredentialUse
 
 __all__ = ["ChosenCredentials", "CredentialChooser", "require_known_schemes"]

@@ -2,7 +2,8 @@
 
 `[http.orders.tools.get_order]` is the tool `orders.get_order`. Both parts may have capitals and
 hyphens, as the names of Python tools may. A table with the name of an imported tool changes the keys it has
-(an effect, a deadline) and keeps the rest of the document; one with a path replaces the tool.
+(an effect, a deadline) and keeps the rest of the document; one with a path replaces the tool. The table of an
+imported tool may have its method and path instead of its name.
 
 An unusable base URL is a warning, not an error: its tools are served and every call of them is denied, as for
 any destination that is not on the allowlist.
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 from portbook.apis.declared_tool import TOOL_KEYS, declared_tool
 from portbook.apis.gateway import Gateway
 from portbook.apis.gateway_table import GATEWAY_KEYS, read_base_url, read_gateway
+from portbook.apis.import_selection import missing_operation
 from portbook.apis.imported_documents import DOCUMENT_KEYS, ImportedDocuments, read_documents
 from portbook.apis.imported_tool import adjusted_tool, imported_tool
 from portbook.apis.left_out import LeftOutOperation, summary_of
@@ -86,11 +88,15 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
         assert isinstance(declared, Table)
         one = declared.table(name)
         one.only(TOOL_KEYS)
-        full = prefix + name
-        if not is_declarable(full):
-            raise one.wrong(None, "is not a valid name for a tool; use A-Z, a-z, 0-9, '_', '-' and '.'")
-        if full in specs and "path" not in one and "method" not in one:
+        full = prefix + _named(one, name, documents)
+        is_change = documents.names and "path" not in one and "method" not in one
+        if is_change and full in specs:
             specs[full] = adjusted_tool(one, specs[full])
+        elif is_change:
+            missing = missing_operation(name, [each.operation for each in documents.operations])
+            raise one.wrong(None, f"{missing}; a new tool needs a method and a path")
+        elif not is_declarable(full):
+            raise one.wrong(None, "is not a valid name for a tool; use A-Z, a-z, 0-9, '_', '-' and '.'")
         else:
             specs[full] = declared_tool(one, full, gateway)
             imported.pop(full, None)
@@ -104,6 +110,19 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
     if not documents.selection.is_given and (hint := hint_of_many_tools(table, len(specs))):
         found.warnings.append(hint)
     return [_completed(spec, timeout_ms) for spec in specs.values()]
+
+
+def _named(table: Table, key: str, documents: ImportedDocuments) -> str:
+    """Return the name of the tool that a table is for: its key, or that of the method and path in its key.
+
+    Raises what the table raises where several operations have this method and path.
+    """
+    if " /" not in key:
+        return key
+    names = [each.operation.name for each in documents.operations if key in each.operation.places]
+    if len(names) > 1:
+        raise table.wrong(None, "names an operation that several documents have; use the name of the tool")
+    return names[0] if names else key
 
 
 def _completed(spec: ToolSpec, timeout_ms: int | None) -> ToolSpec:

@@ -1,7 +1,8 @@
 """`ImportSelection`: which operations of a gateway's documents become tools. Pure: no I/O.
 
-`include`, `exclude` and `effects` have patterns of names, `tags` has patterns of tags. A pattern that matches
-nothing is a likely mistake, and is told with its line.
+`include`, `exclude` and `effects` have patterns of names, or of methods and paths: one with a space, such as
+`GET /orders/*`, is of these. `tags` has patterns of tags. A pattern that matches nothing is a likely mistake,
+and is told with its line.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
-from portbook.apis.openapi.operation_reader import OperationHead
+from portbook.apis.openapi.operation_reader import ImportedOperation, OperationHead
 from portbook.apis.table_reader import Table
-from portbook.did_you_mean import did_you_mean
 from portbook.globs import is_pattern, matches
+from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.spec import Effect
 
-__all__ = ["SELECTION_KEYS", "ImportSelection"]
+__all__ = ["SELECTION_KEYS", "ImportSelection", "missing_operation"]
 
 SELECTION_KEYS: Final = ("deprecated", "effects", "exclude", "include", "tags")
 
@@ -55,55 +56,91 @@ class ImportSelection:
 
     def wants(self, head: OperationHead) -> bool:
         """Return whether an operation is wanted; one whose tags are not known is, whatever `tags` has."""
-        if not matches(self.include, head.name) or matches(self.exclude, head.name):
+        is_included = any(_is_meant(pattern, head) for pattern in self.include)
+        if not is_included or any(_is_meant(pattern, head) for pattern in self.exclude):
             return False
         if head.is_deprecated and self.deprecated == "leave-out":
             return False
         return self.tags is None or head.tags is None or any(matches(self.tags, tag) for tag in head.tags)
 
-    def effect_of(self, name: str) -> Effect | None:
+    def effect_of(self, operation: OperationHead | ImportedOperation) -> Effect | None:
         """Return the effect that the operator set for an operation, if so."""
-        return next((effect for pattern, effect in self.effects.items() if matches((pattern,), name)), None)
+        return next((effect for each, effect in self.effects.items() if _is_meant(each, operation)), None)
 
     def doubts(self, table: Table, heads: Sequence[OperationHead]) -> Iterator[str]:
         """Yield a warning for each pattern that matches none of the documents' operations or tags.
 
         Raises the table's exception for a name without a wildcard that the documents do not have.
         """
-        names = [head.name for head in heads]
         include = self.include if "include" in table else ()  # a warning names what the operator wrote
         patterns = (("include", include), ("exclude", self.exclude), ("effects", tuple(self.effects)))
-        wanted = {head.name for head in heads if self.wants(head)}
+        wanted = {head for head in heads if self.wants(head)}
         for key, given in patterns:
-            yield from _vain_patterns(table, key, given, names, "operation")
+            yield from _vain_patterns(table, key, given, heads)
             if key != "exclude":
-                yield from _unwanted(table, key, given, names, wanted)
-        tags = sorted({tag for head in heads for tag in head.tags or ()})
-        yield from _vain_patterns(table, "tags", self.tags or (), tags, "tag")
+                yield from _unwanted(table, key, given, heads, wanted)
+        yield from _vain_tags(table, self.tags or (), heads)
+
+
+def _is_meant(pattern: str, operation: OperationHead | ImportedOperation) -> bool:
+    """Return whether a pattern matches an operation's name, or its method and path."""
+    if " " in pattern:  # no name has a space
+        return any(matches((pattern,), place) for place in operation.places)
+    return matches((pattern,), operation.name)
 
 
 def _vain_patterns(
-    table: Table, key: str, patterns: tuple[str, ...], names: Sequence[str], noun: str
+    table: Table, key: str, patterns: tuple[str, ...], heads: Sequence[OperationHead]
 ) -> Iterator[str]:
     for at, pattern in enumerate(patterns):
-        matched = [name for name in names if matches((pattern,), name)]
-        shown = pattern[:80]
+        matched = [head for head in heads if _is_meant(pattern, head)]
         if not matched and not is_pattern(pattern):
-            hint = did_you_mean(pattern, names, f"use the {noun}s that it has")
-            raise table.wrong(key, f"names {shown!r}, and the document has no such {noun}; {hint}")
+            raise table.wrong(key, missing_operation(pattern, heads))
         if not matched:
-            yield str(table.wrong(key, f"has {shown!r}, which matches no {noun} of the document"))
-        elif key == "effects" and all(matches(patterns[:at], name) for name in matched):
-            yield str(table.wrong(key, f"has {shown!r} after patterns that match the same; put it first"))
+            yield str(table.wrong(key, f"has {pattern[:80]!r}, which matches no operation of the document"))
+        elif key == "effects" and all(
+            any(_is_meant(before, head) for before in patterns[:at]) for head in matched
+        ):
+            same = f"has {pattern[:80]!r} after patterns that match the same; put it first"
+            yield str(table.wrong(key, same))
+
+
+def missing_operation(name: str, operations: Sequence[OperationHead | ImportedOperation]) -> str:
+    """Return the sentence on a name that no operation has, or that none of them has alone."""
+    renamed = next((each for each in operations if each.own_name == name), None)
+    if renamed is not None:
+        return (
+            f"names {name[:80]!r}, which is not the name of a tool: it is shared or too long; "
+            f"write {renamed.name!r}, or {renamed.places[0]!r}"
+        )
+    by_place = [place for each in operations for place in each.places]
+    known = by_place if " " in name else [each.name for each in operations]
+    hint = did_you_mean(name, known, "use the operations that it has")
+    return f"names {name[:80]!r}, and the document has no such operation; {hint}"
+
+
+def _vain_tags(table: Table, patterns: tuple[str, ...], heads: Sequence[OperationHead]) -> Iterator[str]:
+    tags = sorted({tag for head in heads for tag in head.tags or ()})
+    for pattern in patterns:
+        if any(matches((pattern,), tag) for tag in tags):
+            continue
+        if not is_pattern(pattern):
+            hint = did_you_mean(pattern, tags, "use the tags that it has")
+            raise table.wrong("tags", f"names {pattern[:80]!r}, and the document has no such tag; {hint}")
+        yield str(table.wrong("tags", f"has {pattern[:80]!r}, which matches no tag of the document"))
 
 
 def _unwanted(
-    table: Table, key: str, patterns: tuple[str, ...], names: Sequence[str], wanted: Collection[str]
+    table: Table,
+    key: str,
+    patterns: tuple[str, ...],
+    heads: Sequence[OperationHead],
+    wanted: Collection[OperationHead],
 ) -> Iterator[str]:
     """Yield the patterns for operations that the operator leaves out himself."""
     for pattern in patterns:
-        matched = [name for name in names if matches((pattern,), name)]
-        if matched and not any(name in wanted for name in matched):
+        matched = [head for head in heads if _is_meant(pattern, head)]
+        if matched and not any(head in wanted for head in matched):
             left_out = "is left out by include, exclude, tags or deprecated"
             yield str(table.wrong(key, f"has {pattern[:80]!r}, and what it matches {left_out}"))
 

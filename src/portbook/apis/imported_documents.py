@@ -103,6 +103,7 @@ class _Reader:
         self._operations: list[PlacedOperation] = []
         self._left_out: list[LeftOutOperation] = []
         self._unchecked: list[str] = []
+        self._server_choosers: list[ServerChooser] = []
 
     def read(self) -> None:
         """Read the documents.
@@ -134,7 +135,11 @@ class _Reader:
             warnings.append(f"http.{self._gateway.name}.openapi: none of its operations is served; {hint}")
         server = self._own or next(iter(self._servers), None)
         if server is None:
-            raise table.wrong("base_url", "is not given, and the document names no server with an address")
+            problem = next((each.problems[0] for each in self._server_choosers if each.problems), None)
+            why = "names no server" if problem is None else f"names none that can be called: {problem}"
+            raise table.wrong(
+                "base_url", f"is not given, and the document {why}; set base_url to the API's address"
+            )
         return ImportedDocuments(
             self._selection,
             server,
@@ -149,6 +154,7 @@ class _Reader:
         schemes = read_schemes(documents, root)
         chooser = CredentialChooser(self._gateway, schemes)
         servers = ServerChooser(root, self._variables, url)
+        self._server_choosers.append(servers)
         self._schemes.append(schemes)
         self._choosers.append(chooser)
         self._servers.extend(filter(None, (servers.choose(),)))
@@ -161,7 +167,7 @@ class _Reader:
         for operation in read_openapi(
             documents, self._is_wanted, rules, names, servers, self._unchecked.append
         ):
-            self._place(operation, chooser, servers.choose())
+            self._place(operation, chooser, servers)
 
     def _is_wanted(self, head: OperationHead) -> bool:
         self._heads.append(head)
@@ -171,18 +177,19 @@ class _Reader:
         self,
         operation: ImportedOperation | LeftOutOperation,
         chooser: CredentialChooser,
-        documents_server: Server | None,
+        servers: ServerChooser,
     ) -> None:
         if isinstance(operation, LeftOutOperation):
             self._left_out.append(operation)
             return
         server = self._own or operation.server
         if server is None:
-            sentence = "the document names no server with an address for it; set base_url"
+            problem = f" ({servers.problems[-1]})" if servers.problems else ""
+            sentence = f"the document names no server that can be called for it{problem}; set base_url"
             self._left_out.append(operation.left_out(Cause.SERVER, sentence))
             return
         self._servers.append(server)
-        chosen = chooser.choose(operation.requirement)
+        chosen, documents_server = chooser.choose(operation.requirement), servers.choose()
         is_elsewhere = (
             server.is_proposed
             and documents_server is not None

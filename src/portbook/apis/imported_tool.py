@@ -6,12 +6,15 @@ from dataclasses import replace
 from typing import Final
 
 from portbook.apis.effects import READING_METHODS, default_effect
+from portbook.apis.empty_answers import or_nothing
 from portbook.apis.gateway import Gateway
 from portbook.apis.import_selection import ImportSelection
 from portbook.apis.imported_documents import PlacedOperation
 from portbook.apis.listed_outputs import is_small_enough_to_list
+from portbook.apis.openapi.operation_reader import ImportedOperation
 from portbook.apis.table_reader import Table
 from portbook.apis.tool_limits import MAX_RESPONSE_BYTES, MAX_RETRIES, MAX_TIMEOUT_MS
+from portbook.model import JSONObject
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 from portbook.tools.tool_names import canonical_name
@@ -38,13 +41,13 @@ def imported_tool(
     """
     operation = placed.operation
     name = prefix + operation.name
-    effect = selection.effect_of(operation.name) or default_effect(operation.method)
-    words = operation.description
+    effect = selection.effect_of(operation) or default_effect(operation.method)
+    words, output = operation.description, _output(operation, operation.output_schema)
     return ToolSpec(
         canonical_name(name),
         f"Deprecated. {words}" if operation.is_deprecated else words,
         operation.input_schema,
-        operation.output_schema,
+        output,
         effect,
         operation=HttpOperation(
             gateway.name,
@@ -67,10 +70,18 @@ def imported_tool(
         ),
         declared_name=name,
         are_schemas_checked=True,
-        is_output_listed=lists_every_output or is_small_enough_to_list(operation.output_schema),
+        is_output_listed=lists_every_output or is_small_enough_to_list(output),
         tags=operation.tags,
         is_deprecated=operation.is_deprecated,
+        outputs_by_status=tuple(
+            (status, _output(operation, schema)) for status, schema in operation.outputs_by_status
+        ),
     )
+
+
+def _output(operation: ImportedOperation, schema: JSONObject | bool) -> JSONObject | bool:
+    """Return what the operation may answer: one that does something may always answer with nothing."""
+    return schema if operation.method in READING_METHODS else or_nothing(schema)
 
 
 def adjusted_tool(table: Table, spec: ToolSpec) -> ToolSpec:
@@ -90,6 +101,7 @@ def adjusted_tool(table: Table, spec: ToolSpec) -> ToolSpec:
         spec,
         description=table.text("description") or spec.description,
         output_schema=spec.output_schema if output is None else output,
+        outputs_by_status=spec.outputs_by_status if output is None else (),
         are_schemas_checked=output is None,
         is_output_listed=spec.is_output_listed or output is not None,
         effect=effect,

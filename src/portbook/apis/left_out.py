@@ -54,6 +54,8 @@ class LeftOutOperation:
     cause: Cause
     sentence: str
     """Why it is left out."""
+    places: tuple[str, ...] = ()
+    """Its method and path; every method where the path cannot be read."""
 
     def as_data(self) -> JSONObject:
         """Return it as JSON."""

@@ -3,6 +3,9 @@
 Two forms cover all places. `expanded` returns one text, for a path segment, a header or a cookie. `pairs_of`
 yields names and values, for a query or a form.
 
+Null is left out, in a list and in an object, too: RFC 6570 (2.3) has it as undefined, and the text `null`
+would be a value that nobody gave. JSON alone keeps it.
+
 A value is encoded so that the server reads the same value: also where `allowReserved` lets characters
 through, those that would end a value or begin another one are encoded. A list whose items could not be told
 apart cannot be sent: nothing encodes a comma in a header, and an encoded pipe separates items as a plain one.
@@ -29,6 +32,7 @@ __all__ = [
     "expanded",
     "pairs_of",
     "plain_text",
+    "present",
 ]
 
 Encode = Callable[[str], str]
@@ -76,6 +80,16 @@ def plain_text(value: JSON) -> str:
     return value if isinstance(value, str) else json_bytes(cast("object", value)).decode()
 
 
+def present(items: list[JSON]) -> list[JSON]:
+    """Return the items of a list that are not null."""
+    return [item for item in items if item is not None]
+
+
+def _present_members(members: JSONObject) -> list[tuple[str, JSON]]:
+    """Return the members of an object that are not null."""
+    return [(key, item) for key, item in members.items() if item is not None]
+
+
 # -- one text
 
 
@@ -107,14 +121,14 @@ def expanded(name: str, value: JSON, style: Style, encode: Encode) -> str:
         return encode(json_bytes(value).decode())
     rule = _EXPANSIONS.get(style, _SIMPLE)
     if isinstance(value, dict):
-        members = [(encode(key), encode(plain_text(item))) for key, item in value.items()]
+        members = [(encode(key), encode(plain_text(item))) for key, item in _present_members(value)]
         if rule.is_exploded:
             if any("=" in key for key, _ in members):
                 raise AmbiguousText("=")
             return rule.first + _joined([f"{key}={text}" for key, text in members], rule.separator)
         return _named(name, _joined([text for member in members for text in member]), rule)
     if isinstance(value, list):
-        items = [encode(plain_text(item)) for item in value]
+        items = [encode(plain_text(item)) for item in present(value)]
         if rule.is_exploded:
             named = [f"{name}={text}" for text in items] if rule.is_named else items
             return rule.first + _joined(named, rule.separator)
@@ -171,11 +185,16 @@ def _joined_pairs(name: str, value: list[JSON] | JSONObject, style: Style, encod
     separator = _SEPARATORS.get(style)
     if separator is None:
         if isinstance(value, list):
-            yield from (Pair(name, (), encode(plain_text(item))) for item in value)
+            yield from (Pair(name, (), encode(plain_text(item))) for item in present(value))
         else:
-            yield from (Pair(key, (key,), encode(plain_text(item))) for key, item in value.items())
-    elif value:
-        parts = value if isinstance(value, list) else [part for item in value.items() for part in item]
+            yield from (Pair(key, (key,), encode(plain_text(item))) for key, item in _present_members(value))
+        return
+    parts: list[JSON] = (
+        present(value)
+        if isinstance(value, list)
+        else [part for member in _present_members(value) for part in member]
+    )
+    if parts:
         # A comma between items is not encoded; a space and a pipe cannot be in a URI.
         between = separator if separator == "," else encode(separator)
         yield Pair(name, (), _joined([encode(plain_text(part)) for part in parts], separator, between))

@@ -1,13 +1,22 @@
-"""Reserved names in a query: those that the operator fixed, and those of parameters. Pure: no I/O.
+"""Reserved names in a query, a form or cookies: fixed by the operator, or those of parameters. Pure: no I/O.
 
-A query may have a name twice, and servers differ in which of the two they use. So that a caller cannot
-override a reserved name, names are compared as the most lenient server would: without case and surrounding
-spaces, and with `tenant[]` and `tenant[x]` equal to `tenant`.
+A name may be there twice, and servers differ in which of the two they use, and in what they take for the same
+name. So that a caller cannot override a reserved name, names are compared as the most lenient servers read
+them; two are the same if any reading of one is, or begins with, a reading of the other:
+
+| name | is read as |
+| --- | --- |
+| `Tenant`, ` tenant ` | `tenant`: without case and surrounding spaces |
+| `tenant[]`, `tenant[x]`, `[tenant]` | `tenant`, or a member of it |
+| `tenant.id`, `tenant id` | `tenant_id`, as in PHP |
+| `tenant[id` | `tenant_id`, as in PHP, where the bracket is not closed; a member of `tenant` in Rails |
+| `tenant`, NUL, anything | `tenant`, where a NUL ends a text |
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Final
 from urllib.parse import parse_qsl
@@ -16,10 +25,12 @@ __all__ = ["TakenNames"]
 
 # How many brackets of a name are compared: deeper than any real parameter, and bounded for long names.
 _NESTINGS: Final = 8
+_BRACKETS: Final = re.compile(r"[\[\]]+")
+_UNDERSCORES: Final = str.maketrans({".": "_", " ": "_"})
 
 
 class TakenNames:
-    """The reserved names of one operation's query."""
+    """The reserved names of one operation's query, form or cookies."""
 
     __slots__ = ("_fixed", "_placed")
 
@@ -48,22 +59,31 @@ def _index(names: Iterable[tuple[str, str]]) -> dict[tuple[str, bool], set[str]]
     """Return the owners of each form of these names; the key also says whether it is the whole name."""
     found: dict[tuple[str, bool], set[str]] = {}
     for name, owner in names:
-        *shorter, whole = _forms(name)
-        found.setdefault((whole, True), set()).add(owner)
-        for form in shorter:
-            found.setdefault((form, False), set()).add(owner)
+        for *shorter, whole in _readings(name):
+            found.setdefault((whole, True), set()).add(owner)
+            for form in shorter:
+                found.setdefault((form, False), set()).add(owner)
     return found
 
 
 def _owners(index: dict[tuple[str, bool], set[str]], name: str) -> set[str]:
     """Return the owners of names that a server may confuse with `name`: `a[b]` with `a`, `a` with `a[b]`."""
-    forms = _forms(name)
-    found = [index.get((form, True)) for form in forms]
-    found.append(index.get((forms[-1], False)))
-    return {owner for owners in found if owners for owner in owners}
+    found: set[str] = set()
+    for forms in _readings(name):
+        for form in forms:
+            found |= index.get((form, True), set())
+        found |= index.get((forms[-1], False), set())
+    return found
 
 
-def _forms(name: str) -> list[str]:
-    """Return `a`, `a[b]` and `a[b][c]` for `a[b][c]`; the last is the whole name."""
-    parts = name.strip().casefold().split("[", _NESTINGS)
-    return list(accumulate(parts, lambda before, part: f"{before}[{part}"))
+def _readings(name: str) -> Iterator[list[str]]:
+    """Yield what servers read in a name; `a`, `a[b` and `a[b[c` for `a[b][c]`, the last being the whole."""
+    texts = {name, name.partition("\0")[0], name.replace("\0", "")} if "\0" in name else {name}
+    for text in texts:
+        plain = text.strip().casefold()
+        parts = [part.strip().translate(_UNDERSCORES) for part in _BRACKETS.split(plain, _NESTINGS)]
+        if parts := [part for part in parts if part]:
+            yield list(accumulate(parts, lambda before, part: f"{before}[{part}"))
+        before, opened, after = plain.partition("[")
+        if before and opened and "]" not in after:
+            yield [f"{before}_{after.replace('[', '_')}".translate(_UNDERSCORES)]

@@ -59,13 +59,13 @@ class Composer:
     """Composes the requests of one operation."""
 
     __slots__ = (
-        "_credential_cookies",
         "_fixed_query",
         "_literals",
         "_members",
         "_names",
         "_placed",
         "_taken",
+        "_taken_cookies",
         "_writer",
         "operation",
     )
@@ -81,15 +81,17 @@ class Composer:
         in_path = {item.name: item for item in operation.parameters if item.place is ParameterPlace.PATH}
         self._names = [in_path.get(name) or Parameter(name, ParameterPlace.PATH, name) for name in names]
         self._placed = placed | {parameter.argument: parameter for parameter in self._names}
-        in_query = [item for item in operation.parameters if item.place is ParameterPlace.QUERY]
-        credentials = [use.name for use in operation.credentials if use.place == "query"]
-        self._credential_cookies = {use.name for use in operation.credentials if use.place == "cookie"}
-        placed_names = [(item.name, item.argument) for item in in_query]
-        self._taken = TakenNames(fixed_query, placed_names, credentials)
+        self._taken = TakenNames(fixed_query, *_names_in("query", operation))
+        self._taken_cookies = TakenNames("", *_names_in("cookie", operation))
         self._members = {item.name for item in operation.parameters if item.place is ParameterPlace.BODY}
 
         is_json = kind_of(operation.request) is MediaKind.JSON
         self._writer = None if is_json or operation.write is not None else BodyWriter(operation)
+
+    @property
+    def writes_form_or_data(self) -> bool:
+        """Return whether its bodies are not JSON, but a form, text or binary data."""
+        return self._writer is not None
 
     def refuse(self, arguments: JSONObject) -> Refused | None:
         """Return the refusal of `arguments`, or None where they can be sent."""
@@ -181,8 +183,12 @@ class Composer:
         for name, members, text in _pairs(parameter, value, as_uri_text):
             if members and not is_token(name):
                 raise unsendable((parameter.argument, *members), "is not the name of a cookie")
-            if name in self._credential_cookies:
+            if self._taken_cookies.is_fixed(name):
                 raise unsendable((parameter.argument, *members), "names the operator's cookie; leave it out")
+            if members and self._taken_cookies.is_of_other_argument(name, parameter.argument):
+                raise unsendable(
+                    (parameter.argument, *members), "names a different argument's cookie; use that one"
+                )
             yield f"{name}={text}"
 
     def _path(self, arguments: JSONObject) -> str:
@@ -195,6 +201,14 @@ class Composer:
         if "/." in path and not {".", ".."}.isdisjoint(path.split("/")):
             raise unsendable((self._names[0].argument,), "turns a part of the path into a dot segment")
         return path
+
+
+def _names_in(place: str, operation: HttpOperation) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the parameters of a query or of cookies as names and arguments, and the names of credentials."""
+    return (
+        [(item.name, item.argument) for item in operation.parameters if item.place == place],
+        [use.name for use in operation.credentials if use.place == place],
+    )
 
 
 def _pairs(parameter: Parameter, value: JSON, encode: Encode) -> list[Pair]:
@@ -217,4 +231,6 @@ def _header(parameter: Parameter, value: JSON) -> Iterable[tuple[str, str]]:
         raise unsendable(
             (parameter.argument,), "goes into a header: give printable ASCII, without line breaks"
         )
-    return ((parameter.name, text.strip(" ")),)
+    if text != text.strip(" "):  # RFC 9110, 5.5: no server sees spaces around a value
+        raise unsendable((parameter.argument,), "goes into a header: give it without spaces around it")
+    return ((parameter.name, text),)

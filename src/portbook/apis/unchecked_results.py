@@ -30,7 +30,9 @@ def without_usable_results(
             continue
         if is_allowed:
             unchecked.append(name)
-            specs[name] = replace(specs[name], output_schema=True, is_result_unchecked=True)
+            specs[name] = replace(
+                specs[name], output_schema=True, outputs_by_status=(), is_result_unchecked=True
+            )
         else:
             left_out.append(operation._replace(name=name).left_out(Cause.OUTPUT_SCHEMA, problem))
             del specs[name]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
@@ -55,17 +55,14 @@ if TYPE_CHECKING:
     from portbook.net.http_client import HttpClient
     from portbook.provenance.signing import Signer
 
-__all__ = ["FETCH_S", "App", "assemble", "official_schemas", "open_journal"]
-
-# An override is fetched before anything is served: long enough for a slow host, short for a start.
-FETCH_S: Final = 10.0
+__all__ = ["App", "assemble", "official_schemas", "open_journal"]
 
 
 class _ClosableSink(Sink, Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class App:
     """A boundary ready to answer, and what has to be closed after it."""
 
@@ -297,7 +294,7 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
         return embedded, []
     # Late: a schema is seldom replaced.
     from portbook.net.fetch import CannotFetch, fetch, without_secrets
-    from portbook.schema.override import MAX_BYTES, BadOverride, check_override
+    from portbook.schema.override import FETCH_S, MAX_BYTES, BadOverride, check_override
 
     origin = without_secrets(uri)
     try:

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from portbook.did_you_mean import did_you_mean
 from portbook.globs import is_pattern, matches
 from portbook.policy import Policy, Rule
 from portbook.policy.arguments import Reach, declared_names, reach
 from portbook.policy.contradiction import is_contradictory
 from portbook.settings import Settings
+from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.spec import ToolSpec
 
 if TYPE_CHECKING:

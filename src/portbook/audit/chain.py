@@ -13,14 +13,13 @@ Against both, keep the last hash of each file in a different place.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import orjson
 
 from portbook.canonical import json_bytes
+from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "GENESIS",
@@ -40,10 +39,10 @@ GENESIS: Final = "0" * _HASH_DIGITS
 
 Problem: TypeAlias = Literal["not_json", "altered", "missing", "out_of_order", "predecessor_lost"]
 
-_HASH_MEMBER: Final = re.compile(rb',"hash":"([0-9a-f]{64})"\}\Z')
+_HASH_MEMBER: Final = late_pattern(rb',"hash":"([0-9a-f]{64})"\}\Z')
 _NAME: Final = r"[^#/ ]+"
-_HEAD: Final = re.compile(rf"(?P<file>{_NAME})#(?P<seq>[1-9][0-9]{{0,18}}):(?P<hash>[0-9a-f]{{64}})")
-_FROM: Final = re.compile(rf"(?P<heads>.+) from (?P<oldest>{_NAME})")
+_HEAD: Final = late_pattern(rf"(?P<file>{_NAME})#(?P<seq>[1-9][0-9]{{0,18}}):(?P<hash>[0-9a-f]{{64}})")
+_FROM: Final = late_pattern(rf"(?P<heads>.+) from (?P<oldest>{_NAME})")
 
 
 class Head(NamedTuple):
@@ -87,8 +86,7 @@ class Links(NamedTuple):
         return cls(found, pruned["oldest"] if pruned else None) if len(found) == len(heads) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Break:
+class Break(NamedTuple):
     """The first place at which a chain is broken."""
 
     file: str
@@ -99,8 +97,7 @@ class Break:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChainVerdict:
+class ChainVerdict(NamedTuple):
     """The result of verifying a stream."""
 
     files: int
@@ -126,13 +123,21 @@ class _ChainLine(NamedTuple):
     hash: str
 
 
-def chained(record: bytes, seq: int, prev: str) -> tuple[bytes, str]:
-    """Return `record`, a JSON object with members, as a line of the chain, and its hash."""
-    # A hash needs no escapes; the links of a file's first record, with names of files in them, may.
-    before = f'"{prev}"' if len(prev) == _HASH_DIGITS and "#" not in prev else json_bytes(prev).decode()
-    body = b'{"seq":%d,"prev":%b,%b' % (seq, before.encode(), record[1:])
-    digest = hashlib.sha256(body).hexdigest()
-    return b'%b,"hash":"%b"}\n' % (body[:-1], digest.encode()), digest
+def chained(records: Iterable[bytes], seq: int, prev: str) -> tuple[bytes, int, str]:
+    """Return `records`, JSON objects with members, as lines of the chain, and the last number and hash.
+
+    `seq` and `prev` are the number and the hash of the record before them.
+    """
+    lines: list[bytes] = []
+    before = prev.encode()
+    if len(prev) != _HASH_DIGITS or b"#" in before:  # the links of a file's first record may need escapes
+        before = json_bytes(prev)[1:-1]
+    for record in records:
+        seq += 1
+        body = b'{"seq":%d,"prev":"%b",%b' % (seq, before, record[1:])
+        before = hashlib.sha256(body).hexdigest().encode()
+        lines.append(b'%b,"hash":"%b"}\n' % (body[:-1], before))
+    return b"".join(lines), seq, before.decode()
 
 
 def head_of(file: str, line: bytes) -> Head | None:

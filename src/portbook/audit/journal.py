@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -88,10 +89,18 @@ class Journal:
 
         Raises `OSError` where they cannot be written.
         """
-        self._execution.write(execution)
-        self._envelope.write(envelope)
+        for error in self.write_all(((envelope, execution),)).values():
+            raise error
+
+    def write_all(self, records: Sequence[tuple[bytes, bytes]]) -> Mapping[int, OSError]:
+        """Write both views of each record, a stream at a time; return what failed, by its place."""
+        failed = self._execution.write_all([execution for _, execution in records])
+        kept = [place for place in range(len(records)) if place not in failed]
+        lost = self._envelope.write_all([records[place][0] for place in kept])
+        failed |= {kept[at]: error for at, error in lost.items()}
         if self._to_stderr:
-            _copy_to_stderr(execution)
+            _copy_to_stderr(records[place][1] for place in kept if place not in failed)
+        return failed
 
     def close(self) -> None:
         """Close the files. Nothing is buffered, so nothing is flushed."""
@@ -103,9 +112,10 @@ class Journal:
         return opened if self._intents is None else [*opened, self._intents]
 
 
-def _copy_to_stderr(execution: bytes) -> None:
-    """Copy a record that is already written; a failure here does not affect the call."""
+def _copy_to_stderr(executions: Iterable[bytes]) -> None:
+    """Copy records that are already written; a failure here does not affect their calls."""
     if sys.stderr is None:  # it was closed when the process started
         return
     with contextlib.suppress(OSError, ValueError):  # its reader has ended, or it was closed
-        sys.stderr.write(f"{execution.decode()}\n")
+        for execution in executions:
+            sys.stderr.write(f"{execution.decode()}\n")

@@ -4,9 +4,9 @@ The link leads to the newest file of a server that still runs. Where none runs, 
 latest run of any kind: a short command beside a server does not move it. A server passes the link on when it
 ends, and takes it from one that was killed.
 
-A record is one `write(2)` to a file opened for appending, made before the answer is sent: a killed process
-loses no acknowledged record. The records of a chained stream are numbered, and each holds the hash of its
-predecessor; the first record of a file names the last records of earlier files.
+Records are one `write(2)` to a file opened for appending, made before their answers are sent: a killed
+process loses no acknowledged record. The records of a chained stream are numbered, and each holds the hash of
+its predecessor; the first record of a file names the last records of earlier files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -96,7 +96,19 @@ class JsonlSink:
 
         Raises `OSError` where it cannot be written.
         """
-        self._keep(record + b"\n")
+        self._keep((record,))
+
+    def write_all(self, records: Sequence[bytes]) -> dict[int, OSError]:
+        """Write records at once; return why some of them could not be written, by their place."""
+        try:
+            self._keep(records)
+        except OSError as error:
+            if len(records) == 1:
+                return {0: error}
+            # One by one: there may be room for some of them, and the others must be known.
+            found = ((place, self.write_all((record,))) for place, record in enumerate(records))
+            return {place: failed[0] for place, failed in found if failed}
+        return {}
 
     def mend(self) -> None:
         """Recover after a failed write.
@@ -107,8 +119,10 @@ class JsonlSink:
             removed = self._file
             self._file = self._open()
             os.close(removed)
+        size = self._size
         self._append(b" " * _ROOM)
-        os.ftruncate(self._file, self._size)
+        os.ftruncate(self._file, size)
+        self._size = size
 
     def look(self) -> None:
         """Check that there is space for a record and that the file still exists.
@@ -125,9 +139,12 @@ class JsonlSink:
     def _is_removed(self) -> bool:
         return os.fstat(self._file).st_nlink == 0
 
-    def _keep(self, line: bytes) -> None:
-        self._append(line)
-        self._size += len(line)
+    def _keep(self, records: Iterable[bytes]) -> None:
+        """Append records, all or none of them.
+
+        Raises `OSError` where they cannot be written.
+        """
+        self._append(b"".join([record + b"\n" for record in records]))
 
     def _append(self, data: bytes) -> None:
         written = 0
@@ -136,9 +153,10 @@ class JsonlSink:
             while written < len(data):
                 written += os.write(self._file, data[written:])
         except OSError:
-            if written:  # remove the incomplete line, which could not be parsed
+            if written:  # remove what is incomplete: it could not be parsed
                 os.ftruncate(self._file, self._size)
             raise
+        self._size += written
 
     def close(self) -> None:
         """Close the file. Nothing is buffered, so nothing is flushed.
@@ -178,15 +196,14 @@ class ChainedSink(JsonlSink):
             self._prev = str(Links((Head(self.path.name, self._seq, self._prev),)))
             self._seq = 0
 
-    def write(self, record: bytes) -> None:
-        """Write `record` as the next of the chain; a failed write leaves no gap in it.
+    def _keep(self, records: Iterable[bytes]) -> None:
+        """Append records as the next of the chain, all or none: a failed write leaves no gap in it.
 
-        Raises `OSError` where it cannot be written.
+        Raises `OSError` where they cannot be written.
         """
-        line, digest = chained(record, self._seq + 1, self._prev)
-        self._keep(line)
-        self._seq += 1
-        self._prev = digest
+        lines, seq, prev = chained(records, self._seq, self._prev)
+        self._append(lines)
+        self._seq, self._prev = seq, prev
 
 
 class MemorySink:
@@ -212,6 +229,12 @@ class MemorySink:
         self.records.append(json.loads(envelope))
         self.executions.append(json.loads(execution))
 
+    def write_all(self, records: Sequence[tuple[bytes, bytes]]) -> Mapping[int, OSError]:
+        """Keep both views of each record."""
+        for envelope, execution in records:
+            self.write(envelope, execution)
+        return {}
+
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
 
@@ -230,6 +253,10 @@ class NoSink:
 
     def write(self, envelope: bytes, execution: bytes) -> None:
         """Drop both views."""
+
+    def write_all(self, records: Sequence[tuple[bytes, bytes]]) -> Mapping[int, OSError]:
+        """Drop all records."""
+        return {}
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""

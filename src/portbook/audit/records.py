@@ -8,23 +8,17 @@ the operator asked for them, redacted. A caller's own strings are escaped, so th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import orjson
-
-from portbook.canonical import json_bytes
+from portbook.audit.record_form import NO_ROUTE, RecordForm, json_text, record_form
 from portbook.errors import Ending, Failed
-from portbook.escaping import escaped, escaped_json_bytes
-from portbook.model import NO_CONTEXT, Call, Caller, CallerContext, Done, Identity, JSONObject, Kind, Outcome
+from portbook.model import NO_CONTEXT, Call, Caller, Done, Identity, JSONObject, Outcome
 from portbook.policy import Decision
 from portbook.redaction import Redactor
 from portbook.tools.catalog import Tool
-from portbook.tools.spec import identifier_of
 
-__all__ = ["Trail", "envelope_view", "execution_view", "intent_view", "without_secrets"]
+__all__ = ["Trail", "both_views", "intent_view", "without_secrets"]
 
 # More than an answer has, and still a bound on what one call can write.
 _MAX_VIOLATIONS: Final = 100
@@ -53,7 +47,7 @@ def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
     if is_silent and call.flaw is None and trail.tool is not None:
         return call  # nearly every call
     if trail.tool is None and call.tool is not None:  # the name of an existing tool is no secret
-        call = call._replace(tool=redactor.redact_text(call.tool))
+        call = replace(call, tool=redactor.redact_text(call.tool))
     context = call.context
     if context != NO_CONTEXT:
         said = {
@@ -61,203 +55,93 @@ def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
             for name, value in context._asdict().items()
             if isinstance(value, str)
         }
-        call = call._replace(context=context._replace(**said))
+        call = replace(call, context=context._replace(**said))
     if call.arrival.session is not None:
         session = redactor.redact_text(call.arrival.session)
-        call = call._replace(arrival=call.arrival._replace(session=session))
+        call = replace(call, arrival=call.arrival._replace(session=session))
     if call.flaw is not None and call.method is not None:  # a valid method is a known name
-        call = call._replace(method=redactor.redact_text(call.method))
+        call = replace(call, method=redactor.redact_text(call.method))
     return call
 
 
-def envelope_view(
-    call: Call,
-    outcome: Outcome,
-    identity: Identity,
-    *,
-    ts: str,
-    duration_ms: float,
-    deterministic: bool,
-    is_unchecked: bool = False,
-) -> bytes:
-    """Return the record of one call in the form of the envelope contract, as JSON.
-
-    `is_unchecked` tells that the result of its tool is given unchecked.
-    """
-    arrival, context = call.arrival, call.context
-    sender, contract = _sender_and_contract(
-        context,
-        arrival.transport,
-        arrival.route,
-        call.method,
-        call.contract,
-        deterministic,
-        call.kind,
-        call.tool,
-    )
-    if is_unchecked:
-        contract = contract[:-1] + ',"outputChecked":false}'
-    if isinstance(outcome, Done):
-        status, size, error = "ok", len(outcome.body), "null"
-    else:
-        status, size, error = "error", 0, _json(_error(outcome))
-    return (
-        f'{{"ts":"{ts}",{sender},"requestId":"{identity.request}","traceId":{_trace(call, identity)},'
-        f'"spanId":"{identity.span}","status":"{status}","durationMs":{duration_ms},'
-        f'"attempt":{context.attempt},"inputBytes":{call.input_bytes},"outputBytes":{size},'
-        f'"metadata":{contract},"error":{error}}}'
-    ).encode()
-
-
-def execution_view(
+def both_views(
     call: Call,
     outcome: Outcome,
     identity: Identity,
     trail: Trail,
-    *,
     ts: str,
-    latency_ms: float,
+    duration_ms: float,
+    deterministic: bool,
     arguments: JSONObject | None = None,
-) -> bytes:
-    """Return the record of one call in the form of the execution log, as JSON."""
-    done = isinstance(outcome, Done)
-    status, size = (200, len(outcome.body)) if done else (outcome.row.http, 0)
-    error = "" if done else f'"error_class":"{outcome.reason.value}",'
+) -> tuple[bytes, bytes]:
+    """Return the record of one call, as JSON: as the envelope contract has it, and as the execution log."""
+    form = _form_of(call, trail, deterministic)
+    request, trace, span = identity
+    if call.trace is not None:
+        trace = _in_quotes(trace)
+    took, sent, size = repr(duration_ms), str(call.input_bytes), "0"
+    if isinstance(outcome, Done):
+        status, code, error, error_class, size = "ok", "200", "null", "", str(len(outcome.body))
+    else:
+        status, code, error = "error", str(outcome.row.http), json_text(_error(outcome))
+        error_class = f'"error_class":"{outcome.reason.value}",'
     redacted = "true" if trail.is_redacted else "false"
-    is_unchecked = trail.tool is not None and trail.tool.spec.is_result_unchecked
-    unchecked = '"output_checked":false,' if is_unchecked else ""
-    return (
-        f'{{{_about(call, identity, trail, ts)},"status_code":{status},"latency_ms":{latency_ms},{error}'
-        f'"redaction_applied":{redacted},{unchecked}{_decided(call, trail)},"output_bytes":{size}'
-        f"{'' if arguments is None else _member_of(arguments)}}}"
-    ).encode()
+    shown = "" if arguments is None else _member_of(arguments)
+    a, b, c, d, e, f, g, h, i, j = form.envelope
+    envelope = f"{a}{ts}{b}{request}{c}{trace}{d}{span}{e}{status}{f}{took}{g}{sent}{h}{size}{i}{error}{j}"
+    a, b, c, d, e, f, g, h, i, j, k = form.execution
+    execution = (
+        f"{a}{ts}{b}{trace}{c}{request}{d}{code}{e}{took}{f}{error_class}{g}{redacted}{h}{sent}{i}{size}{j}"
+        f"{shown}{k}"
+    )
+    return envelope.encode(), execution.encode()
 
 
 def intent_view(
     call: Call, identity: Identity, trail: Trail, *, ts: str, arguments: JSONObject | None = None
 ) -> bytes:
     """Return the intent of a call that is about to run, as JSON, so that a crash leaves a trace of it."""
-    about, decided = _about(call, identity, trail, ts), _decided(call, trail)
-    return f"{{{about},{decided}{'' if arguments is None else _member_of(arguments)}}}".encode()
+    request, trace, _ = identity
+    if call.trace is not None:
+        trace = _in_quotes(trace)
+    shown = "" if arguments is None else _member_of(arguments)
+    form = _form_of(call, trail, deterministic=False)
+    a, b, c, d, e, f = form.intent
+    return f"{a}{ts}{b}{trace}{c}{request}{d}{call.input_bytes}{e}{shown}{f}".encode()
 
 
-def _about(call: Call, identity: Identity, trail: Trail, ts: str) -> str:
-    context, operation = call.context, None if trail.tool is None else trail.tool.spec.operation
-    route = _NO_ROUTE if operation is None else (operation.endpoint, operation.domain, operation.method)
-    session = context.session or call.arrival.session
-    return (
-        f'"timestamp":"{ts}","session_id":{"null" if session is None else _safe(session)},'
-        f'"trace_id":{_trace(call, identity)},"request_id":"{identity.request}",'
-        f"{_tool_part(call.kind, call.tool, route)},"
-        f'"agent_step":{_step(context.step_id)},"attempt":{context.attempt}'
-    )
-
-
-def _decided(call: Call, trail: Trail) -> str:
-    caller, tool = trail.caller, trail.tool
-    part = _decision_part(
-        trail.decision,
-        trail.operator_said,
-        None if caller is None else caller.name,
-        trail.approval,
-        None if tool is None else tool.spec.effect.value,
-    )
-    return f'{part},"input_bytes":{call.input_bytes}'
+def _in_quotes(text: str) -> str:
+    """Return a text as it stands between the quotes of JSON: it may be the caller's."""
+    return json_text(text)[1:-1]
 
 
 def _member_of(arguments: JSONObject) -> str:
-    return f',"arguments":{_json(arguments)}'
+    return f',"arguments":{json_text(arguments)}'
 
 
-# The parts below are the same for most calls, so each is written once and kept. What a caller says of itself
-# is among them: their number is limited.
-_KEPT: Final = 512
-
-# The endpoint, domain and method of a tool that calls no API.
-_NO_ROUTE: Final = (None, None, None)
-
-
-@lru_cache(maxsize=_KEPT)
-def _sender_and_contract(
-    context: CallerContext,
-    transport: str,
-    route: str,
-    method: str | None,
-    contract: str,
-    deterministic: bool,
-    kind: Kind,
-    tool: str | None,
-) -> tuple[str, str]:
-    sender = {
-        "agentId": _safe(context.agent_id),
-        "taskId": _safe(context.task_id),
-        "stepId": _step(context.step_id),
-        "transport": _json(transport),
-        "route": _json(route),
-        "method": _safe(method),
-    }
-    metadata = {
-        "schemaVersion": _json(contract),
-        "deterministic": _json(deterministic),
-        "toolId": _json(None if tool is None else identifier_of(kind, tool)),
-        "promptId": _safe(context.prompt_id),
-    }
-    return _members(sender), f"{{{_members(metadata)}}}"
-
-
-@lru_cache(maxsize=_KEPT)
-def _tool_part(kind: Kind, tool: str | None, route: tuple[str | None, ...]) -> str:
-    return _members(
-        {
-            "tool_id": _json(None if tool is None else identifier_of(kind, tool)),
-            **dict(zip(("endpoint", "domain", "method"), map(_json, route), strict=True)),
-        }
+def _form_of(call: Call, trail: Trail, deterministic: bool) -> RecordForm:
+    arrival, context, decision, caller = call.arrival, call.context, trail.decision, trail.caller
+    spec = None if trail.tool is None else trail.tool.spec
+    operation = None if spec is None else spec.operation
+    return record_form(
+        context,
+        arrival.transport,
+        arrival.route,
+        context.session or arrival.session,
+        call.method,
+        call.contract,
+        deterministic,
+        call.kind,
+        call.tool,
+        None if spec is None else spec.effect,
+        False if spec is None else spec.is_result_unchecked,
+        NO_ROUTE if operation is None else (operation.endpoint, operation.domain, operation.method),
+        trail.operator_said if decision is None else decision.action,
+        None if decision is None else decision.rule,
+        None if decision is None else decision.place,
+        None if caller is None else caller.name,
+        trail.approval,
     )
-
-
-@lru_cache(maxsize=_KEPT)
-def _decision_part(
-    decision: Decision | None, said: str | None, caller: str | None, approval: str | None, effect: str | None
-) -> str:
-    return _members(
-        {
-            "decision": _json(said if decision is None else decision.action.value),
-            "rule": _json(None if decision is None else f"{decision.rule} ({decision.place})"),
-            "caller": _json(caller),
-            "approval_id": _json(approval),
-            "effect": _json(effect),
-        }
-    )
-
-
-@lru_cache(maxsize=_KEPT)
-def _safe(text: str | None) -> str:
-    """Return a caller's text as JSON, on one line and cut."""
-    return _json(None if text is None else escaped(text))
-
-
-@lru_cache(maxsize=_KEPT)
-def _step(step: int | str) -> str:
-    return _safe(step) if isinstance(step, str) else str(step)
-
-
-def _trace(call: Call, identity: Identity) -> str:
-    """Return the trace as JSON: it may be the caller's, where the ids beside it are ours."""
-    return f'"{identity.trace}"' if call.trace is None else _json(identity.trace)
-
-
-def _members(parts: Mapping[str, str]) -> str:
-    return ",".join(f'"{name}":{value}' for name, value in parts.items())
-
-
-def _json(value: Any) -> str:
-    """Return `value` as compact JSON, with the invisible characters of a caller's text escaped."""
-    try:
-        # Not `json_bytes`: its search for NaN takes longer than the writing, and a record has none.
-        body = orjson.dumps(value)
-    except orjson.JSONEncodeError:  # a caller's integer that is too long for orjson
-        body = json_bytes(value)
-    return escaped_json_bytes(body).decode()
 
 
 def _error(ending: Ending) -> JSONObject:

@@ -2,45 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from itertools import islice
-from pathlib import Path
-from typing import Any, Final, TextIO
-
 import click
 
-from portbook.audit.journal import EXECUTION_STREAM, INTENT_STREAM
-from portbook.audit.log_reader import (
-    Follower,
-    Located,
-    files_in,
-    is_written_to,
-    lines_from_end,
-    lines_of,
-    record_of,
-    stream_folder,
-    without_outcome,
-)
-from portbook.audit.log_writer import ENVELOPE_STREAM
-from portbook.cli import audit_export, audit_verify
-from portbook.cli.audit_filters import status_of
-from portbook.cli.audit_formats import in_a_line, in_lines
-from portbook.cli.audit_options import audit_options, opened_log, records_of
-from portbook.cli.exit_codes import ExitCode
-from portbook.cli.terminal import claim_stdout, print_data, say
-from portbook.escaping import escaped
-from portbook.model import JSONObject
+from portbook.cli import audit_export, audit_show, audit_tail, audit_verify
 
 __all__ = ["command"]
-
-# How long --follow sleeps between two reads.
-_POLL_S: Final = 0.2
-
-# More than a record's number ever has; a request id has more.
-_MAX_DIGITS: Final = 20
-
-# What the id of a call is called in each stream.
-_STREAMS: Final = {EXECUTION_STREAM: "request_id", INTENT_STREAM: "request_id", ENVELOPE_STREAM: "requestId"}
 
 
 @click.group("audit")
@@ -48,104 +14,5 @@ def command() -> None:
     """Verify, follow, show and export the execution log."""
 
 
-command.add_command(audit_verify.verb)
-
-
-@command.command("tail")
-@click.option(
-    "-n",
-    "count",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    help="Number of records to print first.",
-)
-@click.option("-f", "--follow", is_flag=True, help="Keep printing new records until Ctrl-C.")
-@audit_options
-def tail(count: int, *, follow: bool, log_dir: Path | None, config: Path | None, is_json: bool) -> None:
-    """Print the newest records of all runs, the newest last."""
-    out = claim_stdout()
-    with opened_log(config, log_dir) as settings:
-        folder = stream_folder(settings.log_dir, EXECUTION_STREAM)
-        follower = Follower(folder)
-        _print_records(_newest(folder, count), out, is_json=is_json)
-        try:
-            while follow:
-                _print_records(follower.read(), out, is_json=is_json)
-                time.sleep(_POLL_S)
-        except KeyboardInterrupt:  # the usual way to end it
-            return
-
-
-@command.command("show")
-@click.argument("identifier", metavar="ID")
-@audit_options
-def show(identifier: str, *, log_dir: Path | None, config: Path | None, is_json: bool) -> None:
-    """Show every record of a call, and its outcome.
-
-    ID is a request id, or the number of a record in the newest run. A call with only an intent on record is
-    still running, or its process died: then the outcome is unknown.
-    """
-    out = claim_stdout()
-    with opened_log(config, log_dir) as settings:
-        root = settings.log_dir
-        request = _request_id(root, identifier)
-        found = {
-            stream: [located for located in records_of(root, stream) if located.record.get(name) == request]
-            for stream, name in _STREAMS.items()
-        }
-        outcome = _outcome(root, found)
-    if not any(found.values()):
-        say(f"error: there is no record of {escaped(identifier)}")
-        raise click.exceptions.Exit(ExitCode.FAILURE)
-    data: dict[str, Any] = {"request_id": request, "outcome": outcome}
-    words = [f"outcome: {outcome}"]
-    for stream, records in found.items():
-        data[stream] = [located._asdict() for located in records]
-        for located in records:
-            words += [f"{stream}: {escaped(located.file)}:{located.line}", *in_lines(located.record)]
-    print_data(data, words, out, is_json=is_json)
-
-
-command.add_command(audit_export.verb)
-
-
-def _newest(folder: Path, count: int) -> list[JSONObject]:
-    """Return the newest records of all files: several processes may be writing."""
-    newest: list[JSONObject] = []
-    for path in files_in(folder):
-        lines = list(islice(lines_from_end(path), count))
-        newest += [record for line in reversed(lines) if (record := record_of(line))]
-    newest.sort(key=lambda record: str(record.get("timestamp")))
-    return newest[max(len(newest) - count, 0) :]
-
-
-def _print_records(records: list[JSONObject], out: TextIO, *, is_json: bool) -> None:
-    for record in records:
-        print_data(record, [in_a_line(record)], out, is_json=is_json)
-    out.flush()
-
-
-def _request_id(root: Path, identifier: str) -> str:
-    """Return the request id that `identifier` stands for: a number is a record of the newest run."""
-    newest = files_in(stream_folder(root, EXECUTION_STREAM))[-1:]
-    if newest and len(identifier) < _MAX_DIGITS and identifier.isdecimal():
-        for record in map(record_of, lines_of(newest[0])):
-            if record is not None and record.get("seq") == int(identifier):
-                return str(record.get("request_id"))
-    return identifier
-
-
-def _outcome(root: Path, found: dict[str, list[Located]]) -> str:
-    """Return the outcome of the call, as far as it is known; where an id repeats, of the last call."""
-    intents = stream_folder(root, INTENT_STREAM)
-    without = [
-        located
-        for located in without_outcome(intents, stream_folder(root, EXECUTION_STREAM))
-        if located in found[INTENT_STREAM]
-    ]
-    if without and is_written_to(intents / without[-1].file):
-        return "running"
-    if without or not found[EXECUTION_STREAM]:
-        return "unknown"
-    return status_of(found[EXECUTION_STREAM][-1].record)
+for _module in (audit_verify, audit_tail, audit_show, audit_export):
+    command.add_command(_module.verb)

@@ -22,10 +22,10 @@ from portbook.cli.options import (
     toolset_option,
 )
 from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
-from portbook.did_you_mean import did_you_mean
 from portbook.errors import Ending, Reason, Refused
 from portbook.escaping import escaped_json
 from portbook.model import Arrival, Done, JSONObject, Outcome
+from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.spec import is_slug, slug_of
 from portbook.wire.violations import violations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from portbook.access.callers import OPERATOR
 from portbook.audit.journal import Journal
-from portbook.audit.records import Trail, envelope_view, execution_view
+from portbook.audit.records import Trail, both_views
 from portbook.clock import SystemClock
 from portbook.ids import RandomIds
 from portbook.model import Arrival, Call, CallerContext, Done
@@ -26,9 +26,6 @@ def note_decision(settings: Settings, approval_id: str, decision: str) -> None:
     done, ts = Done(b"null"), clock.now()
     journal = Journal(settings.log_dir, started=ts, run=identity.request[:8], keep=settings.keep_runs)
     try:
-        journal.write(
-            envelope_view(call, done, identity, ts=ts, duration_ms=0.0, deterministic=False),
-            execution_view(call, done, identity, trail, ts=ts, latency_ms=0.0),
-        )
+        journal.write(*both_views(call, done, identity, trail, ts=ts, duration_ms=0.0, deterministic=False))
     finally:
         journal.close()

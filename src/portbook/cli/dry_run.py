@@ -10,7 +10,6 @@ from portbook.app.policy_doubts import policy_doubts
 from portbook.app.rules_from_settings import policy_of
 from portbook.app.tools_from_settings import collect_tools
 from portbook.clock import SystemClock
-from portbook.did_you_mean import did_you_mean
 from portbook.errors import Reason
 from portbook.globs import matches
 from portbook.model import JSONObject
@@ -18,6 +17,7 @@ from portbook.policy import Action, Decision, Policy, PolicyInput, decide
 from portbook.settings import Settings
 from portbook.stores.keys import Keys
 from portbook.stores.sqlite import Store
+from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.catalog import Catalog, Tool
 
 __all__ = ["DryRun", "dry_run"]

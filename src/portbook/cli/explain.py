@@ -20,9 +20,9 @@ from portbook.cli.options import (
     toolset_option,
 )
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
-from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped, escaped_lines
 from portbook.policy import Decision
+from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.spec import identifier_of, named_by, slug_of
 from portbook.wire.violations import violations_of

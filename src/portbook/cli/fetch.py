@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,6 @@ from portbook.apis.table_reader import Table
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
-from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped
 from portbook.net.destinations import parse_url
 from portbook.net.download import CannotDownload, download
@@ -31,12 +31,15 @@ from portbook.net.fetch import without_secrets
 from portbook.settings import CONFIG_NAME, Settings
 from portbook.stores.atomic_file import write_atomically
 from portbook.stores.lock_file import LOCK_NAME, BadLock
+from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]
 
 # Long enough for a large document over a slow line; a person waits for it.
 _TIMEOUT_S: Final = 60.0
 _ACCEPT: Final = "application/json, application/yaml, */*;q=0.5"
+# How HTML and XML begin, after a mark and spaces; no OpenAPI document does.
+_PAGE: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[!?A-Za-z]")
 _YAML: Final = (".yaml", ".yml")
 
 
@@ -139,6 +142,7 @@ def _fetch(
     cannot be written.
     """
     data = _downloaded(wanted, settings)
+    _require_no_page(data)
     suffix = ".json" if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") else ".yaml"
     path = _path_for(wanted, lock, into, suffix, is_forced=is_forced)
     before = lock.of_file(path) if path.exists() else None
@@ -158,6 +162,18 @@ def _fetch(
         "gateway": None if wanted.gateway is None else wanted.gateway.name,
     }
     return lock, report
+
+
+def _require_no_page(data: bytes) -> None:
+    """Require that a document is not a web page, which is what people find at an API's own address.
+
+    Raises `_CannotFetch` where it is one.
+    """
+    if _PAGE.match(data) is not None:
+        raise _CannotFetch(
+            "this is a web page, not an OpenAPI document; give the address of the document itself; pages "
+            "often link to it as openapi.json, openapi.yaml or swagger.json"
+        )
 
 
 def _downloaded(wanted: _WantedDocument, settings: Settings) -> bytes:

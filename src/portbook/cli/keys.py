@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
 
@@ -54,7 +53,7 @@ def create(name: str, *, tools: tuple[str, ...], is_json: bool, config: Path | N
         except BadKeyRequest as error:
             raise click.UsageError(str(error)) from None
     if is_json:
-        print_json({**asdict(made.kept), "key": made.text}, out, is_ascii=True)
+        print_json({**made.kept._asdict(), "key": made.text}, out, is_ascii=True)
     else:
         click.echo(made.text, out)
     say(f"key {made.kept.id} of {name} may call {', '.join(tools)}; it is not shown again")
@@ -100,7 +99,7 @@ def _keys(config: Path | None) -> Generator[Keys]:
 
 def _print(keys: list[KeptKey], out: TextIO, *, is_json: bool) -> None:
     if is_json or not out.isatty():
-        print_json({"keys": [asdict(key) for key in keys]}, out, is_ascii=True)
+        print_json({"keys": [key._asdict() for key in keys]}, out, is_ascii=True)
     elif keys:
         width = max(len(key.name) for key in keys)
         for key in keys:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import sys
@@ -11,8 +12,8 @@ from typing import Final
 import click
 
 from portbook.cli.exit_codes import ExitCode
-from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped
+from portbook.text.did_you_mean import did_you_mean
 from portbook.version import __version__
 
 __all__ = ["cli", "main", "run"]
@@ -46,7 +47,13 @@ class _LateGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _VERBS:
             return None
-        return importlib.import_module(f"portbook.cli.{cmd_name}").command
+        # What an import makes, the process keeps: a collector that looked for cycles in it would find none.
+        gc.disable()
+        try:
+            return importlib.import_module(f"portbook.cli.{cmd_name}").command
+        finally:
+            gc.freeze()
+            gc.enable()
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -18,12 +18,12 @@ from portbook.cli.dry_run import DryRun, dry_run
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolset_option
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
-from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped
 from portbook.model import JSONObject
 from portbook.policy import Action, Policy
 from portbook.policy.replay import Replayed, replay, subject_of
 from portbook.settings import BadSettings
+from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]
 

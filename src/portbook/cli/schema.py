@@ -9,18 +9,18 @@ from typing import Any, cast
 
 import click
 
-from portbook.app.assemble import FETCH_S, official_schemas
+from portbook.app.assemble import official_schemas
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
-from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped_lines
 from portbook.model import JSON, JSONObject
 from portbook.net.fetch import CannotFetch, fetch, without_secrets
 from portbook.protocol.methods import METHODS, Method, method_of
 from portbook.schema.messages import escape_pointer
-from portbook.schema.override import MAX_BYTES, BadOverride, check_override
+from portbook.schema.override import FETCH_S, MAX_BYTES, BadOverride, check_override
 from portbook.schema.store import NEWEST, OVERLAYS, REVISIONS, BrokenSchema, SchemaStore, closure, key_of
+from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]
 

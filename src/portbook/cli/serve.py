@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import gc
 import os
 import signal
-import socket
 import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,6 +27,9 @@ from portbook.doors.stdio import Reader, StandardStreams, Writer, claim_standard
 from portbook.model import Arrival
 from portbook.settings import Settings
 from portbook.tools.catalog import Catalog
+
+if TYPE_CHECKING:
+    from portbook.cli.http_door import HttpDoor
 
 __all__ = ["command", "serve_until_done"]
 
@@ -81,11 +82,10 @@ def command(
     with queued_output():
         try:
             settings = given(config, toolsets=toolsets, debug=debug)
-            listener = _listen(settings) if http else None
-            is_exposed = listener is not None and not _is_loopback(settings.host)
+            http_door = _http_door(settings) if http else None
             app = assemble(
                 settings,
-                is_exposed=is_exposed,
+                is_exposed=http_door is not None and http_door.is_exposed,
                 warn=lambda text: say(f"warning: {text}"),
                 is_server=True,
             )
@@ -94,26 +94,27 @@ def command(
         for warning in app.warnings:
             say(f"warning: {warning}")
         # A reload reads the same file; if it is gone by then, the rules stay as they are.
-        _run(_serve(app, streams, listener, load=partial(given, settings.config)), with_http=http)
+        _run(_serve(app, streams, http_door, load=partial(given, settings.config)), with_http=http)
 
 
 async def _serve(
     app: App,
     streams: StandardStreams | None,
-    listener: socket.socket | None,
+    http_door: HttpDoor | None,
     *,
     load: Callable[[], Settings],
 ) -> None:
     doors: list[Door] = []
-    if listener is not None:
-        doors.append(_http_door(app, listener))
+    if http_door is not None:
+        doors.append(http_door.open(app, warn=lambda text: say(f"warning: {text}")))
     if streams is not None:
         arrival = Arrival("stdio", "stdio", os.environ.pop("PORTBOOK_KEY", None))
         doors.append(NdjsonDoor(app.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival))
     stop_on_signals(doors, before=app.approvals.stop_waiting)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_rules, app, load)
-    if listener is not None:
-        say(_invitation(app, listener))
+    reload_certificate = None if http_door is None else http_door.reload_certificate
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_rules, app, load, reload_certificate)
+    if http_door is not None:
+        say(_invitation(app, http_door))
     # What is there now stays. The collector need not look at it again, however many tools there are.
     gc.freeze()
     gc.enable()
@@ -121,6 +122,8 @@ async def _serve(
         await asyncio.gather(*(serve_until_done(door, doors) for door in doors))
     finally:
         await app.close()
+        if http_door is not None:
+            http_door.close()
     if app.executor.has_strays:
         # Every call is answered and recorded; the loop would wait for threads that do not end.
         drain_output()
@@ -137,23 +140,20 @@ async def serve_until_done(door: Door, doors: list[Door]) -> None:
             other.stop()
 
 
-def _http_door(app: App, listener: socket.socket) -> Door:
-    # uvicorn takes 100 ms to import: only where there is an HTTP door.
-    from portbook.doors.http.route_table import routes_of
-    from portbook.doors.http.server import HttpServer
+def _http_door(settings: Settings) -> HttpDoor:
+    from portbook.cli.http_door import HttpDoor  # only where it is served: its routes and pages take time
 
-    application = routes_of(app, warn=lambda text: say(f"warning: {text}"))
-    return HttpServer(application, listener, on_stop=app.changes.close)
+    return HttpDoor(settings)
 
 
-def _invitation(app: App, listener: socket.socket) -> str:
-    bound, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(str(bound), str(bound))  # noqa: S104 - an address to open, not to bind
-    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def _invitation(app: App, http_door: HttpDoor) -> str:
     served = ", ".join(
         f"1 {kind}" if count == 1 else f"{count} {kind}s" for kind, count in _counts(app.catalog)
     )
-    return f"serving {served}; open {url}/ or connect an MCP client to {url}/mcp; Ctrl-C stops"
+    place = http_door.place
+    if not place.startswith("http"):
+        return f"serving {served} at {place}; Ctrl-C stops"
+    return f"serving {served}; open {place}/ or connect an MCP client to {place}/mcp; Ctrl-C stops"
 
 
 def _counts(catalog: Catalog) -> list[tuple[str, int]]:
@@ -161,26 +161,6 @@ def _counts(catalog: Catalog) -> list[tuple[str, int]]:
     kinds = ("tool", "resource", "prompt")
     counts = [(kind, sum(spec.kind == kind for spec in catalog.specs())) for kind in kinds]
     return [each for each in counts if each[1]] or counts[:1]
-
-
-def _listen(settings: Settings) -> socket.socket:
-    from portbook.doors.http.server import bind
-
-    try:
-        return bind(settings.host, settings.port)
-    except OSError as error:
-        hint = (
-            "the port is in use; choose a different one with --port"
-            if error.errno == errno.EADDRINUSE
-            else "check --host"
-        )
-        raise OSError(error.errno, f"cannot listen on {settings.host} port {settings.port}: {hint}") from None
-
-
-def _is_loopback(host: str) -> bool:
-    from portbook.doors.http.server import is_loopback
-
-    return is_loopback(host)
 
 
 def _run(main: Coroutine[Any, Any, None], *, with_http: bool) -> None:

@@ -26,8 +26,8 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, settings_from
 from portbook.cli.reports import FORMATS, shown, summary
 from portbook.cli.terminal import claim_stdout, say, stop_with, verdict_or_none
-from portbook.did_you_mean import did_you_mean
 from portbook.schema.engine import BadSchema
+from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]
 

@@ -13,6 +13,8 @@ __all__ = ["DialectName", "choose_dialect"]
 
 _ENVELOPE_METHODS: Final = "mcp."
 
+_NOTHING: Final[JSONObject] = {}  # never written to
+
 # The methods of MCP that can come first and have no slash in their names.
 _FIRST: Final = ("initialize", "ping")
 
@@ -26,7 +28,7 @@ class DialectName(Enum):
 
 
 def choose_dialect(
-    message: JSONObject, asset_tools: frozenset[str], *, is_initialised: bool = False
+    message: JSONObject, asset_tools: frozenset[str], is_initialised: bool = False
 ) -> DialectName | None:
     """Return the dialect of `message`; None for a notification that no dialect claims.
 
@@ -38,12 +40,11 @@ def choose_dialect(
     The first two come before MCP, so that they work on a connection that has been initialised.
     """
     method, params = message.get("method"), message.get("params")
-    given: JSONObject = params if isinstance(params, dict) else {}
     name = method if isinstance(method, str) else None
-    tool = given.get("tool")
+    given = params if isinstance(params, dict) else _NOTHING
     if name is not None and name.startswith(_ENVELOPE_METHODS):
         return DialectName.ENVELOPE
-    if isinstance(tool, str) and tool.startswith(TOOL_PREFIX):
+    if "tool" in given and isinstance(tool := given["tool"], str) and tool.startswith(TOOL_PREFIX):
         return DialectName.ENVELOPE
     if name in asset_tools:
         return DialectName.BARE

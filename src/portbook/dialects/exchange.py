@@ -59,7 +59,13 @@ class Exchange:
         """Send the reports that wait: how the call ended says, too, whether one of them was redacted."""
 
     def seal(
-        self, tool: Tool | None, result: Any, body: bytes, envelope: JSONObject | None, is_redacted: bool
+        self,
+        tool: Tool | None,
+        result: Any,
+        body: bytes,
+        envelope: JSONObject | None,
+        is_redacted: bool,
+        links: list[JSON] | None = None,
     ) -> bytes | None:
         """Return a validated result in the contract's form; None where that is the result itself.
 
@@ -73,6 +79,14 @@ class Exchange:
         Raises `Failed` where they do not fit.
         """
         return None
+
+    def body(self, outcome: Outcome) -> bytes | None:
+        """Return the message that answers this one; None where none does."""
+        return None
+
+    def write(self, completed: Completed) -> Answer:
+        """Return the answer to the message, for a door that sends more than the body."""
+        return answer_of(completed, self.body(completed.outcome), 202, is_notification=True)
 
 
 class BoundaryQuestion(Exchange):
@@ -104,6 +118,12 @@ class MessageExchange(Exchange):
         super().__init__(call)
         self._dialect = dialect
         self._identifier = identifier
+
+    def body(self, outcome: Outcome) -> bytes | None:
+        """Return the message that answers this one; None where it expects none."""
+        if not self._identifier.is_present:
+            return None
+        return self._dialect.write(outcome, self._identifier, self.call.method)[0]
 
     def write(self, completed: Completed) -> Answer:
         """Return the answer to the message."""

@@ -6,6 +6,7 @@ Every answer has the same members: `status`, `result`, `error`, `metadata`. So h
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from portbook.canonical import json_bytes
@@ -56,7 +57,7 @@ class Rest:
         says: str | None,
     ) -> OperatorAction:
         """Return an operator's decision on an approval; `act` applies it, the record has `says`."""
-        call = _without_tool(method, arrival)._replace(approval=approval, operator_says=says)
+        call = replace(_without_tool(method, arrival), approval=approval, operator_says=says)
         return OperatorAction(call, act)
 
     def read(self, body: JSON, arrival: Arrival, tool: str | None = None) -> Exchange:
@@ -99,6 +100,7 @@ class Rest:
         latency_ms: float,
         is_redacted: bool,
         approval: str | None,
+        links: list[JSON] | None = None,
     ) -> tuple[bytes, int]:
         """Return the answer and its HTTP status."""
         status = 200 if isinstance(outcome, Done) else outcome.row.http
@@ -111,6 +113,8 @@ class Rest:
         }
         if approval is not None:
             metadata["approval_id"] = approval
+        if links:
+            metadata["links"] = links
         tail = b',"metadata":' + json_bytes(metadata) + b"}"
         if isinstance(outcome, Done):  # already serialized
             return b'{"status":"success","result":' + outcome.wire + b',"error":null' + tail, status

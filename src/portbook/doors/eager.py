@@ -22,6 +22,10 @@ class Remainder(Generic[T]):
         self._coroutine = coroutine
         self._waiting_for = waiting_for
 
+    def close(self) -> None:
+        """End the coroutine where it waits."""
+        self._coroutine.close()
+
     def __await__(self) -> Generator[Any, Any, T]:
         waiting_for = self._waiting_for
         while True:

@@ -1,15 +1,17 @@
 """The NDJSON door: one message per line in, one answer per line out.
 
-The connection says which messages are answered in turn and which run concurrently. Answers are batched into
-one write while messages keep arriving. They are flushed when a call has to wait, or when no more input has
-arrived.
+The connection says which messages are answered in turn and which run concurrently. What one read brought is
+answered in batches: all their records in one write for each stream, then all their answers in one. A batch is
+short, so that many slow calls do not hold back the first answer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from time import monotonic
 from typing import Final
 
 from portbook.boundary import Boundary
@@ -18,18 +20,24 @@ from portbook.doors.stdio import Reader, Writer
 from portbook.mcp.connection import Key, Order, Work
 from portbook.mcp.from_any_thread import run_on
 from portbook.model import Answer, Arrival
+from portbook.stages.state import CallState
 from portbook.wire.lines import Frame, LineSplitter
 
 __all__ = ["NdjsonDoor"]
 
-# Enough for one write; larger batches would only use memory.
+# What a client that keeps up has not read yet, at most.
 _GATHERED_BYTES: Final = 1 << 16
+
+# A batch ends after this many messages or seconds: a write costs as much as a tenth of a call.
+_BATCH: Final = 64
+_BATCH_S: Final = 0.002
 
 
 class NdjsonDoor:
     """Serves one stream of lines."""
 
     def __init__(self, boundary: Boundary, reader: Reader, writer: Writer, arrival: Arrival) -> None:
+        self._recorder = boundary.recorder
         self._connection = boundary.connect(arrival, self._emit, cancel=self._cancel)
         self._reader = reader
         self._outlet = _Outlet(writer)
@@ -68,34 +76,56 @@ class NdjsonDoor:
         self._reader.stop()
 
     async def _serve_all(self, frames: list[Frame]) -> None:
-        for frame in frames:
-            if self._is_stopping:
-                break
-            await self._serve(self._connection.receive(frame))
-        await self._outlet.flush()
-
-    async def _serve(self, work: Work) -> None:
-        # Most calls never wait: run to the first wait, and flush earlier answers only then.
-        try:
-            waiting_for = work.answering.send(None)
-        except StopIteration as ended:
-            await self._outlet.put(ended.value)
+        waiting = deque(frames)
+        while waiting and not self._is_stopping:
+            in_turn = self._serve_batch(waiting)
+            try:
+                await self._outlet.flush()
+            except BaseException:
+                if in_turn is not None:
+                    in_turn.close()  # ends the call now, so that its record is written in time
+                raise
+            if in_turn is not None:
+                self._outlet.put_all((await in_turn,))
+                await self._outlet.flush()
             if self._has_cancelled:
                 self._has_cancelled = False
                 await asyncio.sleep(0)  # so that the cancelled call has ended before the next one runs
-            return
-        rest = Remainder(work.answering, waiting_for)
-        if work.order is Order.AT_ONCE:
-            task = self._loop.create_task(self._finish(rest))
-            self._running[task] = work.key
-            task.add_done_callback(lambda task: self._ended(task, work))
-            return
+
+    def _serve_batch(self, frames: deque[Frame]) -> Remainder[Answer] | None:
+        """Answer the next frames: their records are written at once, and so are their answers.
+
+        Return the rest of the last one, if it is answered in turn and has to wait.
+        """
+        answered: list[CallState | Answer] = []
+        waiting: Remainder[Answer] | None = None
+        until = monotonic() + _BATCH_S
+        with self._recorder:
+            while frames and waiting is None and not (self._is_stopping or self._has_cancelled):
+                received = self._connection.receive(frames.popleft())
+                if isinstance(received, CallState):
+                    answered.append(received)
+                else:
+                    waiting = self._start(received, answered)
+                if len(answered) == _BATCH or monotonic() > until:
+                    break
+        self._outlet.put_all(answered)  # only now: records come before answers
+        return waiting
+
+    def _start(self, work: Work, answered: list[CallState | Answer]) -> Remainder[Answer] | None:
+        """Run a message to its first wait: most never wait. Return the rest, if it is answered in turn."""
         try:
-            await self._outlet.flush()
-        except BaseException:
-            work.answering.close()  # ends the call now, so that its record is written in time
-            raise
-        await self._outlet.put(await rest)
+            waiting_for = work.answering.send(None)
+        except StopIteration as ended:
+            answered.append(ended.value)
+            return None
+        rest = Remainder(work.answering, waiting_for)
+        if work.order is Order.IN_TURN:
+            return rest
+        task = self._loop.create_task(self._finish(rest))
+        self._running[task] = work.key
+        task.add_done_callback(lambda task: self._ended(task, work))
+        return None
 
     async def _finish(self, rest: Remainder[Answer]) -> None:
         task = asyncio.current_task()
@@ -103,7 +133,7 @@ class NdjsonDoor:
         try:
             answer = await rest
             self._running[task] = None  # it has its answer: a cancellation now would cut a frame in two
-            await self._outlet.put(answer)
+            self._outlet.put_all((answer,))
             await self._outlet.flush()
         except asyncio.CancelledError:  # by the client, which expects no answer
             pass
@@ -170,12 +200,17 @@ class _Outlet:
         """Return whether the client keeps up: what is queued fits into one write."""
         return self._size <= _GATHERED_BYTES
 
-    async def put(self, answer: Answer) -> None:
-        """Queue an answer, if it has a body to send."""
-        if answer.body is not None and not answer.is_notification:
-            self.put_now(answer.body)
-            if self._size > _GATHERED_BYTES:
-                await self.flush()
+    def put_all(self, answered: Iterable[CallState | Answer]) -> None:
+        """Queue answers, those that have a body to send."""
+        for each in answered:
+            if isinstance(each, CallState):
+                assert each.outcome is not None
+                body = each.exchange.body(each.outcome)
+            else:
+                body = None if each.is_notification else each.body
+            if body is not None:
+                self._gathered.append(body)
+                self._size += len(body) + 1
 
     def has_room_for(self, message: bytes) -> bool:
         """Return whether to queue a message that may be dropped.
@@ -199,7 +234,8 @@ class _Outlet:
         if not self._gathered:
             return
         async with self._writing:
-            whole = b"\n".join(self._gathered) + b"\n" if self._gathered else b""
+            self._gathered.append(b"")  # for the last line end: a large answer is copied once
+            whole = b"\n".join(self._gathered)
             self._gathered.clear()
             self._size = 0
             await self._writer.write(whole)

@@ -4,14 +4,18 @@ A tool may print, or start a program that does. So frames use private descriptor
 are redirected before any tool is loaded: 1 to standard error, 0 to the null device.
 
 No descriptor is ever set to non-blocking: every process with the same end open shares that flag, a shell for
-example. Each read or write is preceded by a check whether it would block instead. For the same reason the
-loop does not watch a descriptor itself, as uvloop sets the flag on what it watches: the loop watches a
-selector, and the selector watches the descriptor.
+example. A read is preceded by a check whether it would block instead. A write asks the system not to block
+for this once; where a system cannot do that, it is preceded by a check, too. For the same reason the loop
+does not watch a descriptor itself, as uvloop sets the flag on what it watches: the loop watches a selector,
+and the selector watches the descriptor.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
+import fcntl
 import os
 import select
 import selectors
@@ -25,6 +29,12 @@ _CHUNK: Final = 1 << 16
 
 # A writable descriptor accepts this much without blocking: POSIX's PIPE_BUF, on Linux a page.
 _PIECE: Final = 512 if sys.platform == "darwin" else 4096
+
+# A pipe holds a chunk unless it is asked for more; this is the most that Linux gives without privileges.
+_WIDE_PIPE: Final = 1 << 20
+
+# What a system or a kind of descriptor answers that cannot write without blocking: Linux can since 6.4.
+_CANNOT: Final = frozenset({errno.EOPNOTSUPP, errno.ESPIPE, errno.EINVAL, errno.ENOSYS})
 
 
 class StandardStreams(NamedTuple):
@@ -57,6 +67,7 @@ class Reader:
         self._descriptor = descriptor
         self._watch = _watch(descriptor, selectors.EVENT_READ)
         self._is_stopped = False
+        self._most = _CHUNK
         self._coming: asyncio.Future[bytes] | None = None
         """What the next read returns, while it is waited for."""
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -104,9 +115,18 @@ class Reader:
 
     def _take(self) -> bytes:
         try:
-            return os.read(self._descriptor, _CHUNK)
+            taken = os.read(self._descriptor, self._most)
         except ConnectionResetError:  # a socket that was closed with unread answers
             return b""
+        if self._watch is not None:
+            self._adapt(len(taken) >= _CHUNK and b"\n" not in taken)
+        return taken
+
+    def _adapt(self, is_within_message: bool) -> None:
+        """Read the rest of a large message in fewer turns of the loop."""
+        if is_within_message and self._most == _CHUNK:
+            _widen(self._descriptor)
+        self._most = _WIDE_PIPE if is_within_message else _CHUNK
 
     def _unwatch(self) -> None:
         if self._loop is not None and self._watch is not None and not self._loop.is_closed():
@@ -122,25 +142,54 @@ class Writer:
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLOUT)
         self._watch = _watch(descriptor, selectors.EVENT_WRITE)
+        self._can_try = hasattr(os, "RWF_NOWAIT")
+        """Whether the system may be asked to write as much as does not block."""
+        self._is_wide = False
 
     async def write(self, data: bytes) -> None:
         """Write all of `data`.
 
         Raises `BrokenPipeError` where the client has stopped reading.
         """
+        if len(data) > _CHUNK and not self._is_wide:
+            self._is_wide = True
+            _widen(self._descriptor)
         view = memoryview(data)
         while view:
-            if self._watch is not None and not self._poll.poll(0):
-                await _ready(self._watch)
             try:
-                view = view[os.write(self._descriptor, view[:_PIECE]) :]
+                written = self._write_now(view)
             except ConnectionResetError as error:  # a TCP socket's error for the same
                 raise BrokenPipeError(*error.args) from None
+            view = view[written:]
+            if view and not written and self._watch is not None:
+                await _ready(self._watch)
+
+    def _write_now(self, view: memoryview) -> int:
+        """Write what can be written without blocking; return how much it was."""
+        if self._watch is None:
+            return os.write(self._descriptor, view)
+        if self._can_try:
+            try:
+                return os.pwritev(self._descriptor, (view,), -1, os.RWF_NOWAIT)
+            except BlockingIOError:
+                return 0
+            except OSError as error:
+                if error.errno not in _CANNOT:
+                    raise
+                self._can_try = False
+        return os.write(self._descriptor, view[:_PIECE]) if self._poll.poll(0) else 0
 
     def close(self) -> None:
         """Stop watching the descriptor; it stays open."""
         if self._watch is not None:
             self._watch.close()
+
+
+def _widen(descriptor: int) -> None:
+    """Let a pipe hold more, so that a large message takes a few turns of the loop instead of dozens."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with contextlib.suppress(OSError):  # not a pipe, or its owner has too many large ones
+            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _WIDE_PIPE)
 
 
 def _watch(descriptor: int, event: int) -> selectors.DefaultSelector | None:

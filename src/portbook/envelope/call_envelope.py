@@ -40,11 +40,13 @@ class KnownRun(NamedTuple):
 class CallEnvelopes:
     """Wraps outcomes of calls in envelopes, where the caller or the settings ask for it."""
 
-    __slots__ = ("_default", "_digests", "_signer")
+    __slots__ = ("_default", "_digests", "_signer", "is_default")
 
     def __init__(self, default: Default = "off", signer: Signer | None = None) -> None:
         """Use `default` for callers that ask for nothing, and `signer` to sign records, if given."""
         self._default: Default = default
+        self.is_default = default != "off"
+        """Whether a caller that asks for nothing gets an envelope."""
         self._signer = signer
         self._digests: dict[str, tuple[str | None, ...]] = {}
 

@@ -52,7 +52,7 @@ def read_request(
     from portbook.provenance.artifacts import referred_artifact  # late: only for such requests
 
     if not schema.allows(value):
-        found = (replace(finding, pointer=at + finding.pointer) for finding in schema.findings(value))
+        found = (finding._replace(pointer=at + finding.pointer) for finding in schema.findings(value))
         raise Refused(Reason.BAD_PARAMS, tuple(found))
     request = cast("dict[str, Any]", value)
     params: JSON = request["params"]

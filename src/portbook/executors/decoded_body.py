@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import hashlib
 import re
 from typing import Final
@@ -16,12 +17,17 @@ from portbook.wire.parsing import parse
 __all__ = ["NotDecoded", "content_of", "value_of_body"]
 
 _CHARSET: Final = re.compile(r";\s*charset\s*=\s*\"?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
-# The encodings of texts on the web (WHATWG); what else Python calls an encoding is no charset.
+# Python's names of the encodings of texts on the web (WHATWG), under whichever alias they come; what else
+# Python calls an encoding is no charset.
 _CHARSETS: Final = re.compile(
-    r"utf-?8|us-ascii|ascii|iso-8859-(?:[1-9]|1[03-6])|latin1|windows-125[0-8]|koi8-[ru]|macintosh|"
-    r"utf-16(?:le|be)?|gbk|gb2312|gb18030|big5|euc-jp|euc-kr|iso-2022-jp|shift_jis",
-    re.IGNORECASE,
+    r"utf-8|ascii|iso8859-\d+|cp125\d|cp866|cp874|cp932|cp949|koi8-[ru]|mac-(?:roman|cyrillic)|tis-620|"
+    r"utf-(?:16|32)(?:-[lb]e)?|gbk|gb2312|gb18030|big5|big5hkscs|euc_jp|euc_kr|iso2022_jp|shift_jis"
 )
+# Names of the web that Python does not know.
+_ALIASES: Final = {
+    "iso-8859-8-i": "iso8859-8", "windows-31j": "cp932", "windows-874": "cp874", "x-gbk": "gbk",
+    "x-mac-cyrillic": "mac-cyrillic", "x-sjis": "shift_jis",
+}  # fmt: skip
 _MARK: Final = b"\xef\xbb\xbf"
 
 
@@ -29,8 +35,10 @@ class NotDecoded(Exception):
     """A body that is not what its content type says; the message quotes nothing of it."""
 
 
-def value_of_body(body: bytes, content_type: str) -> JSON:
+def value_of_body(body: bytes, content_type: str, *, may_be_binary: bool = False) -> JSON:
     """Return a body as JSON, as text, or as an object with its base64, as its `content_type` says.
+
+    Text in an unknown charset is binary data, where a result `may_be_binary`.
 
     Raises `NotDecoded` where it is not of that type.
     """
@@ -40,7 +48,7 @@ def value_of_body(body: bytes, content_type: str) -> JSON:
             return parse(body.removeprefix(_MARK))
         except Refused:
             raise NotDecoded("the answer is not strict JSON") from None
-    if kind in (MediaKind.TEXT, MediaKind.FORM):
+    if kind in (MediaKind.TEXT, MediaKind.FORM) and not (may_be_binary and _codec_of(content_type) is None):
         return _text(body, content_type)
     return {"content_type": essence(content_type), "base64": base64.b64encode(body).decode("ascii")}
 
@@ -51,7 +59,8 @@ def content_of(body: bytes, content_type: str) -> JSON:
     Raises `NotDecoded` where it is a text that is not of its type.
     """
     kind, media = kind_of(content_type), essence(content_type)
-    if kind in (MediaKind.JSON, MediaKind.TEXT, MediaKind.FORM):
+    is_text = kind in (MediaKind.JSON, MediaKind.TEXT, MediaKind.FORM)
+    if is_text and _codec_of(content_type) is not None:
         return [*blocks_of(Text(_text(body, content_type)))]
     if media.startswith("image/"):
         return [*blocks_of(Image(body, media))]
@@ -61,14 +70,25 @@ def content_of(body: bytes, content_type: str) -> JSON:
 
 
 def _text(body: bytes, content_type: str) -> str:
-    found = _CHARSET.search(content_type)
-    charset = found[1] if found else "utf-8"
-    if not _CHARSETS.fullmatch(charset):
+    codec = _codec_of(content_type)
+    if codec is None:
         raise NotDecoded("the answer is text in a charset that is not supported")
     try:
-        return body.decode("utf-8-sig" if charset.lower() in ("utf-8", "utf8") else charset)
-    except (UnicodeDecodeError, LookupError):
-        raise NotDecoded(f"the answer is not text in {charset.upper()}") from None
+        return body.decode("utf-8-sig" if codec == "utf-8" else codec)
+    except UnicodeDecodeError:
+        raise NotDecoded(f"the answer is not text in {codec.upper()}") from None
+
+
+def _codec_of(content_type: str) -> str | None:
+    """Return Python's name of the charset of a text, UTF-8 where it names none; None where it is unknown."""
+    found = _CHARSET.search(content_type)
+    if found is None:
+        return "utf-8"
+    try:
+        name = codecs.lookup(_ALIASES.get(found[1].lower(), found[1])).name
+    except LookupError:
+        return None
+    return name if _CHARSETS.fullmatch(name) else None
 
 
 def _name_of(body: bytes) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Coroutine
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.executors.coroutines import Coroutines
 from portbook.executors.python import PythonExecutor
@@ -13,6 +15,7 @@ from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
     from portbook.executors.http import HttpExecutor
+    from portbook.tools.operation import HttpOperation
 
 __all__ = ["Dispatch"]
 
@@ -34,20 +37,28 @@ class Dispatch:
         """Return whether an abandoned call still runs, because it ignores cancellation."""
         return self.python.has_strays or self._tasks.has_strays
 
-    async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any:
-        """Run `tool` within the deadline of `run` and return its result.
+    def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any | Coroutine[Any, Any, Any]:
+        """Run `tool` within the deadline of `run` and return its result, or a coroutine that waits for it.
 
         Raises `Refused` where it did not run, `Failed` where it did not end in time, any exception of the
         tool, and `NothingSent` where it was cancelled before a request was sent.
         """
         operation = tool.spec.operation
         if operation is None:
-            return await self.python.execute(tool, arguments, run)
+            return self.python.execute(tool, arguments, run)
+        return self._call_api(operation, tool, arguments, run)
+
+    async def _call_api(self, operation: HttpOperation, tool: Tool, arguments: JSONObject, run: Run) -> Any:
         assert self.http is not None
         sendings = self.http.sendings_for(operation)
         calling = self.http.execute(tool, arguments, run, sendings)
         try:
-            return await self._tasks.run(calling, run.timeout_ms / 1000 + _GRACE_S)
+            result: Any = self._tasks.run(calling, run.timeout_ms / 1000 + _GRACE_S)
+            return (
+                await cast("Coroutine[Any, Any, Any]", result)
+                if isinstance(result, CoroutineType)
+                else result
+            )
         except asyncio.CancelledError:
             if sendings.has_begun:
                 raise

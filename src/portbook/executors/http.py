@@ -14,18 +14,16 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from portbook.apis.bodies.body_writer import NamedFile
 from portbook.apis.gateway import Gateway
-from portbook.apis.request_composer import Composed, Composer
-from portbook.apis.unsendable import unsendable
+from portbook.apis.request_composer import Composed
 from portbook.errors import Ending, Failed, Reason, Refused
+from portbook.executors.composed_requests import ComposedRequests
 from portbook.executors.credentials import Credentials, SentCredentials
 from portbook.executors.header_lines import fixed_lines, header_lines
-from portbook.executors.http_response import result_of, retry_after_s
+from portbook.executors.http_response import answer_beside, result_of, retry_after_s
 from portbook.executors.secrets import NoCredential
-from portbook.executors.upload_folder import UploadFolder
-from portbook.executors.upstream_errors import upstream_failed
-from portbook.model import JSON, JSONObject, Run
+from portbook.executors.upstream_errors import failure_of_oversize, upstream_failed
+from portbook.model import JSON, ApiAnswer, JSONObject, Run
 from portbook.net.destinations import BadDestination, Destination, Destinations, parse_url
 from portbook.net.dial import Unreachable, Untrusted
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
@@ -64,7 +62,7 @@ class HttpExecutor:
         }
         self._heads = {name: fixed_lines(gateway) for name, gateway in self._gateways.items()}
         self._proxies = {name: _proxy_of(gateway) for name, gateway in self._gateways.items()}
-        self._composers: dict[str, Composer] = {}
+        self._requests = ComposedRequests(self._gateways)
         self.permit(destinations, max_attempts)
 
     def permit(self, destinations: Destinations, max_attempts: int | None = None) -> None:
@@ -99,22 +97,23 @@ class HttpExecutor:
         destination = operation.destination
         if destination is None or not self._destinations.permits(destination):
             raise Refused(Reason.POLICY_VIOLATION, note="its base URL is not on the allowlist")
-        composer = self._composer(tool.spec.name, operation)
-        named = composer.files_in(arguments)
-        files = await self._read_files(operation.gateway, named) if named else {}
-        composed = composer.compose(arguments, files)
         sendings = sendings or self.sendings_for(operation)
         answer_ms = run.timeout_ms if operation.answer_ms is None else operation.answer_ms
         is_api_late = answer_ms < run.timeout_ms
         try:
-            async with asyncio.timeout(min(answer_ms, run.timeout_ms) / 1000) as deadline:
+            async with (
+                asyncio.timeout(min(answer_ms, run.timeout_ms) / 1000) as deadline,
+                self._requests.of(tool.spec.name, operation, arguments) as composed,
+            ):
                 credentials = await self._credentials_of(operation)
                 request = self._request(operation, destination, composed, credentials, run)
-                return await self._attempts(operation, request, sendings, deadline.when() or 0.0)
+                result, answer = await self._attempts(operation, request, sendings, deadline.when() or 0.0)
         except TimeoutError:
             happened = _lateness(sendings)
             reason = Reason.UPSTREAM_ERROR if is_api_late else Reason.TIMEOUT
             raise _unanswered(reason, sendings, happened, is_retryable=True) from None
+        run.heard(answer)
+        return result
 
     async def unreachable(self, timeout_s: float) -> dict[str, str]:
         """Return the gateways that cannot be connected to, by name, with the reason; sends no request."""
@@ -142,23 +141,7 @@ class HttpExecutor:
         """Close every open connection."""
         await self._client.close()
 
-    async def _read_files(self, gateway: str, named: list[NamedFile]) -> dict[str, bytes]:
-        """Return the files that a call names by their paths.
-
-        Raises `Refused` where the operator set no folder, or a file cannot be sent.
-        """
-        folder, max_bytes = self._gateways[gateway].files, self._gateways[gateway].max_file_bytes
-        if folder is None:
-            raise unsendable(named[0].place, "is a path, and the operator has set no folder for files")
-        return await asyncio.to_thread(UploadFolder(folder, max_bytes).read_all, named)
-
     # -- one request, and its retries
-
-    def _composer(self, name: str, operation: HttpOperation) -> Composer:
-        composer = self._composers.get(name)
-        if composer is None or composer.operation is not operation:
-            composer = self._composers[name] = Composer(operation)
-        return composer
 
     async def _credentials_of(self, operation: HttpOperation) -> SentCredentials:
         try:
@@ -199,7 +182,7 @@ class HttpExecutor:
 
     async def _attempts(
         self, operation: HttpOperation, request: HttpRequest, sendings: Sendings, deadline: float
-    ) -> JSON:
+    ) -> tuple[JSON, ApiAnswer]:
         """Send `request` until there is a result or no `sendings` are left."""
         gives_error_body = self._gateways[operation.gateway].gives_error_bodies
         pause_s = _BACKOFF_S
@@ -216,10 +199,12 @@ class HttpExecutor:
             except Untrusted as error:
                 raise _unanswered(Reason.UPSTREAM_ERROR, sendings, str(error)) from None
             except TooLarge as error:
-                raise upstream_failed(str(error), error.status) from None
+                too_large = failure_of_oversize(error, gives_body=gives_error_body)
+                failure = _with_what_lacks(too_large, operation)
             else:
                 try:
-                    return result_of(response, operation, gives_error_body=gives_error_body)
+                    result = result_of(response, operation, gives_error_body=gives_error_body)
+                    return result, answer_beside(response, operation)
                 except Failed as found:
                     failure, wait_s = _with_what_lacks(found, operation), retry_after_s(response)
             if not failure.is_retryable or wait_s is None or wait_s > _MAX_WAIT_S:
@@ -246,7 +231,7 @@ class HttpExecutor:
                 raise upstream_failed("it redirects, and its address is no longer permitted") from None
             if response.status not in REDIRECTS or request.method not in ("GET", "HEAD"):
                 return response
-            target = target_of_redirect(response, request.destination)
+            target = target_of_redirect(response, request.destination, request.target)
             if target is None:
                 raise upstream_failed(
                     "it redirects to a different destination, which is not followed", response.status

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from portbook.executors.decoded_body import NotDecoded, content_of, value_of_body
+from portbook.executors.link_header import links_of
 from portbook.executors.upstream_errors import failure_of_status, upstream_failed
-from portbook.model import JSON
+from portbook.model import JSON, ApiAnswer
 from portbook.net.http_connection import Response
 from portbook.tools.media_types import BINARY_TYPE, essence
 from portbook.tools.operation import HttpOperation
 
-__all__ = ["result_of", "retry_after_s"]
+__all__ = ["answer_beside", "result_of", "retry_after_s"]
 
 _OK: Final = range(200, 300)
 
@@ -42,10 +43,20 @@ def result_of(response: Response, operation: HttpOperation, *, gives_error_body:
     if not operation.accepts(essence(sent)):
         raise upstream_failed("the content type of the answer is not that of the operation", status)
     try:
-        decode = content_of if operation.gives_content else value_of_body
-        return decode(response.body, sent)
+        if operation.gives_content:
+            return content_of(response.body, sent)
+        return value_of_body(response.body, sent, may_be_binary=operation.accepts(BINARY_TYPE))
     except NotDecoded as why:
         raise upstream_failed(str(why), status) from None
+
+
+def answer_beside(response: Response, operation: HttpOperation) -> ApiAnswer:
+    """Return what a response says beside its body, without credentials."""
+    link = response.headers.get(b"link")
+    if link is None:
+        return ApiAnswer(response.status)
+    names = {use.name.lower() for use in operation.credentials if use.place == "query"}
+    return ApiAnswer(response.status, links_of(link.decode("latin-1"), names))
 
 
 def retry_after_s(response: Response) -> float | None:

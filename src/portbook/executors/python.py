@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
@@ -28,27 +28,34 @@ class PythonExecutor:
         """Return whether an abandoned coroutine still runs, because it ignores cancellation."""
         return self._tasks.has_strays
 
-    async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any:
-        """Run `tool` within the deadline of `run` and return its result.
+    def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any | Coroutine[Any, Any, Any]:
+        """Run `tool` within the deadline of `run` and return its result, or a coroutine that waits for it.
 
         Raises `Refused` where it did not run, `Failed` where it did not end in time, and any exception of
         the tool.
         """
-        spec = tool.spec
-        assert spec.function is not None
-        timeout_s = run.timeout_ms / 1000
+        spec, function = tool.spec, tool.spec.function
+        assert function is not None
+        if spec.takes_context:
+            return self._execute_with_context(tool, function, arguments, run)
         if spec.is_async:
-            coroutine = _contained(spec.function, arguments, run)
-            return await self._tasks.run(coroutine, timeout_s, partial(_is_waiting, run))
-        function = _running(spec.function, run)
+            coroutine: Any = function(arguments)
+            return self._tasks.run(coroutine, run.timeout_ms / 1000)
         if spec.is_inline:
-            try:
-                return function(arguments)
-            except Exception:
-                raise
-            except BaseException as error:  # noqa: BLE001 - no exception of a tool may end the server
-                raise ToolExit(error) from None
-        return await self._workers.run(function, arguments, timeout_s)
+            return _inline(function, arguments)
+        return self._workers.run(function, arguments, run.timeout_ms / 1000)
+
+    def _execute_with_context(
+        self, tool: Tool, function: Callable[[JSONObject], Any], arguments: JSONObject, run: Run
+    ) -> Any | Coroutine[Any, Any, Any]:
+        """Run a function whose `Context` has to find the call that it runs for."""
+        spec, timeout_s = tool.spec, run.timeout_ms / 1000
+        if spec.is_async:
+            return self._tasks.run(_within(run, function, arguments), timeout_s, partial(_is_waiting, run))
+        wrapped = _running(function, run)
+        if spec.is_inline:
+            return _inline(wrapped, arguments)
+        return self._workers.run(wrapped, arguments, timeout_s)
 
     def close(self) -> None:
         """Let the worker threads end."""
@@ -74,9 +81,15 @@ def _running(function: Callable[[JSONObject], Any], run: Run) -> Callable[[JSONO
     return wrapped
 
 
-async def _contained(function: Callable[[JSONObject], Any], arguments: JSONObject, run: Run) -> Any:
+async def _within(run: Run, function: Callable[[JSONObject], Any], arguments: JSONObject) -> Any:
     running.set(run)  # in the context of the task, which ends with it
+    return await function(arguments)
+
+
+def _inline(function: Callable[[JSONObject], Any], arguments: JSONObject) -> Any:
     try:
-        return await function(arguments)
-    except (SystemExit, KeyboardInterrupt) as error:  # a task would let these end the whole process
+        return function(arguments)
+    except Exception:
+        raise
+    except BaseException as error:  # noqa: BLE001 - no exception of a tool may end the server
         raise ToolExit(error) from None

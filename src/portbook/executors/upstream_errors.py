@@ -15,11 +15,11 @@ from __future__ import annotations
 from typing import Final
 
 from portbook.errors import Failed, Reason, Refused
-from portbook.net.http_connection import Response
+from portbook.net.http_connection import Response, TooLarge
 from portbook.tools.media_types import is_json
 from portbook.wire.parsing import parse
 
-__all__ = ["failure_of_status", "upstream_failed"]
+__all__ = ["failure_of_oversize", "failure_of_status", "upstream_failed"]
 
 _DENIED: Final = frozenset({401, 403, 407})
 _NOT_FOUND: Final = frozenset({404, 410})
@@ -34,6 +34,16 @@ def upstream_failed(happened: str, status: int | None = None, *, is_retryable: b
     """Return the failure of a call that the API caused; `happened` quotes nothing that it sent."""
     details = None if status is None else {"upstream_status": status}
     return Failed(Reason.UPSTREAM_ERROR, happened=happened, details=details, is_retryable=is_retryable)
+
+
+def failure_of_oversize(error: TooLarge, *, gives_body: bool) -> Failed:
+    """Return the failure of a call whose response is too large to be read: its status says the rest."""
+    if 200 <= error.status < 300:
+        return upstream_failed(str(error), error.status)
+    failure = failure_of_status(Response(error.status, {}, b""), gives_body=False)
+    if failure.reason is Reason.UPSTREAM_REJECTED and gives_body:
+        failure.details = {**failure.details, **_left_out("larger than the limit for answers")}
+    return failure
 
 
 def failure_of_status(response: Response, *, gives_body: bool) -> Failed:

@@ -7,6 +7,7 @@ concurrently, except that everything after an `initialize` waits for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from enum import Enum
 from typing import Any, Final, NamedTuple, cast
 
@@ -39,6 +40,7 @@ from portbook.model import (
 )
 from portbook.pipeline import Pipeline
 from portbook.protocol.session import Session
+from portbook.stages.state import CallState
 from portbook.wire.jsonrpc import (
     NO_ID,
     Id,
@@ -60,8 +62,8 @@ _MAX_RUNNING: Final = 1024
 # Subscriptions that one connection can hold open: each is notified of every change.
 _MAX_SUBSCRIPTIONS: Final = 64
 
-# Identifies a request of a connection: 1 and "1" are different ids.
-Key = tuple[type, str | int]
+# Identifies a request of a connection: 1 and "1" are different ids, 1 and 1.0 are not.
+Key = str | int | float
 
 # Cancels a running request, and says whether there was one. A door does it, which knows its tasks.
 Cancel = Callable[[Key], bool]
@@ -83,7 +85,10 @@ class Order(Enum):
 
 
 class Work(NamedTuple):
-    """What a door has to do for a frame: run a coroutine, in turn or beside the next ones."""
+    """What a door has to do for a frame that may wait: run a coroutine, in turn or beside the next ones.
+
+    It steps the coroutine at once, up to its first wait.
+    """
 
     answering: Coroutine[Any, Any, Answer]
     order: Order = Order.IN_TURN
@@ -97,7 +102,9 @@ class Parts(NamedTuple):
     official: McpDialect
     asset_tools: frozenset[str]
     """The names of the tools that are called by their names alone."""
-    answer_alone: Callable[[JSONObject, Id, Arrival, DialectName | None], Coroutine[Any, Any, Answer]]
+    answer_alone: Callable[
+        [JSONObject, Id, Arrival, DialectName | None], CallState | Coroutine[Any, Any, Answer]
+    ]
     """Answers a message that is not MCP."""
     tasks: TaskBoard
     changes: ChangeFeed
@@ -128,6 +135,7 @@ class McpConnection:
         """Whether an unreadable message is answered as MCP: by its route, or by earlier messages."""
         self.session = session or Session()
         self._running: set[Key] = set()
+        self._asset_tools = parts.asset_tools
         self._members = BatchMembers()
         self._client_requests = ClientRequests(parts.official.notifications)
         self._link = ClientLink(self.session, self._client_requests, emit)
@@ -146,8 +154,10 @@ class McpConnection:
         let_go: Callable[[], None] | None = None,
         *,
         reaches_client: bool = True,
-    ) -> Work:
-        """Return what a door has to do for one frame. Raises nothing that a frame could cause.
+    ) -> CallState | Work:
+        """Return the call of one frame, which has ended, or what a door has to do for it.
+
+        Raises nothing that a frame could cause.
 
         `arrival` and `emit` are those of the frame, where each message has its own request and response;
         `reaches_client` tells whether the client gets what is emitted before the answer.
@@ -161,7 +171,7 @@ class McpConnection:
             return Work(self._refuse(frame, refusal, arrival))
         link = self._link
         if emit is not None or let_go is not None or not reaches_client:
-            link = link._replace(emit=emit or self._emit, let_go=let_go, reaches_client=reaches_client)
+            link = replace(link, emit=emit or self._emit, let_go=let_go, reaches_client=reaches_client)
         if isinstance(message, dict):
             return self._receive_one(message, read_id(message, frame), arrival, link)
         revision = self.session.revision
@@ -178,12 +188,15 @@ class McpConnection:
         for close in tuple(self._closing):
             close()
 
-    def _receive_one(self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink) -> Work:
+    def _receive_one(
+        self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
+    ) -> CallState | Work:
         if not self._is_official:
             is_initialised = self.session.revision is not None
-            chosen = choose_dialect(message, self._parts.asset_tools, is_initialised=is_initialised)
+            chosen = choose_dialect(message, self._asset_tools, is_initialised)
             if chosen is not DialectName.MCP:
-                return Work(self._parts.answer_alone(message, identifier, arrival, chosen))
+                begun = self._parts.answer_alone(message, identifier, arrival, chosen)
+                return begun if isinstance(begun, CallState) else Work(begun)
         self._speaks_mcp = True
         if "method" not in message and self._client_requests.settle(message):
             return Work(_nothing())
@@ -192,27 +205,34 @@ class McpConnection:
         except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
             flaw = Refused(Reason.INTERNAL, note=place_of(error))
             return Work(self._refuse(message, flaw, arrival, identifier))
-        if exchange.call.flaw is not None and self._is_unclaimed(message):
-            exchange.call = unread(message, arrival, exchange.call.flaw)
-        if nobody_waits(message):
+        flaw = exchange.call.flaw
+        if flaw is not None and self._is_unclaimed(message):
+            exchange.call = unread(message, arrival, flaw)
+        key = message.get("id")
+        if (key is None or "method" not in message) and nobody_waits(message):
             return Work(self._take_notification(message, exchange))
-        return self._take_request(exchange, _key(message.get("id")))
+        if flaw is not None:
+            return self._answer(exchange, None, Order.IN_TURN)
+        assert isinstance(key, str | int | float)  # as the schema requires
+        return self._take_request(exchange, key)
 
-    def _take_request(self, exchange: McpExchange, key: Key | None) -> Work:
-        flaw = exchange.call.flaw or self._refuse_concurrent(exchange, key)
-        if flaw is not None or exchange.method == "initialize":
-            exchange.call = exchange.call._replace(flaw=flaw)
-            return Work(self._answer(exchange, None))
-        if key is not None:
-            self._running.add(key)
-        answer = self._answer
-        if exchange.method == LISTEN:
-            answer = self._answer_subscription
-        elif exchange.method == "resources/subscribe":
+    def _take_request(self, exchange: McpExchange, key: Key) -> CallState | Work:
+        """Answer a valid request."""
+        method, running = exchange.method, self._running
+        if key in running or len(running) >= _MAX_RUNNING or method == LISTEN:
+            flaw = self._refuse_concurrent(exchange, key)
+            if flaw is not None:
+                exchange.call = replace(exchange.call, flaw=flaw)
+                return self._answer(exchange, None, Order.IN_TURN)
+        if method == LISTEN:
+            return Work(self._answer_subscription(exchange, key), Order.AT_ONCE, key)
+        if method == "initialize":
+            return self._initialize(exchange)
+        if method == "resources/subscribe":
             self._put_under_policy(exchange)
-        elif exchange.may_detach:
-            answer = self._answer_or_detach
-        return Work(answer(exchange, key), Order.AT_ONCE, key)
+        elif not exchange.revision.has_handshake and exchange.may_detach:
+            return Work(self._answer_or_detach(exchange, key), Order.AT_ONCE, key)
+        return self._answer(exchange, key, Order.AT_ONCE)
 
     def _is_unclaimed(self, message: JSONObject) -> bool:
         """Return whether nothing says that `message` is MCP: its record is then as at every other door."""
@@ -246,17 +266,42 @@ class McpConnection:
 
         exchange.handler = watch
 
-    async def _answer(self, exchange: McpExchange, key: Key | None) -> Answer:
-        try:
-            completed = await self._pipeline.run(exchange)
-            if exchange.outlet is not None:
-                exchange.outlet.flush()
-        finally:
+    def _answer(self, exchange: McpExchange, key: Key | None, order: Order) -> CallState | Work:
+        begun = self._pipeline.begin(exchange)
+        if not isinstance(begun, CallState):
+            return Work(self._answer_later(exchange, key, begun), order, key)
+        if exchange.outlet is None:
+            exchange.is_over = True
+        else:
+            exchange.outlet.flush()
             exchange.close()
-            self._running.discard(key)
-        if exchange.method == "initialize" and isinstance(completed.outcome, Done):
-            self._agree(exchange)  # only now: without a record there is no agreement
-        return exchange.write(completed)
+        return begun
+
+    async def _answer_later(
+        self, exchange: McpExchange, key: Key | None, running: Coroutine[Any, Any, CallState]
+    ) -> Answer:
+        self._start(key)
+        try:
+            state = await running
+            exchange.send_reports()
+        finally:
+            self._end(exchange, key)
+        return state.reply()
+
+    def _start(self, key: Key | None) -> None:
+        if key is not None:
+            self._running.add(key)
+
+    def _end(self, exchange: McpExchange, key: Key | None) -> None:
+        exchange.close()
+        self._running.discard(cast("Key", key))
+
+    def _initialize(self, exchange: McpExchange) -> CallState | Work:
+        begun = self._answer(exchange, None, Order.IN_TURN)
+        self._pipeline.recorder.flush()  # without a record there is no agreement
+        if isinstance(begun, CallState) and isinstance(begun.outcome, Done):
+            self._agree(exchange)
+        return begun
 
     def _agree(self, exchange: McpExchange) -> None:
         capabilities = exchange.params.get("capabilities")
@@ -276,6 +321,7 @@ class McpConnection:
             return told
 
         exchange.handler = agree
+        self._start(key)
         self._subscriptions += 1
         try:
             completed = await self._pipeline.run(exchange)
@@ -292,20 +338,18 @@ class McpConnection:
                 )
         finally:
             self._subscriptions -= 1
-            exchange.close()
-            self._running.discard(key)
+            self._end(exchange, key)
         return exchange.write(completed)
 
     async def _answer_or_detach(self, exchange: McpExchange, key: Key | None) -> Answer:
         """Answer a call when it has ended, or when it continues as a task."""
         runner = TaskRunner(self._parts.pipeline, self._parts.tasks)
+        self._start(key)
         try:
             ended = await runner.run(exchange, _bound(exchange))
-            if exchange.outlet is not None:
-                exchange.outlet.flush()
+            exchange.send_reports()
         finally:
-            exchange.close()
-            self._running.discard(key)
+            self._end(exchange, key)
         if isinstance(ended, Completed):
             return exchange.write(ended)
         return Answer(result_frame(exchange.identifier.token, json_bytes(created(ended.state()))), 200)
@@ -327,7 +371,7 @@ class McpConnection:
         flaw = exchange.call.flaw or self._heed(message, exchange.method)
         if flaw is None:
             return Answer(None, 202, is_notification=True)
-        exchange.call = exchange.call._replace(flaw=flaw)
+        exchange.call = replace(exchange.call, flaw=flaw)
         completed = await self._pipeline.run(exchange)
         is_wrong = flaw.reason not in _HARMLESS and "method" in message
         return Answer(None, 400 if is_wrong else 202, is_notification=True, identity=completed.identity)
@@ -371,8 +415,10 @@ class McpConnection:
             finding = Finding("/method", "initialize cannot be part of a batch; send it alone", "batch", "")
             flaw = Refused(Reason.NOT_JSONRPC, (finding,))
             return await self._refuse(message, flaw, arrival, identifier)
-        member = self._link._replace(emit=link.emit)
+        member = replace(self._link, emit=link.emit)
         work = self._receive_one(message, identifier, arrival, member)
+        if isinstance(work, CallState):
+            return work.reply()
         return await (work.answering if work.key is None else self._members.run(work.key, work.answering))
 
     async def _refuse(
@@ -398,9 +444,9 @@ async def _nothing() -> Answer:
 
 
 def _key(identifier: JSON) -> Key | None:
-    if isinstance(identifier, float) and identifier.is_integer():
-        identifier = int(identifier)
-    return (type(identifier), identifier) if isinstance(identifier, str | int) else None
+    if isinstance(identifier, bool) or not isinstance(identifier, str | int | float):
+        return None
+    return identifier
 
 
 def unread(content: JSON | bytes, arrival: Arrival, flaw: Refused) -> Call:

@@ -13,10 +13,11 @@ A message is checked in this order, and the first failure decides:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, NamedTuple, cast
+from typing import Final
 
-from portbook.canonical import fingerprint, json_bytes
+from portbook.canonical import fingerprint, rewritten_bytes
 from portbook.dialects.request_meta import NO_CONTROLS, context_of, controls_of
 from portbook.errors import Finding, Reason, Refused
 from portbook.mcp.exchange import ClientLink, McpExchange, McpParts, bound_to
@@ -28,6 +29,8 @@ from portbook.mcp.server_info import About
 from portbook.mcp.task_methods import TaskDesk
 from portbook.model import (
     JSON,
+    NO_CONTEXT,
+    NO_WISH,
     Arrival,
     Call,
     EnvelopeRequest,
@@ -62,7 +65,8 @@ _GOVERNED: Final[dict[str, Kind]] = {
 }
 
 
-class _ServedMethod(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _ServedMethod:
     """What this server does with a method of a revision; the same for every message of it."""
 
     allows: Callable[[JSONObject], bool] = lambda _: True
@@ -88,6 +92,7 @@ class McpDialect:
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._catalog = catalog
+        self._by_any_name = catalog.by_any_name
         self._validator = validator
         self._incoming: Mode = incoming
         self._warn = warn
@@ -100,17 +105,26 @@ class McpDialect:
 
     def read(self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink) -> McpExchange:
         """Return the message as an exchange; if a check fails, its call has that flaw."""
-        session = link.session
-        flaw = refuse_structure(message, identifier)
-        if flaw is None and isinstance(message.get("id"), float):
-            flaw = _refuse_id(message)
-        revision, refusal = revision_of(message, session, arrival.headers)
-        method = message.get("method")
-        name = method if isinstance(method, str) else ""
-        flaw = flaw or refusal or self._refuse(message, name, revision, session, arrival.headers)
+        session, headers = link.session, arrival.headers
+        method, params = message.get("method"), message.get("params")
+        if not isinstance(method, str):
+            method = ""
+        if not isinstance(params, dict):
+            params = {}
+        meta = params.get("_meta")
+        if not isinstance(meta, dict):
+            meta = _NO_META
+        revision, refusal = session.revision, None
+        if revision is None or headers is not None or meta:  # otherwise nothing but the handshake names it
+            revision, refusal = revision_of(message, session, headers)
+        flaw = (
+            refuse_structure(message, identifier)
+            or refusal
+            or self._refuse(message, method, revision, session, headers)
+        )
         if flaw is not None and any(finding.pointer == "/id" for finding in flaw.findings):
             identifier = _UNUSABLE  # an answer may not repeat an invalid id
-        return self._exchange(message, name, revision, identifier, arrival, flaw, link)
+        return self._exchange(method, params, meta, revision, identifier, arrival, flaw, link)
 
     def _refuse(
         self,
@@ -120,12 +134,14 @@ class McpDialect:
         session: Session,
         headers: Mapping[str, str] | None,
     ) -> Refused | None:
+        if isinstance(message.get("id"), float) and (flaw := _refuse_id(message)):
+            return flaw
         served = self._served.get((revision.name, method)) or self._look_up(method, revision)
         if served is None:
             return Refused(Reason.UNKNOWN_METHOD)
         if served.is_extension:
             return self._refuse_extension(message, method, headers)
-        if not served.is_notification and "id" not in message:
+        if "id" not in message and not served.is_notification:
             return Refused(Reason.NOT_JSONRPC, (Finding("/id", "a request needs an id", "required", ""),))
         if headers is not None and not revision.has_handshake and META_REVISION in meta_of(message):
             refusal = refuse_headers(headers, message, revision.name)
@@ -133,7 +149,7 @@ class McpDialect:
                 return refusal
         if not served.allows(message) and (flaw := self._refuse_invalid(message, method, revision)):
             return flaw
-        if not isinstance(message.get("params", {}), dict):  # also where the schema is not enforced
+        if not isinstance(message.get("params", _NO_META), dict):  # also where the schema is not enforced
             return Refused(Reason.BAD_PARAMS, (Finding("/params", "must be an object", "type", ""),))
         if method == "initialize" and session.revision is not None:
             finding = Finding("/method", "already initialized; send initialize once", "session", "")
@@ -154,7 +170,7 @@ class McpDialect:
                 return None  # not kept: a client can make up any number of methods
             served = _ServedMethod(is_notification=known.is_notification)
             if self._incoming != "off":
-                served = served._replace(allows=self._validator.check_of(method, revision.name))
+                served = replace(served, allows=self._validator.check_of(method, revision.name))
         self._served[revision.name, method] = served
         return served
 
@@ -186,61 +202,62 @@ class McpDialect:
 
     def _exchange(
         self,
-        message: JSONObject,
         method: str,
+        params: JSONObject,
+        meta: JSONObject,
         revision: Revision,
         identifier: Id,
         arrival: Arrival,
         flaw: Refused | None,
         link: ClientLink,
     ) -> McpExchange:
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
-        meta = params.get("_meta")
-        meta = meta if isinstance(meta, dict) else _NO_META
         kind = _GOVERNED.get(method)
-        name, arguments = self._named(kind, params)
-        if kind == "tool" and name is not None and name != params["name"]:
-            params = {**params, "name": name}  # the same call, whichever of its names the tool is called by
-        carried = _NOTHING_CARRIED
-        if kind is not None and kind != "completion" and flaw is None and not revision.has_handshake:
-            bound = partial(bound_to, method, name, arguments, arrival.key)
+        called, arguments = self._named(kind, params)
+        if kind == "tool" and called is not None and called != params["name"]:
+            params = {**params, "name": called}  # the same call, whichever of its names the tool is called by
+        carried, controls, wish, trace = _NOTHING_CARRIED, NO_CONTROLS, NO_WISH, None
+        if meta:
+            controls, wish = controls_of(meta), EnvelopeRequest(meta)
+        if meta or arrival.traceparent is not None:
+            trace = _trace(meta, arrival)
+        if not revision.has_handshake and kind is not None and kind != "completion" and flaw is None:
+            bound = partial(bound_to, method, called, arguments, arrival.key)
             try:
                 carried = carried_by(params, bound, self._parts.states)
             except Refused as refusal:
                 flaw = refusal
-        controls = controls_of(meta) if meta else NO_CONTROLS
-        call = Call(
-            arrival=arrival,
-            method=method if 0 < len(method) <= 128 else None,
-            tool=name,
-            arguments=arguments,
-            input_bytes=len(json_bytes(arguments)) if kind is not None else 0,
-            context=context_of(controls),
-            trace=_trace(meta, arrival) if meta or arrival.traceparent is not None else None,
-            content={"method": method, "params": cast("JSON", params)},
-            flaw=flaw,
-            contract=revision.name,
-            approval=controls.approval or carried.approval,
-            wait_ms=controls.wait_ms,
-            kind=kind or "tool",
-            wish=EnvelopeRequest(cast("JSON", meta)) if kind == "tool" else None,
+        call = Call(  # by position: keyword arguments would double the cost
+            arrival,
+            method if 0 < len(method) <= 128 else None,
+            called,
+            arguments,
+            len(rewritten_bytes(arguments)) if kind is not None else 0,
+            NO_CONTEXT if controls is NO_CONTROLS else context_of(controls),
+            trace,
+            {"method": method, "params": params},
+            flaw,
+            revision.name,
+            None,
+            controls.approval or carried.approval,
+            controls.wait_ms,
+            kind or "tool",
+            wish if kind == "tool" else None,
         )
-        handler = self._handlers.get(method)
         answer = None
-        if handler is not None:
+        if kind is None and (handler := self._handlers.get(method)) is not None:
             answer = partial(handler, Asked(params, revision, link.session, fingerprint(arrival.key)))
         exchange = McpExchange(call, self._parts, link, method, params, revision, identifier, carried, answer)
-        if (token := meta.get("progressToken")) is not None:
+        if meta and (token := meta.get("progressToken")) is not None:
             exchange.report_under(token)
         return exchange
 
     def _named(self, kind: Kind | None, params: JSONObject) -> tuple[str | None, JSONObject]:
         """Return the name that a request calls, if it is a possible one, and the arguments."""
         name, arguments = params.get("name"), params.get("arguments")
-        arguments = arguments if isinstance(arguments, dict) else {}
+        if not isinstance(arguments, dict):
+            arguments = {}
         if kind == "tool":
-            found = self._catalog.by_any_name.get(name) if isinstance(name, str) else None
+            found = self._by_any_name.get(name) if isinstance(name, str) else None
             if found is not None:
                 return found.spec.name, arguments
             return (name if isinstance(name, str) and is_slug(name) else None), arguments

@@ -10,10 +10,13 @@ from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
 from portbook.wire.violations import violations
 
-__all__ = ["META_ENVELOPE", "META_ERROR", "META_REDACTED", "told_to_model"]
+__all__ = ["META_ENVELOPE", "META_ERROR", "META_LINKS", "META_REDACTED", "told_to_model"]
 
 # The member of `_meta` that holds a call's result envelope.
 META_ENVELOPE: Final = "portbook/envelope"
+
+# The member of `_meta` that holds the links of an API's response: further pages, mostly.
+META_LINKS: Final = "portbook/links"
 
 # The member of `_meta` that is true where a secret was redacted in what the call gave its caller.
 META_REDACTED: Final = "portbook/redacted"

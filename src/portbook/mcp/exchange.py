@@ -5,9 +5,10 @@ What a tool seldom asks for is made when it asks: a client to talk to, and the w
 
 from __future__ import annotations
 
-import asyncio
+from asyncio import get_running_loop
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.exchange import Exchange
@@ -43,7 +44,8 @@ from portbook.wire.jsonrpc import Id, generic_error, mcp_refusal_frame, result_f
 __all__ = ["ClientLink", "McpExchange", "McpParts", "bound_to", "write_error"]
 
 
-class ClientLink(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ClientLink:
     """What is known of the client that sent a request, and the way to it before the answer."""
 
     session: Session
@@ -54,7 +56,8 @@ class ClientLink(NamedTuple):
     """Whether the client gets what is emitted before the answer."""
 
 
-class McpParts(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class McpParts:
     """What all exchanges share."""
 
     results: Results
@@ -76,7 +79,6 @@ class McpExchange(Exchange):
         "handler",
         "identifier",
         "is_over",
-        "is_settled",
         "method",
         "outlet",
         "params",
@@ -99,7 +101,7 @@ class McpExchange(Exchange):
         self.call = call
         self._parts = parts
         self._link = link
-        self._loop = asyncio.get_running_loop()  # a tool may run in a thread without one
+        self._loop = get_running_loop()  # a tool may run in a thread without one
         self.method = method
         self.params = params
         self.revision = revision
@@ -108,8 +110,6 @@ class McpExchange(Exchange):
         """The answers that the client sent with this round."""
         self.handler = handler
         self.report = None
-        self.is_settled = link.session.revision is not None or not revision.has_handshake
-        """Whether the revision was agreed on or named, not assumed."""
         self._client: LiveClient | RoundClient | None = None
         self.outlet: Outlet | None = None
         """The way to the client while the call runs, once something used it."""
@@ -120,6 +120,12 @@ class McpExchange(Exchange):
         """Return the `_meta` of the request."""
         meta = self.params.get("_meta")
         return meta if isinstance(meta, dict) else {}
+
+    @property
+    def _settled_revision(self) -> Revision | None:
+        """Return the revision if it was agreed on or named, not assumed."""
+        is_settled = self._link.session.revision is not None or not self.revision.has_handshake
+        return self.revision if is_settled else None
 
     @property
     def may_detach(self) -> bool:
@@ -187,7 +193,13 @@ class McpExchange(Exchange):
             client.detach()
 
     def seal(
-        self, tool: Tool | None, result: Any, body: bytes, envelope: JSONObject | None, is_redacted: bool
+        self,
+        tool: Tool | None,
+        result: Any,
+        body: bytes,
+        envelope: JSONObject | None,
+        is_redacted: bool,
+        links: list[JSON] | None = None,
     ) -> bytes:
         """Return a result in the form of this revision, checked.
 
@@ -197,7 +209,7 @@ class McpExchange(Exchange):
         if tool is None:
             return results.seal_answer(self.method, result, body, self.revision)
         return results.seal(
-            self.method, tool, self.params.get("uri"), self.revision, result, body, envelope, is_redacted
+            self.method, tool, self.params, self.revision, result, body, envelope, is_redacted, links
         )
 
     def pause(self, needed: InputNeeded) -> bytes | None:
@@ -222,27 +234,35 @@ class McpExchange(Exchange):
         call = self.call
         return bound_to(self.method, call.tool, call.arguments, call.arrival.key)
 
+    def body(self, outcome: Outcome) -> bytes:
+        """Return the message that answers the request."""
+        told = outcome.sealed if isinstance(outcome, Done) else self.told(outcome)
+        if told is not None:
+            return result_frame(self.identifier.token, told)
+        assert isinstance(outcome, Ending)
+        return write_error(self._with_uri(outcome), self.identifier, self._settled_revision)
+
     def write(self, completed: Completed) -> Answer:
         """Return the answer to the request."""
-        outcome = completed.outcome
-        told = self.told(outcome)
-        if told is not None:
-            body, status = result_frame(self.identifier.token, told), 200
-        else:
-            assert isinstance(outcome, Ending)
-            revision = self.revision if self.is_settled else None
-            ending = self._with_uri(outcome)
-            body, status = write_error(ending, self.identifier, revision), status_of(ending, revision)
-        return Answer(body, status, identity=completed.identity, is_redacted=completed.is_redacted)
+        outcome, status = completed.outcome, 200
+        if not isinstance(outcome, Done) and not self._is_for_model(outcome):
+            status = status_of(outcome, self._settled_revision)
+        return Answer(
+            self.body(outcome), status, identity=completed.identity, is_redacted=completed.is_redacted
+        )
 
     def told(self, outcome: Outcome) -> bytes | None:
         """Return the result for an outcome; None where it is an error."""
         if isinstance(outcome, Done):
             return outcome.wire
-        since = outcome.row.to_model_since
-        if self.method == "tools/call" and since and self.revision.name >= since:
+        if self._is_for_model(outcome):
             return json_bytes(told_to_model(outcome, self.revision))
         return None
+
+    def _is_for_model(self, ending: Ending) -> bool:
+        """Return whether an ending is told as a result, which the model reads."""
+        since = ending.row.to_model_since
+        return self.method == "tools/call" and bool(since) and self.revision.name >= since
 
     def error_of(self, ending: Ending) -> JSONObject:
         """Return the JSON-RPC error for an ending."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 from portbook.canonical import rewritten_bytes
 from portbook.errors import Failed, Reason
 from portbook.mcp.cache_lifetime import as_page, kept_for
-from portbook.mcp.errors import META_ENVELOPE, META_REDACTED
+from portbook.mcp.errors import META_ENVELOPE, META_LINKS, META_REDACTED
 from portbook.mcp.handlers import LISTEN
 from portbook.mcp.notifications import Mode, first_of
 from portbook.mcp.resources_and_prompts import completion_result, prompt_result, resource_result
-from portbook.mcp.tool_results import tool_result
+from portbook.mcp.tool_results import Shape, shape_of_tool
 from portbook.model import JSON, JSONObject
 from portbook.protocol.conformance import INPUT_REQUIRED, RESULT, SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS
@@ -22,12 +23,22 @@ from portbook.tools.catalog import Tool
 __all__ = ["Results"]
 
 
+@dataclass(frozen=True, slots=True)
+class _Sealing:
+    """How the results of one tool are sealed in one revision."""
+
+    shape: Shape
+    allows: Callable[[Any], bool]
+    """Returns whether the official schema allows a result; always, where results are not checked."""
+
+
 class Results:
     """Turns what tools, resources and prompts return into MCP results."""
 
     def __init__(self, validator: SchemaValidator, mode: Mode, warn: Callable[[str], None]) -> None:
         self._validator = validator
         self._checks: dict[tuple[str, str], Callable[[Any], bool]] = {}
+        self._sealings: dict[tuple[str, str, str], _Sealing] = {}
         self._mode: Mode = mode
         self._warn = warn
 
@@ -35,26 +46,41 @@ class Results:
         self,
         method: str,
         tool: Tool,
-        uri: JSON,
+        params: JSONObject,
         revision: Revision,
         result: Any,
         body: bytes,
         envelope: JSONObject | None,
         is_redacted: bool,
+        links: list[JSON] | None = None,
     ) -> bytes:
         """Return what `tool` returned in the form of this revision, checked.
 
         Raises `Failed` where the official schema does not allow it.
         """
-        if not tool.spec.is_on:  # switched off while it ran
+        spec = tool.spec
+        if spec.switch is not None and not spec.switch.is_on:  # switched off while it ran
             raise Failed(Reason.BAD_RESULT, note="no longer served")
-        result = _shaped(tool, uri, revision, result, body)
-        meta: JSONObject = {META_REDACTED: True} if is_redacted else {}
-        if envelope is not None and tool.spec.kind == "tool":
-            meta[META_ENVELOPE] = envelope
-        if meta:  # outside of what the tool's outputSchema describes
-            result["_meta"] = meta
-        return self.checked(method, result, rewritten_bytes(result), revision)
+        key = (revision.name, method, spec.name)
+        sealing = self._sealings.get(key)
+        if sealing is None:
+            sealing = self._sealings[key] = self._sealing(method, tool, revision)
+        shaped = sealing.shape(result, body, params)
+        if is_redacted or envelope is not None or links:  # outside of what the outputSchema describes
+            shaped = _with_meta(shaped, envelope if spec.kind == "tool" else None, is_redacted, links)
+        sealed = rewritten_bytes(shaped)
+        return sealed if sealing.allows(shaped) else self._invalid(method, shaped, sealed, revision)
+
+    def _sealing(self, method: str, tool: Tool, revision: Revision) -> _Sealing:
+        shape = _shape_of(tool, revision)
+        return _Sealing(shape, self._check_of(method, revision) if self._mode != "off" else _anything)
+
+    def _check_of(self, method: str, revision: Revision) -> Callable[[Any], bool]:
+        allows = self._checks.get((revision.name, method))
+        if allows is None:
+            allows = self._validator.check_of(method + RESULT, revision.name)
+            self._checks[revision.name, method] = allows
+        return allows
 
     def seal_answer(self, method: str, result: JSON, body: bytes, revision: Revision) -> bytes:
         """Return the result of a method that runs no tool, checked.
@@ -72,14 +98,16 @@ class Results:
         """
         if self._mode == "off" or (not revision.has_handshake and method in EXTENSIONS):
             return body
-        allows = self._checks.get((revision.name, method))
-        if allows is None:
-            allows = self._checks[revision.name, method] = self._validator.check_of(
-                method + RESULT, revision.name
-            )
         asks = isinstance(result, dict) and result.get("resultType") == INPUT_REQUIRED
-        if not asks and allows(result):
+        if not asks and self._check_of(method, revision)(result):
             return body
+        return self._invalid(method, result, body, revision)
+
+    def _invalid(self, method: str, result: JSON, body: bytes, revision: Revision) -> bytes:
+        """Return `body` where its result is valid after all, or is not enforced to be.
+
+        Raises `Failed` otherwise.
+        """
         findings = self._validator.findings(method + RESULT, result, revision.name)
         if findings:
             if self._mode == "enforce":
@@ -101,11 +129,34 @@ class Results:
         return not findings
 
 
-def _shaped(found: Tool, uri: JSON, revision: Revision, result: Any, body: bytes) -> JSONObject:
-    kind = found.spec.kind
+def _anything(_: Any) -> bool:
+    return True
+
+
+def _with_meta(
+    shaped: JSONObject, envelope: JSONObject | None, is_redacted: bool, links: list[JSON] | None
+) -> JSONObject:
+    meta: JSONObject = {META_REDACTED: True} if is_redacted else {}
+    if envelope is not None:
+        meta[META_ENVELOPE] = envelope
+    if links:
+        meta[META_LINKS] = links
+    return {**shaped, "_meta": meta} if meta else shaped
+
+
+def _shape_of(found: Tool, revision: Revision) -> Shape:
+    kind, cache_ms = found.spec.kind, found.spec.cache_ms
+    extra: JSONObject = {"resultType": "complete"} if revision.has_result_type else {}
+
+    def contents(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        return kept_for(cache_ms, resource_result(cast("str", params["uri"]), result), revision)
+
+    def messages(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        return {**prompt_result(found, result, revision), **extra}
+
+    def suggestions(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        return {**completion_result(result), **extra}
+
     if kind == "tool":
-        return tool_result(found, result, body, revision)
-    if kind == "resource":
-        return kept_for(found.spec.cache_ms, resource_result(cast("str", uri), result), revision)
-    shaped = prompt_result(found, result, revision) if kind == "prompt" else completion_result(result)
-    return {**shaped, "resultType": "complete"} if revision.has_result_type else shaped
+        return shape_of_tool(found, revision)
+    return {"resource": contents, "prompt": messages, "completion": suggestions}[kind]

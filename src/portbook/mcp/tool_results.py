@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from portbook.mcp.tools import is_object_schema
 from portbook.model import JSON, JSONObject
 from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool
 
-__all__ = ["fitted", "tool_result", "value_of"]
+__all__ = ["Shape", "fitted", "shape_of_tool", "value_of"]
+
+
+# Puts a checked result, its JSON and the params of its request into MCP's form.
+Shape: TypeAlias = Callable[[Any, bytes, JSONObject], JSONObject]
 
 
 def fitted(block: JSONObject, revision: Revision) -> JSONObject:
@@ -22,30 +27,41 @@ def fitted(block: JSONObject, revision: Revision) -> JSONObject:
     return block
 
 
-def tool_result(tool: Tool, result: Any, body: bytes, revision: Revision) -> JSONObject:
-    """Return a tool's checked result in MCP's form: text for the model, structure for programs."""
-    if tool.spec.gives_content:
-        content: JSONObject = {"content": [fitted(block, revision) for block in result]}
-        return {**content, "resultType": "complete"} if revision.has_result_type else content
-    text = result if isinstance(result, str) else body.decode()
-    answer: JSONObject = {"content": [] if result is None else [{"type": "text", "text": text}]}
-    if revision.has_structured_content:
-        schema = tool.spec.output_schema
-        if not revision.wants_objects or isinstance(result, dict):
-            is_wrapped = revision.wants_objects and isinstance(schema, dict) and not is_object_schema(schema)
-            answer["structuredContent"] = {"result": result} if is_wrapped else result
-        elif isinstance(schema, dict):
-            answer["structuredContent"] = {"result": result}
-    if revision.has_result_type:
-        answer["resultType"] = "complete"
-    return answer
+def shape_of_tool(tool: Tool, revision: Revision) -> Shape:
+    """Return the shape of a tool's results: text for the model, structure for programs."""
+    schema, wants_objects = tool.spec.output_schema, revision.wants_objects
+    is_described, is_structured = isinstance(schema, dict), revision.has_structured_content
+    is_wrapped = _is_wrapped(tool, revision)
+    kind: JSONObject = {"resultType": "complete"} if revision.has_result_type else {}
+
+    def content(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        return {"content": [fitted(block, revision) for block in result], **kind}
+
+    def value(result: Any, body: bytes, params: JSONObject) -> JSONObject:
+        text = result if isinstance(result, str) else body.decode()
+        answer: JSONObject = {"content": [] if result is None else [{"type": "text", "text": text}]}
+        if is_structured:
+            if not wants_objects or isinstance(result, dict):
+                answer["structuredContent"] = {"result": result} if is_wrapped else result
+            elif is_described:
+                answer["structuredContent"] = {"result": result}
+        if kind:
+            answer.update(kind)
+        return answer
+
+    return content if tool.spec.gives_content else value
+
+
+def _is_wrapped(tool: Tool, revision: Revision) -> bool:
+    """Return whether the revision wants objects, and the tool may return something else."""
+    schema = tool.spec.output_schema
+    return revision.wants_objects and isinstance(schema, dict) and not is_object_schema(schema)
 
 
 def value_of(tool: Tool, answer: JSONObject, revision: Revision) -> JSON:
     """Return what a tool returned, as far as its call's result tells in this revision."""
     if "structuredContent" in answer:
-        structured, schema = answer["structuredContent"], tool.spec.output_schema
-        is_wrapped = revision.wants_objects and isinstance(schema, dict) and not is_object_schema(schema)
+        structured, is_wrapped = answer["structuredContent"], _is_wrapped(tool, revision)
         return structured["result"] if is_wrapped and isinstance(structured, dict) else structured
     content = answer["content"]
     if tool.spec.gives_content or not isinstance(content, list):

@@ -21,11 +21,12 @@ from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from portbook.errors import Reason, Refused
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["BadHost", "Hosts"]
 
-_AUTHORITY: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+))(?::([0-9]{1,5}))?", re.ASCII)
-_ORIGIN: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]+)", re.ASCII)
+_AUTHORITY: Final = late_pattern(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+))(?::([0-9]{1,5}))?", re.ASCII)
+_ORIGIN: Final = late_pattern(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]+)", re.ASCII)
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 # Clients always send the same Host: its verdict is cached, unless the headers are long enough to fill memory.

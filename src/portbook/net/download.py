@@ -68,7 +68,7 @@ async def _followed(client: HttpClient, request: HttpRequest, destinations: Dest
         response = await client.send(request, destinations)
         if response.status not in REDIRECTS:
             return response
-        target = target_of_redirect(response, request.destination)
+        target = target_of_redirect(response, request.destination, request.target)
         if target is None:
             raise CannotDownload("it redirects to a different host; name that address, if you trust it")
         request = request._replace(target=target)

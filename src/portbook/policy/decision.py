@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from portbook.canonical import fingerprint, json_bytes
@@ -79,11 +78,10 @@ class Decision(NamedTuple):
     """Who may approve the call, if it needs approval."""
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(NamedTuple):
     """Limits and rules, and what follows from them. `places` holds the file and line of each limit."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = Limits()
     rules: tuple[Rule, ...] = ()
     destinations: Destinations | None = None
     """Where HTTP tools may go: `limits.allowed_domains`, or the base URLs that tools declare."""
@@ -121,8 +119,7 @@ class Policy:
         return self.limits.approval != "never" or any(rule.action is Action.ASK for rule in self.rules)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolPolicy:
+class ToolPolicy(NamedTuple):
     """A policy as it applies to one tool: everything that no call can change is worked out."""
 
     barred: Decision | None
@@ -188,10 +185,9 @@ class ToolPolicy:
                 subject.caller, subject.session or "", subject.arguments, subject.input_schema
             ):
                 matched[rule.action] = rule
-        for action in Action:
-            if action in matched:
-                return _of_rule(matched[action])
-        return None
+        if not matched:  # nearly every call
+            return None
+        return _of_rule(matched[next(action for action in Action if action in matched)])
 
 
 def decide(policy: Policy, subject: PolicyInput) -> Decision:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from portbook.policy.approval_by_default import ApprovalByDefault
 
 __all__ = ["LIMIT_NAMES", "Limits"]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """What no rule can lift, and what happens where no rule decides, as the operator wrote it.
 
     `settings/table.py` says what each one means and takes its default from here; the places and the digest of
@@ -31,4 +29,4 @@ class Limits:
     require_redaction: bool = False
 
 
-LIMIT_NAMES: Final = tuple(each.name for each in fields(Limits))
+LIMIT_NAMES: Final = Limits._fields

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from portbook.canonical import NotJSON, fingerprint
-from portbook.did_you_mean import did_you_mean
 from portbook.globs import problem_of
 from portbook.model import JSONObject
 from portbook.policy.condition import Condition
@@ -16,6 +15,7 @@ from portbook.policy.rule import Action, Rule, hidden_by
 from portbook.policy.types import KEYWORDS, UntoldTypes, spoken_types, unknown_keyword
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema
+from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.http_methods import METHODS
 from portbook.tools.spec import Effect
 

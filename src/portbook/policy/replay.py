@@ -6,7 +6,6 @@ A record has no arguments unless the operator asked for them, and never secrets 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from portbook.model import JSON, JSONObject
@@ -78,8 +77,8 @@ def _is_taken_out(value: JSON) -> bool:
 
 def _where_met(policy: Policy, untold: list[Rule], met: Rule | None) -> Policy:
     """Return `policy` as if, of the rules in `untold`, only the conditions of `met` were met."""
-    rules = (replace(rule, where=()) if rule is met else rule for rule in policy.rules)
-    return replace(policy, rules=tuple(rule for rule in rules if rule not in untold))
+    rules = (rule._replace(where=()) if rule is met else rule for rule in policy.rules)
+    return policy._replace(rules=tuple(rule for rule in rules if rule not in untold))
 
 
 def _said(policy: Policy, subject: PolicyInput) -> Replayed:

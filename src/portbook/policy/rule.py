@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from portbook.canonical import canonical_bytes
 from portbook.globs import covers, matches
@@ -26,8 +25,7 @@ _ORDER: Final = list(Action)
 _EVERYTHING: Final = ("*",)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule. Each of its lists must match; an empty `where` matches every call."""
 
     name: str

@@ -21,10 +21,21 @@ from typing import Final, NamedTuple
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
+from portbook.text.late_pattern import late_pattern
 
-__all__ = ["VERSION", "BadMark", "Mark", "marked_params", "mismatch", "refuse_headers", "refuse_params"]
+__all__ = [
+    "SESSION",
+    "VERSION",
+    "BadMark",
+    "Mark",
+    "marked_params",
+    "mismatch",
+    "refuse_headers",
+    "refuse_params",
+]
 
 VERSION: Final = "mcp-protocol-version"
+SESSION: Final = "mcp-session-id"
 _METHOD: Final = "mcp-method"
 _NAME: Final = "mcp-name"
 _PARAM: Final = "mcp-param-"
@@ -43,8 +54,8 @@ _BEFORE: Final = "=?base64?"
 _AFTER: Final = "?="
 
 _MARK: Final = "x-mcp-header"
-_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}", re.ASCII)
-_WHOLE: Final = re.compile(r"(-?[0-9]{1,400})(?:\.0+)?", re.ASCII)
+_TOKEN: Final = late_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}", re.ASCII)
+_WHOLE: Final = late_pattern(r"(-?[0-9]{1,400})(?:\.0+)?", re.ASCII)
 
 # Types with one spelling in a header; languages differ in how they write other numbers.
 _TYPES: Final = ("string", "integer", "boolean")

@@ -5,12 +5,14 @@ Each trait that a revision has or lacks is a row, so that no other module compar
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 __all__ = ["HANDSHAKE_REVISIONS", "NEWEST_HANDSHAKE", "REVISIONS", "STATELESS_REVISIONS", "Revision"]
 
 
-class Revision(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Revision:
     """One revision of the protocol."""
 
     name: str

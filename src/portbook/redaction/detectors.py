@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from math import log2
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from portbook.redaction.late_pattern import late_pattern
 from portbook.redaction.marks import NOT_MARKED
-from portbook.redaction.prefilter import LONG_RUN, fold
+from portbook.redaction.prefilter import LARGE, LONG_RUN, Prefilter, fold
+from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "PATTERNS",
@@ -45,8 +45,9 @@ class _Detector(NamedTuple):
     triggers: tuple[str, ...]
     """Every text that has a match contains one of them."""
     pattern: re.Pattern[str]
-    """The secret is its group `secret`, or the whole match."""
     is_secret: Callable[[str], bool] = _yes
+    group: str | int = 0
+    """The group of the pattern that is the secret; 0 is the whole match."""
 
 
 def _has_digit(text: str) -> bool:
@@ -128,12 +129,21 @@ _PRIVATE_KEY: Final = _Detector(
 )
 
 _SHAPES: Final = (
-    _Detector(("basic",), late_pattern(r"(?ai)\bbasic[ \t]+(?P<secret>[a-z0-9+/]{6,}={0,2})"), _is_basic),
     _Detector(
-        ("bearer",), late_pattern(r"(?ai)\bbearer[ \t]+(?P<secret>[a-z0-9+/._~-]{6,}={0,2})"), _is_bearer
+        ("basic",), late_pattern(r"(?ai)\bbasic[ \t]+(?P<secret>[a-z0-9+/]{6,}={0,2})"), _is_basic, "secret"
+    ),
+    _Detector(
+        ("bearer",),
+        late_pattern(r"(?ai)\bbearer[ \t]+(?P<secret>[a-z0-9+/._~-]{6,}={0,2})"),
+        _is_bearer,
+        "secret",
     ),
     # To the last @ before the path: a password may contain an unescaped @.
-    _Detector(("://",), late_pattern(rf"://[^\s/:@?#\"']*:(?P<secret>{NOT_MARKED}[^\s/?#\"']+)@")),
+    _Detector(
+        ("://",),
+        late_pattern(rf"://[^\s/:@?#\"']*:(?P<secret>{NOT_MARKED}[^\s/?#\"']+)@"),
+        group="secret",
+    ),
     _PRIVATE_KEY,
 )
 
@@ -150,6 +160,7 @@ def _cards(before: str, after: str) -> _Detector:
             re.ASCII,
         ),
         _is_card,
+        "secret",
     )
 
 
@@ -195,9 +206,7 @@ class _TriggeredSearch(NamedTuple):
 def _searches(*detectors: _Detector) -> tuple[_TriggeredSearch, ...]:
     """Return one entry per trigger; where two of a detector occur, it finds its matches twice: harmless."""
     return tuple(
-        _TriggeredSearch(
-            trigger, "secret" if detector.pattern.groups else 0, detector.pattern, detector.is_secret
-        )
+        _TriggeredSearch(trigger, detector.group, detector.pattern, detector.is_secret)
         for detector in detectors
         for trigger in detector.triggers
     )
@@ -206,6 +215,12 @@ def _searches(*detectors: _Detector) -> tuple[_TriggeredSearch, ...]:
 _BY_TRIGGER: Final[dict[Cards, tuple[_TriggeredSearch, ...]]] = {
     cards: _searches(*_TOKENS, *_SHAPES, *detectors, _RANDOM) for cards, detectors in _CARDS.items()
 }
+
+# Of a text without a run of a token's length: neither tokens nor random text.
+_WITHOUT_RUNS: Final[dict[Cards, tuple[_TriggeredSearch, ...]]] = {
+    cards: _searches(*_SHAPES, *detectors) for cards, detectors in _CARDS.items()
+}
+_RUNS: Final = Prefilter.of((), in_runs=RUN_TRIGGERS, passes_runs=True)
 
 
 def _has_material(text: str) -> bool:
@@ -221,7 +236,11 @@ _MARKED: Final = _searches(*_TOKENS, _PRIVATE_KEY._replace(is_secret=_has_materi
 
 def spans_of_shapes(text: str, cards: Cards = "strings") -> Iterator[Span]:
     """Yield the spans of `text` that look like a secret."""
-    plain = fold(text.encode("utf-8", "surrogatepass"))
+    data = text.encode("utf-8", "surrogatepass")
+    plain = fold(data)
+    if len(data) >= LARGE and not _RUNS.passes(data):
+        yield from _found(_WITHOUT_RUNS[cards], text, plain)
+        return
     yield from _found(_BY_TRIGGER[cards], text, plain)
     if _JWT_TRIGGER in plain:
         yield from _web_tokens(text)

@@ -8,7 +8,7 @@ import hmac
 from typing import Any, Final
 
 from portbook.model import JSON
-from portbook.redaction.late_pattern import late_pattern
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["MARK", "NOT_MARKED", "blank_of", "hash_mark", "is_mark"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
-from portbook.redaction.late_pattern import late_pattern
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["Places", "RedactedPointer", "places_of", "problem_of", "trigger_of"]
 

@@ -3,19 +3,23 @@
 Bytes and triggers are folded: ASCII letters to lower case, digits to `0`, separators dropped. A trigger that
 is in the bytes is also in the folded bytes, so the test may pass without a secret, but never misses a
 trigger. All triggers are searched for at once, by the engine that matches the patterns of schemas: about 1 µs
-for 200 bytes. A trigger may also be a pattern of that engine, written for folded bytes, where each byte is
-one character.
+for 200 bytes. In large bytes each kind of trigger is searched for on its own: a few literals of one kind take
+the engine a tenth of the time of a mixture. A trigger may also be a pattern of that engine, written for
+folded bytes, where each byte is one character.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby, islice
+from typing import Final
 
-from portbook.schema.engine import Validator, compile_schema
+from portbook.schema.engine import Validator, compile_official
+from portbook.schema.late_validator import LateValidator
 
-__all__ = ["LONG_RUN", "RUN", "Prefilter", "fold", "literal"]
+__all__ = ["LARGE", "LONG_RUN", "RUN", "Prefilter", "fold", "literal"]
 
 _LOWER: Final = bytes.maketrans(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", b"abcdefghijklmnopqrstuvwxyz0000000000"
@@ -34,6 +38,11 @@ _RUNS: Final = bytes(ord("a") if code in _TOKEN else ord(".") for code in range(
 _START: Final = 24
 _BATCH: Final = 200
 
+# From here on, a search for each kind of trigger takes less time than one for all. It compares so many
+# literals at once with sixteen bytes of text; from three such searches on, a batch is as quick.
+LARGE: Final = 4096
+_AT_ONCE: Final = 32
+
 _SYNTAX: Final = frozenset("\\^$.*+?()[]{}|/")
 
 
@@ -42,10 +51,13 @@ def fold(data: bytes) -> str:
     return data.translate(_LOWER, _DROPPED).decode("latin-1")
 
 
-class Prefilter(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Prefilter:
     """Passes bytes that may contain a secret."""
 
     triggers: tuple[Validator, ...]
+    kinds: tuple[Validator, ...]
+    """The same triggers, each kind on its own."""
     in_runs: tuple[Validator, ...]
     """Triggers that count only where the bytes have a run."""
     passes_runs: bool
@@ -65,8 +77,10 @@ class Prefilter(NamedTuple):
     ) -> Prefilter:
         """Return the prefilter of these triggers."""
         plain = sorted({fold(trigger.encode())[:_START] for trigger in triggers})
+        literals, patterns = list(map(literal, plain)), list(patterns)
         return cls(
-            tuple(_any_of([*map(literal, plain), *patterns])),
+            tuple(_any_of([*literals, *patterns])),
+            (*_by_kind(literals), *_by_kind(patterns)),
             tuple(_any_of(map(literal, in_runs))),
             passes_runs,
             passes_beyond_ascii,
@@ -78,22 +92,47 @@ class Prefilter(NamedTuple):
         if self.passes_all or (self.passes_beyond_ascii and not data.isascii()):
             return True
         text = data.translate(_LOWER, _DROPPED).decode("latin-1")  # as `fold` does
-        for triggers in self.triggers:
+        for triggers in self.triggers if len(data) < LARGE else self.kinds:
             if triggers.accepts(text):
                 return True
         if not self.passes_runs:
             return False
         runs = data.translate(_RUNS)
-        if runs.find(_RUN) < 0:
+        # The longer a run, the quicker it is searched for; few bytes have one, large ones few triggers.
+        if len(data) < LARGE and runs.find(_RUN) < 0:
             return False
-        return runs.find(_LONG_RUN) >= 0 or any(triggers.accepts(text) for triggers in self.in_runs)
+        if runs.find(_LONG_RUN) >= 0:
+            return True
+        return any(triggers.accepts(text) for triggers in self.in_runs) and runs.find(_RUN) >= 0
+
+
+def _by_kind(patterns: list[str]) -> Iterator[Validator]:
+    """Yield searches for patterns: together those that begin with a letter, a digit, or the same sign."""
+    for _, kind in groupby(sorted(patterns, key=_kind_of), _kind_of):
+        alike = list(kind)
+        size = _AT_ONCE if len(alike) <= 3 * _AT_ONCE else _BATCH
+        for at in range(0, len(alike), size):
+            yield _search(alike[at : at + size])
+
+
+def _kind_of(pattern: str) -> str:
+    first = pattern[:1]
+    return "letter" if first.isalpha() else "digit" if first.isdigit() else first
 
 
 def _any_of(patterns: Iterable[str]) -> Iterator[Validator]:
     """Yield validators, one of which matches wherever one of `patterns` does."""
     left = iter(patterns)
     while batch := list(islice(left, _BATCH)):
-        yield compile_schema({"pattern": "|".join(batch)}, "")
+        yield _search(batch)
+
+
+def _search(patterns: list[str]) -> Validator:
+    """Return a validator that is compiled with its first use: few values are large, few pass the first test.
+
+    No pattern here is the operator's own, so each is known to compile.
+    """
+    return LateValidator(partial(compile_official, {"pattern": "|".join(patterns)}, ""))
 
 
 def literal(text: str) -> str:

@@ -6,7 +6,7 @@ import string
 from collections.abc import Iterable
 from typing import Final
 
-from portbook.redaction.late_pattern import late_pattern
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["NAMES", "SecretNames", "folded"]
 

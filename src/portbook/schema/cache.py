@@ -9,7 +9,7 @@ from typing import Any
 
 from portbook.canonical import NotJSON, fingerprint
 from portbook.errors import Finding
-from portbook.schema.engine import BadSchema, Validator, compile_schema
+from portbook.schema.engine import BadSchema, Validator, compile_official, compile_schema
 
 __all__ = ["validator_for"]
 
@@ -17,8 +17,8 @@ __all__ = ["validator_for"]
 _compiled: dict[str, Validator] = {}
 
 
-def validator_for(schema: Any) -> Validator:
-    """Return the validator of `schema`, compiled on first use.
+def validator_for(schema: Any, *, is_known: bool = False) -> Validator:
+    """Return the validator of `schema`, compiled on first use; `is_known` if it is known to compile.
 
     Raises `BadSchema` where it cannot be compiled.
     """
@@ -29,5 +29,6 @@ def validator_for(schema: Any) -> Validator:
     validator = _compiled.get(key)
     if validator is None:
         # Two threads may compile the same schema at once; with setdefault both use the first one.
-        validator = _compiled.setdefault(key, compile_schema(schema, key))
+        make = compile_official if is_known else compile_schema
+        validator = _compiled.setdefault(key, make(schema, key))
     return validator

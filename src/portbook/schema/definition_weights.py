@@ -7,9 +7,10 @@ references lead to `#/$defs/NAME` only, and there are no anchors and no identifi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, cast
 
+from portbook.schema.cycles import components
 from portbook.schema.evaluation_cost import (
     CIRCULAR,
     MAX_EVALUATIONS,
@@ -25,7 +26,9 @@ __all__ = ["DefinitionWeights", "referred_names"]
 _PREFIX: Final = "#/$defs/"
 
 
-class _Weight(NamedTuple):
+class _OnValue(NamedTuple):
+    """What a schema costs on one value, whatever its parts."""
+
     evaluations: int
     nesting: int
 
@@ -36,9 +39,9 @@ class DefinitionWeights:
     def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._definitions = definitions
         self._needs: dict[str, tuple[str, ...]] = {}
-        self._weights: dict[str, _Weight] = {}
-        self._on_same_value: dict[str, frozenset[str]] = {}
-        self._circular: dict[str, bool] = {}
+        self._on_value: dict[str, _OnValue] = {}
+        self._weights: dict[str, int] = {}
+        self._circular: set[str] = set()
 
     def needs_of(self, name: str) -> tuple[str, ...]:
         """Return the names that a definition refers to itself."""
@@ -53,68 +56,73 @@ class DefinitionWeights:
             return None
         whole = cast("dict[str, Any]", schema)
         names = cast("dict[str, Any]", whole.get("$defs", {}))
-        for name in names:
-            self._weigh_definition(name)
-        if any(self._is_circular(name) for name in names):
+        if new := [name for name in names if name not in self._weights]:
+            self._weigh_on_value(new)
+            self._weigh_with_parts(new)
+        if not self._circular.isdisjoint(names):
             return CIRCULAR
-        evaluations, nesting = self._weigh(
-            {key: part for key, part in whole.items() if key != "$defs"}, set()
-        )
-        if evaluations > MAX_EVALUATIONS:
+        own = {key: part for key, part in whole.items() if key != "$defs"}
+        if self._with_parts(own) > MAX_EVALUATIONS:
             return TOO_COSTLY
-        return TOO_NESTED if nesting > MAX_NESTING else None
+        return TOO_NESTED if self._on_one_value(own).nesting > MAX_NESTING else None
 
-    def _weigh_definition(self, origin: str) -> None:
-        """Weigh a definition after those that it refers to, unless they lead back to it."""
-        stack: list[tuple[str, bool]] = [(origin, False)]
-        is_open: set[str] = set()
-        while stack:
-            name, is_leaving = stack.pop()
-            if is_leaving:
-                on_same_value: set[str] = set()
-                self._weights[name] = self._weigh(self._definitions[name], on_same_value)
-                self._on_same_value[name] = frozenset(on_same_value)
-            elif name not in self._weights and name not in is_open:
-                is_open.add(name)
-                stack.append((name, True))
-                stack.extend((need, False) for need in self.needs_of(name))
+    def _weigh_on_value(self, names: Iterable[str]) -> None:
+        """Weigh definitions on one value; those that lead to themselves on it are circular."""
 
-    def _weigh(self, schema: Any, on_same_value: set[str]) -> _Weight:
-        """Return the weight of one schema, and add what it refers to without descending into the value."""
+        def steps_of(name: str) -> list[str]:
+            # What was weighed before leads to nothing new.
+            return [step for step in _names_on_value(self._definitions[name]) if step not in self._on_value]
+
+        for members in components([name for name in names if name not in self._on_value], steps_of):
+            if len(members) > 1 or members[0] in steps_of(members[0]):
+                self._circular.update(members)
+            for name in members:
+                self._on_value[name] = self._on_one_value(self._definitions[name])
+
+    def _weigh_with_parts(self, names: Iterable[str]) -> None:
+        """Weigh definitions with what they refer to, as `evaluation_cost` does it with subschemas."""
+
+        def steps_of(name: str) -> list[str]:
+            return [need for need in self.needs_of(name) if need not in self._weights]
+
+        for members in components(names, steps_of):
+            for name in members:
+                self._weights[name] = self._with_parts(self._definitions[name])
+            heaviest = max(self._weights[name] for name in members)
+            self._weights.update(dict.fromkeys(members, heaviest))
+
+    def _on_one_value(self, schema: Any) -> _OnValue:
         if not isinstance(schema, dict):
-            return _Weight(1, 1)
-        parts: list[tuple[str, int]] = []
-        same, deepest = 0, 0
-        for keyword, is_same, child in subschemas_of(cast("dict[str, Any]", schema)):
-            weight = self._weigh(child, on_same_value if is_same else set())
-            if is_same:
-                same, deepest = same + weight.evaluations, max(deepest, weight.nesting)
-            else:
-                parts.append((keyword, weight.evaluations))
-        name = _name_in(cast("dict[str, Any]", schema))
-        if name is not None:
-            on_same_value.add(name)
-            # One that leads back here descends into the value first, so its depth is bounded.
-            target = self._weights.get(name, _Weight(0, 0))
-            same, deepest = same + target.evaluations, max(deepest, target.nesting)
-        repeats = REPEATS if not _UNEVALUATED.isdisjoint(cast("dict[str, Any]", schema)) else 1
+            return _OnValue(1, 1)
+        whole = cast("dict[str, Any]", schema)
+        below = [self._on_one_value(child) for _, is_same, child in subschemas_of(whole) if is_same]
+        if (name := _name_in(whole)) is not None:
+            below.append(self._on_value.get(name, _OnValue(0, 0)))  # missing only in circles
+        evaluations = 1 + _repeats(whole) * sum(each.evaluations for each in below)
+        nesting = 1 + max((each.nesting for each in below), default=0)
         # Bounded, because a sum that doubles at each step soon has more digits than anybody needs.
-        evaluations = min(1 + repeats * same + heaviest_part(parts), MAX_EVALUATIONS + 1)
-        return _Weight(evaluations, min(1 + deepest, MAX_NESTING + 1))
+        return _OnValue(min(evaluations, MAX_EVALUATIONS + 1), min(nesting, MAX_NESTING + 1))
 
-    def _is_circular(self, origin: str) -> bool:
-        """Return whether a definition leads to itself without descending into the value."""
-        known = self._circular.get(origin)
-        if known is None:
-            seen: set[str] = set()
-            waiting = [*self._on_same_value.get(origin, ())]
-            while waiting and origin not in seen:
-                name = waiting.pop()
-                if name not in seen:
-                    seen.add(name)
-                    waiting.extend(self._on_same_value.get(name, ()))
-            known = self._circular[origin] = origin in seen
-        return known
+    def _with_parts(self, schema: Any) -> int:
+        if not isinstance(schema, dict):
+            return 1
+        whole = cast("dict[str, Any]", schema)
+        parts: list[tuple[str, int]] = []
+        same = 0
+        for keyword, is_same, child in subschemas_of(whole):
+            weight = self._with_parts(child)
+            if is_same:
+                same += weight
+            else:
+                parts.append((keyword, weight))
+        if (name := _name_in(whole)) is not None:
+            # One that leads back here counts as on a value without parts.
+            same += self._weights.get(name) or self._on_value[name].evaluations
+        return min(1 + _repeats(whole) * same + heaviest_part(parts), MAX_EVALUATIONS + 1)
+
+
+def _repeats(schema: dict[str, Any]) -> int:
+    return 1 if _UNEVALUATED.isdisjoint(schema) else REPEATS
 
 
 _UNEVALUATED: Final = frozenset({"unevaluatedProperties", "unevaluatedItems"})
@@ -130,6 +138,18 @@ def referred_names(schema: Any) -> Iterator[str]:
             if (name := _name_in(whole)) is not None:
                 yield name
             waiting.extend(child for _, _, child in subschemas_of(whole))
+
+
+def _names_on_value(schema: Any) -> Iterator[str]:
+    """Yield the names that `schema` refers to without descending into the value."""
+    waiting = [schema]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            whole = cast("dict[str, Any]", value)
+            if (name := _name_in(whole)) is not None:
+                yield name
+            waiting.extend(child for _, is_same, child in subschemas_of(whole) if is_same)
 
 
 def _name_in(schema: dict[str, Any]) -> str | None:

@@ -3,15 +3,21 @@
 References that fan out double the work at each step, sixty steps in a few lines of schema. A reference that
 leads back to itself without descending into the instance has no meaning.
 
+A reference that leads back after descending is evaluated again for each part of a value. The library keeps
+its verdict on an object or a list, so however many ways lead back to it, only the first of them costs. It
+keeps none on other values: there, each way costs as many evaluations as one value without parts.
+
 Iterative throughout, so that no schema can exhaust the stack. Pure: no I/O.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any, Final
 
 from portbook.errors import Finding
+from portbook.schema.cycles import components
 from portbook.schema.dialects import DIALECT
 from portbook.schema.messages import escape_pointer
 from portbook.schema.references import Document, Path
@@ -54,48 +60,37 @@ def examine(schema: Any, dialect: str = DIALECT) -> list[Finding]:
 
 def _weigh(document: Document) -> list[Finding]:
     """Return a finding where the evaluations of the root are too many, or nested too deeply."""
-    weights: dict[Path, int] = {}
+    nodes = document.nodes
+    on_value: dict[Path, int] = {}
     nested: dict[Path, int] = {}
-    open_same: set[Path] = set()
-    stack: list[tuple[Path, bool]] = [((), False)]
-    while stack:
-        path, is_leaving = stack.pop()
-        node = document.nodes[path]
-        if is_leaving:
-            open_same.discard(path)
-            # A part that leads back here descends into the instance first, so its depth is bounded.
-            parts = ((str(step[len(path)]), weights.get(step, 0)) for step in node.parts)
-            weights[path] = 1 + heaviest_part(parts)
-            weights[path] += node.repeats * sum(weights.get(step, 0) for step in node.same)
-            nested[path] = 1 + max((nested.get(step, 0) for step in node.same), default=0)
+    for (path,) in components(nodes, lambda path: nodes[path].same):
+        node = nodes[path]
+        same = sum(on_value[step] for step in node.same)
+        on_value[path] = min(1 + node.repeats * same, MAX_EVALUATIONS + 1)
+        nested[path] = 1 + max((nested[step] for step in node.same), default=0)
+    weights: dict[Path, int] = {}
+    roots: list[Path] = [()]
+    reached = components(roots, lambda path: nodes[path].steps)
+    for members in reached:
+        for path in members:
+            node = nodes[path]
+            # A step that leads back counts as on a value without parts: see the module's docstring.
+            parts = ((str(step[len(path)]), weights.get(step) or on_value[step]) for step in node.parts)
+            same = sum(weights.get(step) or on_value[step] for step in node.same)
+            weights[path] = 1 + heaviest_part(parts) + node.repeats * same
             if weights[path] > MAX_EVALUATIONS:
                 return [_too_costly(path)]
-            if nested[path] > MAX_NESTING:
-                return [_too_nested(path)]
-        elif path not in weights and path not in open_same:
-            open_same.add(path)
-            stack.append((path, True))
-            stack.extend((step, False) for step in (*node.same, *node.parts) if step not in weights)
-    return []
+        # Whoever comes into a cycle comes to its heaviest part, too.
+        weights.update(dict.fromkeys(members, max(weights[path] for path in members)))
+    too_nested = (path for members in reached for path in members if nested[path] > MAX_NESTING)
+    return [_too_nested(path) for path in islice(too_nested, 1)]
 
 
 def _circles(document: Document) -> list[Finding]:
     """Return a finding for the first subschema that leads to itself without descending."""
-    done: set[Path] = set()
-    for origin in document.nodes:
-        on_path: set[Path] = set()
-        stack: list[tuple[Path, bool]] = [(origin, False)]
-        while stack:
-            path, is_leaving = stack.pop()
-            if is_leaving:
-                on_path.discard(path)
-                done.add(path)
-            elif path in on_path:
-                return [_circular(path)]
-            elif path not in done:
-                on_path.add(path)
-                stack.append((path, True))
-                stack.extend((step, False) for step in document.nodes[path].same)
+    for members in components(document.nodes, lambda path: document.nodes[path].same):
+        if len(members) > 1 or members[0] in document.nodes[members[0]].same:
+            return [_circular(members[-1])]
     return []
 
 

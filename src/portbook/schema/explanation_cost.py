@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Final, NamedTuple, cast
 
+from portbook.schema.cycles import components
 from portbook.schema.references import Document, Path
 
 __all__ = ["Explanation", "explanation_of"]
@@ -60,37 +61,14 @@ def _length(schema: Any, keyword: str) -> int:
 
 
 def _cycles(document: Document) -> dict[Path, int]:
-    """Return the subschemas that lead back to themselves, each with its cycle's number (Tarjan, 1972)."""
-    order: dict[Path, int] = {}
-    lowest: dict[Path, int] = {}
-    waiting: list[Path] = []
-    is_waiting: set[Path] = set()
-    cycles: dict[Path, int] = {}
-    for origin in document.nodes:
-        stack: list[tuple[Path, int]] = [] if origin in order else [(origin, 0)]
-        while stack:
-            path, at = stack.pop()
-            steps = document.nodes[path].steps
-            if at == 0:
-                order[path] = lowest[path] = len(order)
-                waiting.append(path)
-                is_waiting.add(path)
-            else:
-                lowest[path] = min(lowest[path], lowest[steps[at - 1]])
-            while at < len(steps) and steps[at] in order:
-                if steps[at] in is_waiting:
-                    lowest[path] = min(lowest[path], order[steps[at]])
-                at += 1
-            if at < len(steps):
-                stack += [(path, at + 1), (steps[at], 0)]
-            elif lowest[path] == order[path]:
-                members = [waiting.pop()]
-                while members[-1] != path:
-                    members.append(waiting.pop())
-                is_waiting.difference_update(members)
-                if len(members) > 1 or path in steps:
-                    cycles.update(dict.fromkeys(members, order[path]))
-    return cycles
+    """Return the subschemas that lead back to themselves, each with its cycle's number."""
+    nodes = document.nodes
+    return {
+        path: number
+        for number, members in enumerate(components(nodes, lambda path: nodes[path].steps))
+        for path in members
+        if len(members) > 1 or path in nodes[path].steps
+    }
 
 
 def _forks(document: Document, cycles: dict[Path, int]) -> list[Path]:
@@ -113,7 +91,7 @@ def _forks(document: Document, cycles: dict[Path, int]) -> list[Path]:
 
 
 def _is_branch(path: Path, of: Path) -> bool:
-    return path[:-2] == of and path[-2] in _UNIONS
+    return len(path) > 1 and path[:-2] == of and path[-2] in _UNIONS
 
 
 def _ways(keywords: list[str]) -> int:

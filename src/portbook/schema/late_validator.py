@@ -12,7 +12,14 @@ from typing import Any
 
 from portbook.schema.engine import Validator
 
-__all__ = ["LateValidator"]
+__all__ = ["LateValidator", "NotCompiled"]
+
+
+class NotCompiled(RuntimeError):
+    """A schema that was known to compile does not.
+
+    Not a `ValueError`, which would mean that the value is wrong, and not the schema.
+    """
 
 
 class LateValidator(Validator):
@@ -24,10 +31,16 @@ class LateValidator(Validator):
         self._compile = compile
 
     def __getattr__(self, name: str) -> Any:
-        """Fill the fields of a validator when the first of them is read; two threads may both do it."""
+        """Fill the fields of a validator when the first of them is read; two threads may both do it.
+
+        Raises `NotCompiled` where the schema does not compile after all.
+        """
         if name not in Validator.__slots__:
             raise AttributeError(name)
-        made = self._compile()
+        try:
+            made = self._compile()
+        except ValueError as error:
+            raise NotCompiled(str(error)) from error
         for field in Validator.__slots__:
             setattr(self, field, getattr(made, field))
         return getattr(made, name)

@@ -78,7 +78,7 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
     "Not": lambda kind: _BLUNT,
     "OneOfMultipleValid": lambda kind: "matches more than one of the allowed forms",
     "Pattern": lambda kind: f"does not match the pattern {shorten(kind.pattern)}",
-    "PropertyNames": lambda kind: "has a property name that is not allowed",
+    "PropertyNames": lambda kind: f"property name {shorten(str(kind.error.instance))} is not allowed",
     "Required": lambda kind: f"missing property {shorten(kind.property)}",
     "Type": lambda kind: f"expected {' or '.join(kind.types)}",
     "UnevaluatedItems": lambda kind: "has items that are not allowed",

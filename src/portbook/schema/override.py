@@ -15,10 +15,13 @@ from portbook.schema.messages import escape_pointer, shorten
 from portbook.schema.store import REVISIONS, Override, SchemaStore, dialect_of, key_of, references_in
 from portbook.wire.parsing import parse
 
-__all__ = ["MAX_BYTES", "BadOverride", "check_override"]
+__all__ = ["FETCH_S", "MAX_BYTES", "BadOverride", "check_override"]
 
 # Forty times the largest official schema; a larger document is not a schema of MCP.
 MAX_BYTES: Final = 8 * 1024 * 1024
+
+# How long its download may take. Nothing is served before: long enough for a slow host, short for a start.
+FETCH_S: Final = 10.0
 
 _DIALECTS: Final = (DIALECT, DRAFT_07, DIALECT + "#", DRAFT_07.removesuffix("#"))
 _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)

@@ -16,6 +16,7 @@ from portbook.errors import Finding
 from portbook.escaping import escaped
 from portbook.schema.dialects import DIALECT, DRAFT_07, META_SCHEMAS, Path, check_dialect
 from portbook.schema.messages import escape_pointer
+from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "REPEATS",
@@ -47,7 +48,7 @@ _UNUSED_MAP = frozenset({"$defs", "definitions"})
 _READ_AS: Final = {"dependencies": "dependentSchemas", "additionalItems": "items"}
 
 # The index of an item; bounded, because Python refuses to parse numbers of very many digits.
-_INDEX = re.compile(r"[0-9]{1,18}", re.ASCII)
+_INDEX = late_pattern(r"[0-9]{1,18}", re.ASCII)
 
 
 @dataclass(slots=True)

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from portbook.access.callers import ANONYMOUS, OPERATOR, AllowedKey
-from portbook.did_you_mean import did_you_mean
 from portbook.globs import problem_of
 from portbook.settings.bad_settings import BadSettings
+from portbook.text.did_you_mean import did_you_mean
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["read_allowed_keys"]
 
-_SHA256: Final = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
+_SHA256: Final = late_pattern(r"[0-9a-fA-F]{64}", re.ASCII)
 _MEMBERS: Final = ("name", "sha256", "tools")
 
 

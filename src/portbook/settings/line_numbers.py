@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias
 
+from portbook.text.late_pattern import late_pattern
+
 __all__ = ["Path", "Places"]
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -19,9 +21,9 @@ _STRING: Final = (
     r'|"(?:\\.|[^"\\])*"'
     r"|'[^']*'"
 )
-_KEY: Final = re.compile(rf"\s*({_STRING}|[A-Za-z0-9_-]+)\s*(\.?)", re.DOTALL)
-_BLANK: Final = re.compile(r"(?:\s|#[^\n]*)*")
-_VALUE_PART: Final = re.compile(rf"{_STRING}|#[^\n]*|[\[\]{{}}]|\n|[^\[\]{{}}#\n\"']+", re.DOTALL)
+_KEY: Final = late_pattern(rf"\s*({_STRING}|[A-Za-z0-9_-]+)\s*(\.?)", re.DOTALL)
+_BLANK: Final = late_pattern(r"(?:\s|#[^\n]*)*")
+_VALUE_PART: Final = late_pattern(rf"{_STRING}|#[^\n]*|[\[\]{{}}]|\n|[^\[\]{{}}#\n\"']+", re.DOTALL)
 
 
 class Places:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from portbook.access.callers import AllowedKey
-from portbook.did_you_mean import did_you_mean
 from portbook.policy.limits import LIMIT_NAMES, Limits
 from portbook.settings.allowed_keys import read_allowed_keys
 from portbook.settings.bad_settings import BadSettings
-from portbook.settings.table import SETTINGS, Setting
+from portbook.settings.table import SETTINGS, CertificateFiles, Setting
+from portbook.text.did_you_mean import did_you_mean
+from portbook.text.late_pattern import late_pattern
 from portbook.tools.tool_names import ToolNames
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ Mode = Literal["enforce", "warn", "off"]
 
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
 _SECTIONS: Final = frozenset(key.split(".")[0] for key in _BY_KEY if "." in key)
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_SCHEME: Final = late_pattern(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,9 @@ class Settings:
     port: int
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
+    socket: Path | None
+    tls: CertificateFiles | None
+    trusted_proxies: tuple[str, ...]
     server_name: str
     server_title: str | None
     server_version: str | None
@@ -240,6 +244,8 @@ def _from_folder(setting: Setting, value: Any, folder: Path) -> Any:
     """Return `value`, with a relative path in the file starting in the folder of the file."""
     if setting.kind == "path":
         return folder / value
+    if setting.kind == "certificate":
+        return CertificateFiles(folder / value.cert, folder / value.key)
     if setting.kind == "address" and not _SCHEME.match(value):
         return str(folder / value)
     if setting.key == "python.toolsets":
@@ -286,6 +292,7 @@ def _convert(setting: Setting, value: Any, origin: str, origin_of: Callable[[int
         "address": (is_text, "a string that is not empty"),
         "path": (isinstance(value, str | Path) and bool(str(value)), "a string that is not empty"),
         "table": (isinstance(value, dict), f"a table; start it with [{setting.key}.NAME]"),
+        "certificate": (_is_certificate(value), "a table of two files: { cert = FILE, key = FILE }"),
         "tables": (_is_list_of(dict, value), f"a list of tables; start each with [[{setting.key}]]"),
     }
     is_right, wanted = checks[setting.kind]
@@ -293,7 +300,17 @@ def _convert(setting: Setting, value: Any, origin: str, origin_of: Callable[[int
         raise BadSettings(f"{origin}: {setting.key} must be {wanted}")
     if setting.kind in ("texts", "tables"):
         return tuple(cast("list[Any]", value))
+    if setting.kind == "certificate":
+        files = cast("dict[str, str]", value)
+        return CertificateFiles(Path(files["cert"]), Path(files["key"]))
     return Path(cast("str", value)) if setting.kind == "path" else value
+
+
+def _is_certificate(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    files = cast("dict[str, Any]", value)
+    return set(files) == {"cert", "key"} and all(isinstance(file, str) and file for file in files.values())
 
 
 def _is_list_of(kind: type, value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from portbook.model import JSONObject, Run
@@ -22,8 +22,10 @@ _T = TypeVar("_T")
 class Executor(Protocol):
     """Runs a tool."""
 
-    async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any:
+    def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any | Coroutine[Any, Any, Any]:
         """Run `tool` within the time that `run` gives it and return what it returned.
+
+        Where it has to wait, return a coroutine that does the rest; no tool returns one.
 
         Raises `Refused` if it did not run, `Failed` if it did not end in time, and any exception of the tool.
         """
@@ -104,11 +106,9 @@ class Sink(Protocol):
         """
         ...
 
-    def write(self, envelope: bytes, execution: bytes) -> None:
-        """Write both views of a record, each as JSON.
+    def write_all(self, records: Sequence[tuple[bytes, bytes]]) -> Mapping[int, OSError]:
+        """Write both views of each record, as JSON; return why some could not be written, by their place.
 
-        After this returns, a kill of the process does not lose them.
-
-        Raises `OSError` if they cannot be written.
+        After this returns, a kill of the process does not lose the others.
         """
         ...

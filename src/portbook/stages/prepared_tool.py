@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Final, NamedTuple
 
+from portbook.model import Identity, Run
 from portbook.policy import Decision, Policy, ToolPolicy
 from portbook.stages.deadline import timeout_ms_of
 from portbook.tools.catalog import Tool
@@ -11,9 +12,11 @@ from portbook.tools.spec import Effect, Switch
 
 __all__ = ["PreparedTool"]
 
+# Of a call whose function cannot ask for its ids.
+_NOBODY: Final = Identity("", "", "")
 
-@dataclass(frozen=True, slots=True)
-class PreparedTool:
+
+class PreparedTool(NamedTuple):
     """One row of the table that the pipeline runs on; made with the first call of its tool."""
 
     tool: Tool
@@ -26,16 +29,21 @@ class PreparedTool:
     """Whether an intent is written before the tool runs."""
     switch: Switch | None
     """Tells whether the tool is served at the moment, where that can change."""
+    run: Run | None
+    """What an executor gets about every call of a function that takes no `Context`; else each has its own."""
 
     @classmethod
     def of(cls, tool: Tool, policy: Policy, default_ms: int) -> PreparedTool:
         """Return the row of `tool` under `policy`; `default_ms` is the deadline without one of its own."""
         spec, own = tool.spec, ToolPolicy.of(policy, tool.spec)
+        timeout_ms = timeout_ms_of(tool, policy, default_ms)
+        is_plain = spec.operation is None and not spec.takes_context
         return cls(
             tool,
             own,
             own.constant,
-            timeout_ms_of(tool, policy, default_ms),
+            timeout_ms,
             spec.effect is not Effect.READ,
             spec.switch,
+            Run(timeout_ms, _NOBODY) if is_plain else None,
         )

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from portbook.audit.records import envelope_view, execution_view, intent_view, without_secrets
+from portbook.audit.records import both_views, intent_view, without_secrets
 from portbook.clock import Clock
-from portbook.model import Call, Outcome
 from portbook.stages.audit_failure import AuditFailure
 from portbook.stages.ports import Sink
 from portbook.stages.rules import Rules
@@ -28,6 +27,18 @@ class Recorder:
         self._warn = warn
         self._deterministic = deterministic
         self._failure = AuditFailure(warn)
+        self._held: list[tuple[CallState, tuple[bytes, bytes]]] = []
+        self._is_holding = False
+        self.has_looked = False
+        """Whether records could be written when this block began: one look serves all of its calls."""
+
+    def __enter__(self) -> None:
+        """Hold records until the end of a block: then they are written at once, before any answer."""
+        self._is_holding = True
+
+    def __exit__(self, *_: object) -> None:
+        self._is_holding = self.has_looked = False
+        self.flush()
 
     @property
     def is_recording(self) -> bool:
@@ -42,6 +53,7 @@ class Recorder:
         try:
             if not self._failure.is_lasting:
                 self._sink.look()
+                self.has_looked = self._is_holding
                 return
         except OSError as error:
             lost: OSError | None = error
@@ -60,39 +72,50 @@ class Recorder:
 
         Raises `Refused` if it cannot be written, unless the operator chose to continue without.
         """
-        noted = _without_secrets(state)
+        redactor = state.redactor
+        noted = state.call if redactor is None else without_secrets(state.call, state, redactor)
         arguments = state.shown() if state.rules.records_arguments else None
         intent = intent_view(noted, state.identity, state, ts=self._clock.now(), arguments=arguments)
         try:
             self._sink.intend(intent)
         except Exception as error:  # noqa: BLE001 - a call whose intent cannot be written does not run
+            self.has_looked = False
             self._failure.before_a_call(error, state.rules)
 
-    def record(self, state: CallState, outcome: Outcome, duration_ms: float) -> Outcome:
-        """Write the record of a call; return the outcome to answer with."""
-        rules, identity = state.rules, state.identity
-        ts, call = self._clock.now(), _without_secrets(state)
-        envelope = envelope_view(
+    def record(self, state: CallState) -> None:
+        """Write the record of a call that has ended, or hold it; `flush` may still change the outcome."""
+        call, outcome, rules, arguments = state.call, state.outcome, state.in_force.rules, None
+        assert outcome is not None
+        if rules.redactor is not None:
+            call = without_secrets(call, state, rules.redactor)
+        if state.rules.records_arguments and state.tool is not None:
+            arguments = state.shown()
+        views = both_views(
             call,
             outcome,
-            identity,
-            ts=ts,
-            duration_ms=duration_ms,
-            deterministic=self._deterministic,
-            is_unchecked=state.tool is not None and state.tool.spec.is_result_unchecked,
+            state.identity,
+            state,
+            self._clock.now(),
+            state.duration_ms,
+            self._deterministic,
+            arguments,
         )
-        arguments = state.shown() if rules.records_arguments and state.tool is not None else None
-        execution = execution_view(
-            call, outcome, identity, state, ts=ts, latency_ms=duration_ms, arguments=arguments
-        )
+        self._held.append((state, views))
+        if not self._is_holding:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the records that are held. A call whose record cannot be written ends without a result."""
+        self.has_looked = False
+        held, self._held = self._held, []
+        if not held:
+            return
         try:
-            self._sink.write(envelope, execution)
+            failed = self._sink.write_all([views for _, views in held])
         except Exception as error:  # noqa: BLE001 - a record that cannot be written is a failure like any
-            return self._failure.after_a_call(error, outcome, rules)
-        self._failure.is_lasting = False
-        return outcome
-
-
-def _without_secrets(state: CallState) -> Call:
-    redactor = state.redactor
-    return state.call if redactor is None else without_secrets(state.call, state, redactor)
+            failed = dict.fromkeys(range(len(held)), error)
+        for place, error in failed.items():
+            state, _ = held[place]
+            assert state.outcome is not None
+            state.outcome = self._failure.after_a_call(error, state.outcome, state.rules)
+        self._failure.is_lasting = len(held) - 1 in failed

@@ -14,7 +14,7 @@ from portbook.redaction import Redactor
 from portbook.stages.prepared_tool import PreparedTool
 from portbook.tools.catalog import Tool
 
-__all__ = ["Rules"]
+__all__ = ["InForce", "Rules"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +45,12 @@ class Rules:
         row = PreparedTool.of(tool, self.policy, self.timeout_ms)
         self.prepared[tool.spec.kind, tool.spec.name] = row
         return row
+
+
+class InForce:
+    """Holds the rules in force: a reload, or a token that was fetched, replaces them at any time."""
+
+    __slots__ = ("rules",)
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules

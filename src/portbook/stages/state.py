@@ -2,38 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
 from portbook.audit.records import Trail
 from portbook.dialects.exchange import Exchange
-from portbook.model import JSON, Call, Identity, JSONObject
+from portbook.model import JSON, Answer, ApiAnswer, Completed, Identity, JSONObject, Outcome
 from portbook.redaction import Redactor
-from portbook.stages.rules import Rules
+from portbook.stages.rules import InForce
 
 __all__ = ["CallState"]
 
 
-@dataclass(slots=True, kw_only=True)
 class CallState(Trail):
     """A call, the rules that it began with, its ids, and what has happened to it so far (`Trail`)."""
 
-    exchange: Exchange
-    call: Call
-    """The call of the exchange."""
-    rules: Rules
-    """The rules that were in force when the call began; it keeps them to its end."""
-    identity: Identity
-    redacting: Callable[[], Redactor | None] = lambda: None
-    """Returns the current redactor: the call itself may have fetched a token that must be redacted."""
+    __slots__ = (
+        "_shown",
+        "answer",
+        "call",
+        "duration_ms",
+        "exchange",
+        "identity",
+        "in_force",
+        "links",
+        "outcome",
+        "rules",
+    )
+
+    def __init__(self, exchange: Exchange, in_force: InForce, identity: Identity, started: float) -> None:
+        self.exchange = exchange
+        self.call = exchange.call
+        self.in_force = in_force
+        """The current rules, for their redactor: the call itself may have fetched a token to redact."""
+        self.rules = in_force.rules
+        """The rules that were in force when the call began; it keeps them to its end."""
+        self.identity = identity
+        self.started = started
+        self.answer: ApiAnswer | None = None
+        """What the API said beside the result, where the tool is an operation of one."""
+        self.links: list[JSON] | None = None
+        """The links that the caller gets beside the result: those of the API, redacted."""
+        self.outcome: Outcome | None = None
+        """How the call ended; None until it has."""
+        self.duration_ms = 0.0
+        self._shown: tuple[Redactor, JSONObject] | None = None
+        self.caller = self.tool = self.decision = self.approval = self.operator_said = None
+        self.is_redacted = self.has_begun = False
 
     @property
     def redactor(self) -> Redactor | None:
         """Return the redactor; None if redaction is switched off."""
-        return self.redacting()
+        return self.in_force.rules.redactor
 
-    _shown: tuple[Redactor, JSONObject] | None = None
+    def completed(self) -> Completed:
+        """Return how the call ended, for those who answer it."""
+        assert self.outcome is not None
+        return Completed(
+            self.outcome, self.identity, self.duration_ms, self.is_redacted, self.approval, self.links
+        )
+
+    def reply(self) -> Answer:
+        """Return the answer to the call, for a door that sends more than the body."""
+        return self.exchange.write(self.completed())
 
     def shown(self) -> JSONObject:
         """Return the redacted arguments; they are redacted once, unless a new secret has become known."""
@@ -43,6 +73,10 @@ class CallState(Trail):
         if self._shown is None or self._shown[0] is not redactor:
             self._shown = redactor, cast("JSONObject", redactor.redact(arguments)[0])
         return self._shown[1]
+
+    def hear(self, answer: ApiAnswer) -> None:
+        """Keep what an API said beside the result."""
+        self.answer = answer
 
     def without_secrets(self, text: str) -> str:
         """Return a text for the caller, redacted; the caller is told that it was."""

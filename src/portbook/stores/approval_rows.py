@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterable
-from dataclasses import fields
 from typing import Any, Final
 
 from portbook.access.approval_ticket import State, Ticket
@@ -17,7 +16,7 @@ from portbook.stores.connection_types import Connection
 
 __all__ = ["decide", "find", "finish", "give_back", "insert", "newest", "pending", "prune", "start", "twin"]
 
-_COLUMNS: Final = tuple(field.name for field in fields(Ticket))
+_COLUMNS: Final = Ticket._fields
 _LIST: Final = ", ".join(_COLUMNS)
 _FIND: Final = f"SELECT {_LIST} FROM ticket WHERE id = ?"  # noqa: S608 - constant names
 _INSERT: Final = f"INSERT INTO ticket ({_LIST}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - as above

@@ -7,7 +7,6 @@ import json
 import os
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from portbook.access.caller_names import problem_of_caller_name
@@ -29,8 +28,7 @@ class BadKeyRequest(ValueError):
     """A request for a key that is not valid; the message gives the reason and the fix."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptKey:
+class KeptKey(NamedTuple):
     """A stored key, without its digest."""
 
     id: str
@@ -151,4 +149,4 @@ def _revoke(connection: Connection, id_or_name: str, now: str) -> list[KeptKey]:
     chosen = [key for key in good if key.id == id_or_name] or [key for key in good if key.name == id_or_name]
     for key in chosen:
         connection.execute("UPDATE caller_key SET revoked_at = ? WHERE id = ?", (now, key.id))
-    return [replace(key, revoked_at=now) for key in chosen]
+    return [key._replace(revoked_at=now) for key in chosen]

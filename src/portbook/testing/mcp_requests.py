@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from portbook.errors import REASONS, Reason
-from portbook.mcp.connection import McpConnection
-from portbook.model import JSONObject
+from portbook.mcp.connection import McpConnection, Work
+from portbook.model import Answer, JSONObject
 from portbook.protocol.revisions import REVISIONS, Revision
 from portbook.protocol.session import Session
+from portbook.stages.state import CallState
 from portbook.testing.inquiries import (
     Answers,
     Inquiry,
@@ -102,7 +103,7 @@ class Speaker:
         frame = _frame(message)
         if self._raw is None:
             self._raw = self._connect(None)
-        answer = await self._raw.receive(frame).answering
+        answer = await _answer_of(self._raw.receive(frame))
         return None if answer.body is None or answer.is_notification else json.loads(answer.body)
 
     async def _exchange(self, method: str, params: Mapping[str, Any], asked: list[Inquiry]) -> dict[str, Any]:
@@ -124,7 +125,7 @@ class Speaker:
             self._agreed = self._connect(self._session(), is_official=True)
         self._count += 1
         message = {"jsonrpc": "2.0", "id": self._count, "method": method, "params": params}
-        answer = await self._agreed.receive(_frame(message)).answering
+        answer = await _answer_of(self._agreed.receive(_frame(message)))
         assert answer.body is not None
         return json.loads(answer.body)
 
@@ -185,7 +186,7 @@ class Speaker:
                 noted.mistakes.append(error)
             flaw = {"code": _NO_ANSWER.code, "message": "the test has no answer"}
             frame = _frame({**settled, "error": flaw})
-        await connection.receive(frame).answering
+        await _answer_of(connection.receive(frame))
 
     async def _response(self, inquiry: Inquiry) -> JSONObject:
         answers = self.voice.answers
@@ -205,3 +206,7 @@ def _frame(message: object) -> Frame:
     else:
         data = json_of(message)
     return OVERSIZE if len(data) > MAX_FRAME_BYTES else data
+
+
+async def _answer_of(received: CallState | Work) -> Answer:
+    return received.reply() if isinstance(received, CallState) else await received.answering

@@ -6,7 +6,7 @@ matching template. An MCP client may call a tool by any of its names; no two too
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,7 +14,7 @@ from portbook.canonical import fingerprint
 from portbook.model import JSONObject, Kind
 from portbook.protocol.headers import BadMark, marked_params
 from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema, Validator, compile_official
+from portbook.schema.engine import BadSchema, Validator
 from portbook.schema.late_validator import LateValidator
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
 from portbook.tools.tool_names import ToolNames, listed_name
@@ -32,6 +32,8 @@ class Tool:
     output: Validator
     listed: str
     """The name in MCP listings."""
+    outputs_by_status: Mapping[str, Validator] = field(default_factory=dict[str, Validator])
+    """Those of `ToolSpec.outputs_by_status`, compiled."""
     _digest: list[str] = field(default_factory=list[str], init=False, repr=False, compare=False)
 
     @property
@@ -40,6 +42,16 @@ class Tool:
         if not self._digest:  # on first use: a large document has a thousand tools, and few are called
             self._digest.append(fingerprint(self.spec.definition()))
         return self._digest[0]
+
+    def output_of(self, status: int | None) -> Validator:
+        """Return the output schema for an answer of this HTTP status: its own, its range's, or that of all.
+
+        A status that is not described must be what any of the described ones may be.
+        """
+        found = self.outputs_by_status
+        if status is None or not found:
+            return self.output
+        return found.get(str(status)) or found.get(f"{status // 100}XX") or self.output
 
 
 # How an author declares each kind, for messages.
@@ -79,6 +91,10 @@ class Catalog:
                 _compiled(spec, "input", spec.input_schema),
                 _compiled(spec, "output", spec.output_schema),
                 listed_name(spec.declared) if is_portable and spec.kind == "tool" else spec.name,
+                {
+                    status.upper(): _compiled(spec, "output", schema)
+                    for status, schema in spec.outputs_by_status
+                },
             )
         self._tools = {name: tool for (kind, name), tool in self._served.items() if kind == "tool"}
         self.by_any_name = _by_any_name(self._tools.values())
@@ -167,7 +183,7 @@ def _require_marks(spec: ToolSpec) -> None:
 
 def _compiled(spec: ToolSpec, side: str, schema: object) -> Validator:
     if spec.are_schemas_checked:
-        return LateValidator(lambda: compile_official(schema, fingerprint(schema)))
+        return LateValidator(lambda: validator_for(schema, is_known=True))
     try:
         return validator_for(schema)
     except BadSchema as error:

@@ -17,7 +17,7 @@ from portbook.tools.context import Context
 from portbook.tools.plain_types import NotPlain, PlainType, is_plain_default, plain_type
 from portbook.tools.spec import BadTool
 
-__all__ = ["Bind", "bind_arguments", "bind_as_given", "place_of"]
+__all__ = ["Bind", "are_plain_arguments", "bind_arguments", "bind_as_given", "is_context", "place_of"]
 
 Bind: TypeAlias = Callable[[JSONObject], dict[str, Any]]
 
@@ -37,7 +37,7 @@ def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple
             raise BadTool(
                 f"{place_of(function)}: parameter {parameter} cannot be passed by name; give each one a name"
             )
-        if _is_context(hints.get(parameter.name)):
+        if is_context(hints.get(parameter.name)):
             if context is not None:
                 raise BadTool(f"{place_of(function)}: one parameter may be a Context; drop {parameter.name}")
             context = parameter.name  # injected; not part of the input schema
@@ -59,23 +59,44 @@ def _converted(
 
         return converted_arguments(place_of(function), parameters, hints)
 
-    plain = {each.name: plain_type(hints.get(each.name, Any)) for each in parameters}
-    known = {name: each for name, each in plain.items() if each is not None}
-    defaults = {each.name: each.default for each in parameters if each.default is not inspect.Parameter.empty}
-    if len(known) < len(plain) or not all(map(is_plain_default, defaults.values())):
+    known, defaults = _plain_types(parameters, hints), _defaults(parameters)
+    if known is None:
         return through_pydantic()
     fallback = cache(lambda: through_pydantic()[0])
     takes = {name: each.take for name, each in known.items()}
+    taken = {name: each.taken for name, each in known.items()}
 
     def bind(arguments: JSONObject) -> dict[str, Any]:
+        values: dict[str, Any] = {**defaults}
         try:
-            values = {name: takes[name](value) for name, value in arguments.items()}
+            for name, value in arguments.items():
+                values[name] = value if type(value) in taken[name] else takes[name](value)
         except (NotPlain, KeyError):  # an operator's own schema may allow more than the function takes
             return fallback()(arguments)
-        values = {**defaults, **values}
         return values if len(values) == len(takes) else fallback()(arguments)
 
     return bind, _schema_of_plain(known, defaults)
+
+
+def are_plain_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> bool:
+    """Return whether the schema of a function's arguments is made without pydantic, of known keywords."""
+    parameters = inspect.signature(function).parameters.values()
+    taken = [each for each in parameters if not is_context(hints.get(each.name))]
+    return _plain_types(taken, hints) is not None
+
+
+def _plain_types(
+    parameters: Sequence[inspect.Parameter], hints: dict[str, Any]
+) -> dict[str, PlainType] | None:
+    """Return the plain type of each parameter; None where one has another type or default."""
+    found = {each.name: plain_type(hints.get(each.name, Any)) for each in parameters}
+    known = {name: each for name, each in found.items() if each is not None}
+    is_plain = len(known) == len(found) and all(map(is_plain_default, _defaults(parameters).values()))
+    return known if is_plain else None
+
+
+def _defaults(parameters: Sequence[inspect.Parameter]) -> dict[str, Any]:
+    return {each.name: each.default for each in parameters if each.default is not inspect.Parameter.empty}
 
 
 def _schema_of_plain(known: dict[str, PlainType], defaults: dict[str, Any]) -> JSONObject:
@@ -94,7 +115,7 @@ def bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> Bind:
 
     Raises `BadTool` where a parameter cannot be passed by name.
     """
-    contexts = [name for name, hint in hints.items() if name != "return" and _is_context(hint)]
+    contexts = [name for name, hint in hints.items() if name != "return" and is_context(hint)]
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (*_KEYWORD_KINDS, inspect.Parameter.VAR_KEYWORD):
             raise BadTool(
@@ -107,7 +128,8 @@ def bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> Bind:
     return bind
 
 
-def _is_context(hint: Any) -> bool:
+def is_context(hint: Any) -> bool:
+    """Return whether a parameter with this type hint gets the `Context` of the call."""
     return hint is Context or Context in typing.get_args(hint)
 
 

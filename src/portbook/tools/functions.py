@@ -10,6 +10,7 @@ import inspect
 import typing
 from collections.abc import Callable
 from functools import cache
+from types import CoroutineType
 from typing import Any, Final, cast
 
 from portbook.errors import Failed, Finding, Reason, Refused
@@ -17,7 +18,14 @@ from portbook.model import JSONObject
 from portbook.schema.dialects import DIALECT
 from portbook.tools.content_block import Content
 from portbook.tools.context import Context, leaves_questions
-from portbook.tools.function_arguments import Bind, bind_arguments, bind_as_given, place_of
+from portbook.tools.function_arguments import (
+    Bind,
+    are_plain_arguments,
+    bind_arguments,
+    bind_as_given,
+    is_context,
+    place_of,
+)
 from portbook.tools.plain_types import NotPlain, plain_type
 from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec
 from portbook.tools.tool_names import canonical_name
@@ -56,6 +64,8 @@ def spec_from_function(
             bind, input_schema = bind_as_given(function, types), given_schema
         gives_content = _is_content(types.get("return"))
         finish, output_schema = (_as_content, True) if gives_content else _result(types)
+        is_plain = gives_content or plain_type(types.get("return", Any)) is not None
+        is_plain = is_plain and given_schema is None and are_plain_arguments(function, types)
     except BadTool:
         raise
     except (NameError, TypeError, ValueError) as error:
@@ -72,6 +82,7 @@ def spec_from_function(
         effect=effect,
         is_effect_declared=is_effect_declared,
         function=runner(function, bind, finish),
+        takes_context=_takes_context(function),
         is_async=is_async,
         is_inline=is_inline,
         timeout_ms=timeout_ms,
@@ -82,6 +93,7 @@ def spec_from_function(
         detaches=detaches,
         switch=switch,
         refuse=_rehearsed(bind),
+        are_schemas_checked=is_plain,  # made of a few keywords of ours
     )
 
 
@@ -108,15 +120,22 @@ def runner(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callabl
     return run(function, bind, finish)
 
 
+def _takes_context(function: Callable[..., Any]) -> bool:
+    return any(map(is_context, typing.get_type_hints(function, include_extras=True).values()))
+
+
 def _run(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
+    takes_context = _takes_context(function)
+
     def run(arguments: JSONObject) -> Any:
         given = bind(arguments)
         is_asking = False
         try:
             value = function(**given)
         finally:
-            is_asking = _leaves_questions(given)
-        if is_asking or inspect.iscoroutine(value):
+            if takes_context:
+                is_asking = _leaves_questions(given)
+        if is_asking or isinstance(value, CoroutineType):
             raise _not_awaited(value, function)
         return finish(value)
 
@@ -124,14 +143,17 @@ def _run(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[
 
 
 def _run_async(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
+    takes_context = _takes_context(function)
+
     async def run(arguments: JSONObject) -> Any:
         given = bind(arguments)
         is_asking = False
         try:
             value = await function(**given)
         finally:
-            is_asking = _leaves_questions(given)
-        if is_asking or inspect.iscoroutine(value):
+            if takes_context:
+                is_asking = _leaves_questions(given)
+        if is_asking or isinstance(value, CoroutineType):
             raise _not_awaited(value, function)
         return finish(value)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject, Kind
+from portbook.text.late_pattern import late_pattern
 from portbook.tools.tool_names import MAX_NAME, is_declarable
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ SKILL_SCHEME: Final = "skill://"
 Complete = Sequence[str] | Callable[[str], Sequence[str]]
 
 # The envelope contract's tool identifier without its prefix.
-_SLUG = re.compile(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
+_SLUG = late_pattern(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
 
 
 class BadTool(ValueError):
@@ -156,10 +157,15 @@ class ToolSpec:
     so."""
     is_output_listed: bool = True
     """Whether lists show the output schema; a large one would make a list that no client can use."""
+    outputs_by_status: tuple[tuple[str, JSONObject | bool], ...] = ()
+    """The output schemas of single HTTP statuses, or of all in a range (`2XX`), where they differ. The output
+    schema allows what any of them does."""
     tags: tuple[str, ...] = ()
     """The tags of an API operation, by which people group tools."""
     is_deprecated: bool = False
     """Whether the document of an API operation advises against it."""
+    takes_context: bool = True
+    """Whether its function may ask for the `Context` of its call."""
 
     @property
     def policy_kind(self) -> Literal["tool", "resource", "prompt"]:
@@ -195,6 +201,7 @@ class ToolSpec:
             "description": self.description,
             "input": self.input_schema,
             "output": self.output_schema,
+            **({"outputs_by_status": dict(self.outputs_by_status)} if self.outputs_by_status else {}),
             "effect": self.effect.value,
             "operation": None if self.operation is None else self.operation.as_data(),
         }

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Refused
 from portbook.model import JSON
+from portbook.text.late_pattern import late_pattern
 from portbook.tools.spec import ToolError
 from portbook.wire.parsing import parse
 
@@ -23,7 +24,7 @@ MAX_CODE: Final = 200
 MAX_MESSAGE: Final = 2000
 
 # A code with spaces is a sentence, and a sentence may quote a value.
-_CODE: Final = re.compile(r"[!-~]{1,200}", re.ASCII)
+_CODE: Final = late_pattern(r"[!-~]{1,200}", re.ASCII)
 
 
 class BadStatement(ValueError):

@@ -20,6 +20,8 @@ import hashlib
 import re
 from typing import Final, Literal
 
+from portbook.text.late_pattern import late_pattern
+
 __all__ = [
     "MAX_NAME",
     "ToolNames",
@@ -38,8 +40,8 @@ MAX_NAME: Final = 128
 _MAX_LISTED: Final = 64
 
 # The characters that MCP recommends for names.
-_DECLARABLE: Final = re.compile(rf"[A-Za-z0-9_.-]{{1,{MAX_NAME}}}", re.ASCII)
-_NOT_CANONICAL: Final = re.compile(r"[^a-z0-9_.]", re.ASCII)
+_DECLARABLE: Final = late_pattern(rf"[A-Za-z0-9_.-]{{1,{MAX_NAME}}}", re.ASCII)
+_NOT_CANONICAL: Final = late_pattern(r"[^a-z0-9_.]", re.ASCII)
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _DIGEST: Final = 10

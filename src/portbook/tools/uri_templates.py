@@ -13,14 +13,15 @@ import re
 from typing import Final
 from urllib.parse import unquote
 
+from portbook.text.late_pattern import late_pattern
 from portbook.tools.spec import BadTool
 
 __all__ = ["MAX_URI", "UriTemplate"]
 
-_EXPRESSION: Final = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:", re.ASCII)
-_UNFIT: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_SLASHES: Final = re.compile(r"[/\\]")
+_EXPRESSION: Final = late_pattern(r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
+_SCHEME: Final = late_pattern(r"[A-Za-z][A-Za-z0-9+.-]*:", re.ASCII)
+_UNFIT: Final = late_pattern(r"[\x00-\x1f\x7f-\x9f]")
+_SLASHES: Final = late_pattern(r"[/\\]")
 
 # The longest URI of a resource.
 MAX_URI: Final = 2048

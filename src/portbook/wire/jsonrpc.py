@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from portbook.canonical import json_bytes
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
+from portbook.text.late_pattern import late_pattern
 from portbook.wire.violations import violations
 
 __all__ = [
@@ -37,7 +38,8 @@ OVERSIZE_RESULT: Final = (
 )
 
 
-class Id(NamedTuple):
+@dataclass(slots=True)
+class Id:
     """A message's id: the token to echo, and the problem with it, if any."""
 
     token: bytes
@@ -48,7 +50,7 @@ class Id(NamedTuple):
 NO_ID: Final = Id(b"null", is_present=False)
 
 # Possessive: backtracking is never needed, and its bookkeeping would take 100 bytes per byte.
-_TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^\s",:\[\]{}]++')
+_TOKENS = late_pattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^\s",:\[\]{}]++')
 
 
 def read_id(message: JSONObject, frame: bytes) -> Id:
@@ -61,7 +63,7 @@ def read_id(message: JSONObject, frame: bytes) -> Id:
     value = message["id"]
     if type(value) is int and value:  # zero may be written as -0; every other integer has one spelling
         token = b"%d" % value
-    elif isinstance(value, str) and b"\\" not in frame:  # without escapes, a string has one spelling
+    elif isinstance(value, str) and frame.find(b"\\") < 0:  # without escapes, a string has one spelling
         token = b'"' + value.encode() + b'"'
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         token = _id_token(frame)
@@ -173,7 +175,7 @@ def mcp_refusal_frame(ending: Ending, token: bytes | None, revision: str = "") -
 
 def result_frame(token: bytes, result: bytes) -> bytes:
     """Return the response frame with `result`, which is already JSON."""
-    return b'{"jsonrpc":"2.0","id":' + token + b',"result":' + result + b"}"
+    return b"".join((b'{"jsonrpc":"2.0","id":', token, b',"result":', result, b"}"))  # copies a result once
 
 
 def error_frame(token: bytes, error: object) -> bytes:

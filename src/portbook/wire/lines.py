@@ -24,15 +24,22 @@ class Oversize(Enum):
 OVERSIZE: Final = Oversize.OVERSIZE
 Frame: TypeAlias = "bytes | Oversize"
 
+# Pieces of a line that are kept as they are; below this, an object weighs too much beside its bytes.
+_SMALL: Final = 4096
+
 
 class LineSplitter:
     """Splits a stream of bytes into frames. Buffers at most one line, of at most `limit` bytes."""
 
-    __slots__ = ("_held", "_limit", "_skipping")
+    __slots__ = ("_held", "_held_bytes", "_limit", "_skipping", "_small")
 
     def __init__(self, limit: int = MAX_FRAME_BYTES) -> None:
         self._limit = limit
-        self._held = bytearray()
+        self._held: list[bytes] = []
+        """The pieces of the line that has not ended: joined at its end, so that they are copied once."""
+        self._small = bytearray()
+        """Small pieces after those: many objects would take many times the memory of their bytes."""
+        self._held_bytes = 0
         self._skipping = False
 
     def feed(self, chunk: bytes) -> list[Frame]:
@@ -40,7 +47,7 @@ class LineSplitter:
         *ended, tail = chunk.split(b"\n")
         frames: list[Frame] = []
         for piece in ended:
-            if self._held or self._skipping:
+            if self._held_bytes or self._skipping:
                 self._hold(piece, frames)
                 self._end_line(frames)
             elif len(piece) > self._limit:
@@ -60,16 +67,31 @@ class LineSplitter:
     def _hold(self, piece: bytes, frames: list[Frame]) -> None:
         if self._skipping:
             return
-        if len(self._held) + len(piece) > self._limit:
+        self._held_bytes += len(piece)
+        if self._held_bytes > self._limit:
             frames.append(OVERSIZE)
+            self._drop()
             self._skipping = True
-            self._held.clear()
+        elif len(piece) < _SMALL:
+            self._small += piece
         else:
-            self._held += piece
+            self._gather()
+            self._held.append(piece)
+
+    def _gather(self) -> None:
+        if self._small:
+            self._held.append(bytes(self._small))
+            self._small.clear()
 
     def _end_line(self, frames: list[Frame]) -> None:
-        line = bytes(self._held)
-        self._held.clear()
+        self._gather()
+        line = self._held[0] if len(self._held) == 1 else b"".join(self._held)
+        self._drop()
         self._skipping = False
         if line.strip(b" \t\r"):
             frames.append(line)
+
+    def _drop(self) -> None:
+        self._held.clear()
+        self._small.clear()
+        self._held_bytes = 0

@@ -6,6 +6,7 @@ import hashlib
 import re
 
 from portbook.model import Identity
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["is_trace_id", "trace_of", "traceparent_of"]
 
@@ -29,7 +30,7 @@ def traceparent_of(identity: Identity) -> str:
     return f"00-{trace}-{identity.span[:16]}-01"
 
 
-_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?", re.ASCII)
+_TRACEPARENT = late_pattern(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?", re.ASCII)
 
 
 def trace_of(traceparent: object) -> str | None:

@@ -78,11 +78,31 @@ def test_a_field_is_written_as_its_parts(what: str, value: Any, part: BodyPart, 
 
 
 def test_a_name_cannot_end_its_line() -> None:
-    assert 'name="a%22%0D%0AX: 1"' in written({'a"\r\nX: 1': "v"})
+    assert 'name="a%0D%0AX: 1"' in written({"a\r\nX: 1": "v"})
+    assert 'name="a%22%0D%0AX: 1"' in written({'a"\r\nX: 1': "v"}, BodyPart('a"\r\nX: 1'))
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"ten\\ant": "v"}, "/ten\\ant"),
+        ({'ten"ant': "v"}, '/ten"ant'),
+        ({"x": {"a\\": "v"}}, "/x/a\\"),
+        ({"f": {"base64": "", "filename": "a\\"}}, "/f/filename"),
+        ({"f": [{"path": "in/a\\"}]}, "/f/0/path"),
+    ],
+)
+def test_a_name_that_servers_read_differently_is_not_sent(fields: dict[str, Any], pointer: str) -> None:
+    body = MultipartBody((BodyPart("x", Style.DEEP), BodyPart("f", is_binary=True)))
+    with pytest.raises(Refused) as caught:
+        body.write(fields, (), {})
+    assert caught.value.findings[0].pointer == pointer
 
 
 def test_null_is_left_out_and_no_field_is_no_body() -> None:
-    assert MultipartBody(()).write({"a": None}, (), {}) == (b"", "")
+    assert MultipartBody(()).write({"a": None, "b": [None]}, (), {}) == (b"", "")
+    files = MultipartBody((BodyPart("f", is_binary=True),))
+    assert files.write({"f": [None]}, (), {}) == (b"", "")
 
 
 def test_a_file_that_is_no_base64_is_told_by_its_place() -> None:
@@ -108,12 +128,21 @@ def test_a_boundary_is_never_in_the_content(monkeypatch: pytest.MonkeyPatch) -> 
         def hexdigest(self) -> str:
             return f"{self.fed}" * 32
 
-    taken = "portbook-" + "1" * 32
+    taken = "portbook-" + "3" * 32  # after head, data and line break
     assert hashlib.sha256 is multipart.sha256
     monkeypatch.setattr(multipart, "sha256", Weak)
     body, content_type = MultipartBody(()).write({"a": taken}, (), {})
-    assert content_type.endswith("portbook-" + "2" * 32)
-    assert body.count(b"2" * 32) == 2
+    assert content_type.endswith("portbook-" + "4" * 32)
+    assert body.count(b"4" * 32) == 2
+
+
+@pytest.mark.parametrize("shift", [-20, 0, 20])
+def test_a_boundary_is_found_wherever_it_is(monkeypatch: pytest.MonkeyPatch, shift: int) -> None:
+    boundary = b"portbook-" + b"0" * 32
+    piece = multipart._PIECE  # type: ignore[reportPrivateUsage]
+    for place in (0, piece + shift, 2 * piece + shift):
+        assert multipart._is_in(bytes(place) + boundary, boundary)  # type: ignore[reportPrivateUsage]
+    assert not multipart._is_in(bytes(piece) + boundary[1:], boundary)  # type: ignore[reportPrivateUsage]
 
 
 @given(st.dictionaries(st.text("abc", min_size=1), st.text() | st.binary(), max_size=4))

@@ -193,3 +193,24 @@ def test_files_that_refer_to_each_other_across_folders_are_read_once_each(tmp_pa
     operation = only(read_openapi(documents, lambda _: True))
     assert accepts(operation.output_schema, {"other": {"other": {}}})
     assert not accepts(operation.output_schema, {"other": {"other": {"other": 5}}})
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda path: None, "does not exist; check its name"),
+        (lambda path: path.mkdir(), "is a folder; name the document in it"),
+        (
+            os.mkfifo,
+            "is not a regular file, but a pipe, a socket or a device; copy its content into a file",
+        ),
+    ],
+    ids=["missing", "folder", "pipe"],
+)
+def test_what_is_no_file_is_called_what_it_is(tmp_path: Path, write: Any, make: Any, problem: str) -> None:
+    other = tmp_path / "other.json"
+    make(other)
+    given = document(responses={"200": {"$ref": "other.json"}})
+    assert left_out(write(given)).sentence.endswith(f": refers to a file that {problem}")
+    with pytest.raises(BadOpenAPI, match=f"^other.json: {problem}$"):
+        Documents(other).root()

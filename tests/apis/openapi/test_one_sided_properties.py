@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import pytest
+
+from portbook.schema.cache import validator_for
 from support.openapi_samples import STRING, accepts, document, only
 
 BASE = {
@@ -61,3 +65,44 @@ def test_a_required_property_of_a_reference_is_left_out(write: Any) -> None:
     schema = {"allOf": [{"$ref": "#/components/schemas/Base"}, {"type": "object", "properties": {"id": {}}}]}
     arguments, _ = imported(write, schema)
     assert accepts(arguments, {"body": {}})
+
+
+OPEN = {key: value for key, value in BASE.items() if key != "additionalProperties"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        (OPEN, {"pin": "1", "more": 2}, {"pin": "1", "id": "a"}),
+        ({"type": "array", "items": OPEN}, {"body": [{"more": 2}]}, {"body": [{"id": "a"}]}),
+        ({"allOf": [OPEN, {"required": ["id"]}]}, {"body": {"more": 2}}, {"body": {"id": "a"}}),
+        (
+            {**OPEN, "additionalProperties": STRING},
+            {"body": {"more": "b"}},
+            {"body": {"more": "b", "id": "a"}},
+        ),
+        (
+            {**OPEN, "propertyNames": {"maxLength": 4}},
+            {"body": {"more": 1}},
+            {"body": {"id": "a"}},
+        ),
+        (
+            {"oneOf": [OPEN, {"type": "object", "properties": {"id": {"type": "integer"}}}]},
+            {"body": {"id": 5}},
+            {"body": {"id": "a"}},
+        ),
+    ],
+)
+def test_a_read_only_property_is_refused_where_others_may_be_added(
+    write: Any, schema: Any, good: Any, bad: Any
+) -> None:
+    arguments, result = imported(write, schema)
+    assert accepts(arguments, good)
+    assert not accepts(arguments, bad)
+    assert "not" not in json.dumps(result)
+
+
+def test_a_read_only_property_that_is_sent_is_named(write: Any) -> None:
+    arguments, _ = imported(write, OPEN)
+    (finding,) = validator_for(arguments).findings({"id": "a"})
+    assert finding.message == 'property name "id" is not allowed'

@@ -89,8 +89,13 @@ def test_a_parameter_with_a_choice_or_without_need_stays_an_argument(write: Any)
     assert list(only(write(given)).input_schema["properties"]) == ["a", "b", "c", "d"]
 
 
-def test_a_name_in_the_query_of_a_path_is_an_argument_of_the_query(write: Any) -> None:
-    given = document(path="/alerts?lat={lat}&units=m", parameters=[parameter("lat", "path")])
+@pytest.mark.parametrize(
+    "parameters",
+    [[parameter("lat", "path")], [parameter("lat", "query", required=True)], []],
+    ids=["in the path", "in the query", "not described"],
+)
+def test_a_name_in_the_query_of_a_path_is_an_argument_of_the_query(write: Any, parameters: list[Any]) -> None:
+    given = document(path="/alerts?lat={lat}&units=m", parameters=parameters)
     operation = only(write(given))
     assert operation.input_schema["required"] == ["lat"]
     assert request_of(operation, {"lat": "a&b"}).target == "/alerts?units=m&lat=a%26b"

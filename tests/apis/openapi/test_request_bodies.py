@@ -164,6 +164,73 @@ def test_a_file_is_an_argument_of_base64(write: Any) -> None:
     assert not accepts(operation.input_schema, {"files": "aGk="})
 
 
+REFERRED: dict[str, Any] = {
+    "Data": BINARY,
+    "List": {"type": "array", "items": {"$ref": "#/components/schemas/Data"}},
+    **{f"Fan{n}": {"anyOf": [{"$ref": f"#/components/schemas/Fan{n + 1}"}] * 2} for n in range(12)},
+    "Fan12": BINARY,
+}
+FILE, OBJECT = "aGk=", {"base64": "aGk=", "filename": "a.txt"}
+
+# A field, what it takes, and what it does not.
+SHAPES: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
+    ("a reference", {"$ref": "#/components/schemas/Data"}, [FILE, OBJECT], [[FILE], None]),
+    ("a reference to a list", {"$ref": "#/components/schemas/List"}, [[FILE, OBJECT]], [FILE, None]),
+    ("allOf", {"allOf": [{"$ref": "#/components/schemas/Data"}, {"description": "x"}]}, [OBJECT], [None]),
+    ("allOf of a list", {"allOf": [{"$ref": "#/components/schemas/List"}]}, [[OBJECT]], [OBJECT]),
+    ("null beside it", {"anyOf": [BINARY, {"type": "null"}]}, [FILE, OBJECT, None], [[FILE]]),
+    ("a file or files", {"oneOf": [BINARY, {"type": "array", "items": BINARY}]}, [OBJECT, [OBJECT]], [None]),
+    ("two types", {"type": ["string", "null"], "format": "binary"}, [OBJECT, None], [[FILE]]),
+    ("a list or null", {"type": ["array", "null"], "items": BINARY}, [[OBJECT], None], [FILE]),
+    ("limits of a list", {"type": "array", "items": BINARY, "maxItems": 1}, [[FILE]], [[FILE, FILE]]),
+    ("a file or an address", {"anyOf": [BINARY, {"type": "string", "format": "uri"}]}, ["x"], [OBJECT]),
+    ("a fan", {"$ref": "#/components/schemas/Fan0"}, [OBJECT], [None]),
+]
+
+
+@pytest.mark.parametrize(("what", "schema", "taken", "refused"), SHAPES, ids=[row[0] for row in SHAPES])
+def test_a_file_is_taken_in_every_shape_that_the_document_gives_it(
+    write: Any, what: str, schema: Any, taken: list[Any], refused: list[Any]
+) -> None:
+    given = form(media="multipart/form-data", file=schema)
+    operation = only(write({**given, "openapi": "3.1.0", "components": {"schemas": REFERRED}}))
+    assert [accepts(operation.input_schema, {"file": value}) for value in taken] == [True] * len(taken)
+    assert [accepts(operation.input_schema, {"file": value}) for value in refused] == [False] * len(refused)
+
+
+def test_a_file_that_may_be_null_keeps_null_in_3_0(write: Any) -> None:
+    given = form(media="multipart/form-data", file={**BINARY, "nullable": True})
+    operation = only(write({**given, "openapi": "3.0.3"}))
+    assert accepts(operation.input_schema, {"file": None})
+    assert body_of(operation, {"file": None})[0] == b""
+
+
+def test_a_form_of_combined_objects_has_its_files_as_arguments(write: Any) -> None:
+    note = {"type": "object", "properties": {"note": STRING}, "required": ["note"]}
+    schema = {"allOf": [note, {"type": "object", "properties": {"file": BINARY}}], "required": ["file"]}
+    operation = only(write(posting({"multipart/form-data": {"schema": schema}})))
+    assert accepts(operation.input_schema, {"note": "n", "file": OBJECT})
+    assert not accepts(operation.input_schema, {"note": "n"})
+    assert not accepts(operation.input_schema, {"file": OBJECT})
+    body, _ = body_of(operation, {"note": "n", "file": OBJECT})
+    assert b'name="file"; filename="a.txt"' in (body or b"")
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"type": "object", "properties": {"note": {"minLength": 3}, "file": BINARY}},
+        {"type": "object", "properties": {"file": BINARY}, "additionalProperties": False},
+        {"oneOf": [{"type": "object", "properties": {"file": BINARY}}]},
+    ],
+    ids=["the same member", "closed", "a choice"],
+)
+def test_combined_objects_that_would_lose_a_rule_are_one_argument(write: Any, second: Any) -> None:
+    schema = {"allOf": [{"type": "object", "properties": {"note": STRING}}, second]}
+    operation = only(write(posting({"multipart/form-data": {"schema": schema}})))
+    assert (operation.body, list(operation.input_schema["properties"])) == ("body", ["body"])
+
+
 def test_a_file_may_be_named_where_the_operator_set_a_folder(tmp_path: Path) -> None:
     given = form(media="multipart/form-data", file=BINARY)
     (tmp_path / "api.json").write_text(json.dumps(given))

@@ -77,7 +77,7 @@ RESPONSES: list[tuple[str, dict[str, Any], Any, str, tuple[str, ...]]] = [
     (
         "JSON and text",
         {"200": content("text/plain"), "201": content(JSON, {"type": "array"})},
-        {"anyOf": [{"type": "array"}, STRING]},
+        {"anyOf": [STRING, {"type": "array"}]},
         JSON,
         ("text/plain",),
     ),
@@ -93,6 +93,26 @@ def test_the_responses_of_success_are_the_contract_of_the_result(
     operation = only(write(document(responses=responses)))
     assert (operation.output_schema, operation.response) == (schema, wanted)
     assert operation.other_responses == others
+
+
+@pytest.mark.parametrize(
+    ("responses", "by_status"),
+    [
+        ({"200": content(JSON, STRING)}, ()),
+        ({"200": content(JSON, STRING), "201": content(JSON, STRING)}, ()),
+        (
+            {"200": content(JSON, STRING), "201": content(JSON, {"type": "array"})},
+            (("200", STRING), ("201", {"type": "array"})),
+        ),
+        ({"201": content(JSON, STRING), "202": {}}, (("201", STRING), ("202", True))),
+        ({"2XX": content(JSON, STRING), "204": {}}, (("2XX", STRING), ("204", {"type": "null"}))),
+        ({"200": content(PDF), "202": content("image/png")}, ()),
+    ],
+)
+def test_responses_that_differ_have_schemas_of_their_own(
+    write: Any, responses: dict[str, Any], by_status: tuple[Any, ...]
+) -> None:
+    assert only(write(document(responses=responses))).outputs_by_status == by_status
 
 
 def test_binary_data_beside_json_is_an_object(write: Any) -> None:

@@ -192,6 +192,18 @@ def test_definitions_are_written_once_and_shared(write: Any) -> None:
     assert first["$defs"]["Big"] is second["$defs"]["Big"]
 
 
+def test_operations_that_need_the_same_definitions_have_one_object_of_them(write: Any) -> None:
+    node = {"properties": {"next": {"$ref": "#/components/schemas/B"}}}
+    schemas = {"A": node, "B": {"items": {"$ref": "#/components/schemas/A"}}, "C": node}
+    given = document(components={"schemas": schemas})
+    for name in schemas:
+        content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+        given["paths"][f"/{name}"] = {"get": {"responses": {"200": {"content": content}}}}
+    definitions = [only([found]).output_schema["$defs"] for found in write(given)[1:]]
+    assert [list(each) for each in definitions] == [["A", "B"], ["A", "B"], ["A", "B", "C"]]
+    assert definitions[0] is definitions[1]
+
+
 def test_a_reference_may_be_null_where_it_says_so(write: Any) -> None:
     schema = {"$ref": "#/components/schemas/S", "nullable": True, "description": "Maybe."}
     given = document(

@@ -78,6 +78,12 @@ def test_a_relative_server_starts_where_the_document_is_from(
     assert chooser.choose() == Server(chosen, is_proposed)
 
 
+def test_a_variable_may_have_a_long_name() -> None:
+    name = "region_" * 20
+    servers = node([server(f"https://{{{name}}}.example", **{name: {"default": "eu"}})])
+    assert ServerChooser(servers).choose() == Server("https://eu.example", is_proposed=True)
+
+
 def test_without_servers_the_documents_own_host_is_the_server() -> None:
     chooser = ServerChooser(node(None), None, "https://docs.example/openapi.json")
     assert chooser.choose() == Server("https://docs.example")

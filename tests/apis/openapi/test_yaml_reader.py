@@ -30,6 +30,12 @@ TRAPS: list[tuple[str, Any]] = [
     ("a: !!timestamp 2024-01-01", {"a": "2024-01-01"}),
     ("!!python/object/apply:os.system ['true']", ["true"]),
     ("!name a: 1\n.nan: 2", {"a": 1, "nan": 2}),
+    ("a: !!int 0x1F\nb: !!int seven\nc: !!str 5", {"a": 31, "b": "seven", "c": "5"}),
+    ("# c\n\n---\na: !!float 1e999\nb: !!null x\nc: !!bool true\n", {"a": None, "b": "x", "c": True}),
+    ("%YAML 1.2\n---\na: !!bool yes\nb: !!binary aGk=", {"a": "yes", "b": "aGk="}),
+    ("!!int 0x1: !!int 0x1\n1: 2", {"0x1": 1, "1": 2}),
+    (r'a: "\ud83d\ude00"', {"a": "😀"}),
+    (r'a: "x\uD800y"' + "\nb: '\\n'", {"a": "x\ufffdy", "b": "\\n"}),
     ("1.10: a\n012: b\n0x10: c\n1e3: d", {"1.1": "a", "12": "b", "16": "c", "1000.0": "d"}),
 ]
 
@@ -50,6 +56,19 @@ def test_values_are_those_of_yaml_1_2(text: str, expected: Any) -> None:
 def test_what_json_does_not_have_is_refused(text: str) -> None:
     with pytest.raises(NotYAML):
         parse_yaml(text.encode("latin-1"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\n b: 2\n", "not YAML 1.2 (line 2, column 3)"),
+        ("a: !!int 0x1\nb: [secret\nc: }", "not YAML 1.2 (line 3, column 2)"),
+    ],
+)
+def test_an_error_says_where_it_is_and_quotes_nothing(text: str, message: str) -> None:
+    with pytest.raises(NotYAML) as caught:
+        parse_yaml(text.encode())
+    assert str(caught.value) == message
 
 
 def flow(lines: str) -> str:

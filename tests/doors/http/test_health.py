@@ -15,6 +15,8 @@ import pytest
 
 from portbook import __version__
 from portbook.doors.http.health import health
+from portbook.doors.http.request import InboundRequest, RequestHead
+from portbook.doors.http.response import Reply
 from support.portbook_process import HttpServer, http_server, invoke
 from support.threaded_api import Upstream, upstream
 
@@ -124,14 +126,13 @@ def answered(
         asked.append(deep)
         return found
 
-    sent: list[Any] = []
+    request = InboundRequest(RequestHead("GET", "/health", query, []))
 
-    async def send(event: Any) -> None:
-        sent.append(event)
+    async def ask() -> Reply:
+        return await health(checks, lambda key: is_known)(request)
 
-    scope = {"query_string": query, "headers": []}
-    asyncio.run(health(checks, lambda key: is_known)(scope, None, send))  # type: ignore[arg-type]
-    return sent[0]["status"], json.loads(sent[1]["body"]), asked
+    reply = asyncio.run(ask())
+    return reply.status, json.loads(reply.body), asked
 
 
 @pytest.mark.parametrize(

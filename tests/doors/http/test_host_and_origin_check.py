@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from portbook.doors.http.asgi import Receive, Scope, Send
-from portbook.doors.http.host_and_origin_check import check_host_and_origin, refusal_of
-from portbook.doors.http.response import respond
+from portbook.doors.http.host_and_origin_check import refuse_head
+from portbook.doors.http.request import Headers, InboundRequest, RequestHead
+from portbook.doors.http.response import Reply
 from portbook.doors.http.route_table import route_table
-from portbook.doors.http.router import Route, router
+from portbook.doors.http.router import Route, Router
+from portbook.errors import Reason
 from portbook.net.allowed_hosts_and_origins import Hosts
 from support.in_process_connection import handshake
 from support.mcp_http_client import run as run_async
@@ -51,17 +53,9 @@ def exchange(server: HttpServer, request: bytes) -> bytes:
         return b"".join(iter(lambda: raw.recv(65536), b""))
 
 
-async def call(app: Any, method: str, path: str, *headers: tuple[bytes, bytes]) -> tuple[int, bytes]:
-    sent: list[Any] = []
-
-    async def receive() -> Any:
-        raise AssertionError("a refused request is not read")
-
-    async def send(event: Any) -> None:
-        sent.append(event)
-
-    await app({"type": "http", "method": method, "path": path, "headers": list(headers)}, receive, send)
-    return sent[0]["status"], sent[1]["body"]
+async def call(router: Router, *headers: tuple[bytes, bytes]) -> Reply:
+    head = RequestHead("GET", "/new", b"", list(headers))
+    return await router.handle(head).serve(InboundRequest(head))
 
 
 def test_every_route_refuses_a_foreign_host_and_a_foreign_origin(tmp_path: Path) -> None:
@@ -86,43 +80,53 @@ def test_every_route_refuses_a_foreign_host_and_a_foreign_origin(tmp_path: Path)
     [
         pytest.param([(b"host", b"evil.test")], id="foreign host"),
         pytest.param([(b"host", b"localhost"), (b"origin", b"https://evil.test")], id="foreign origin"),
-        pytest.param(
-            [(b"host", b"localhost"), (b"origin", b"https://evil.test"), (b"origin", b"http://localhost")],
-            id="a foreign origin beside our own",
-        ),
         pytest.param([(b"host", b"localhost"), (b":authority", b"evil.test")], id="in the request line"),
     ],
 )
 def test_a_route_that_words_no_refusal_is_not_reached_either(headers: list[tuple[bytes, bytes]]) -> None:
     reached: list[str] = []
 
-    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        reached.append(scope["path"])
-        await respond(send, 200, [], b"")
+    async def serve(request: InboundRequest) -> Reply:
+        reached.append(request.head.path)
+        return Reply(200, [])
 
-    app = check_host_and_origin(router({("GET", "/new"): Route(serve)}), Hosts(is_exposed=False))
+    router = Router({("GET", "/new"): Route(serve)}, Hosts(is_exposed=False))
 
     async def main() -> None:
-        status, body = await call(app, "GET", "/new", *headers)
-        assert (status, b"The operator can allow it" in body) == (403, True)
+        refused = await call(router, *headers)
+        assert (refused.status, b"The operator can allow it" in refused.body) == (403, True)
         assert not reached
-        assert (await call(app, "GET", "/new", (b"host", b"localhost")))[0] == 200
+        assert (await call(router, (b"host", b"localhost"))).status == 200
         assert reached == ["/new"]
 
     run_async(main())
 
 
-def test_without_the_check_no_request_is_served() -> None:
-    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        raise AssertionError("served unchecked")
+@pytest.mark.parametrize("name", [b"origin", b"content-type", b"authorization", b"mcp-session-id"])
+def test_a_header_of_which_one_value_counts_is_sent_once(name: bytes) -> None:
+    once: Headers = [(b"host", b"localhost"), (b"accept", b"a/b"), (b"accept", b"c/d")]
+    head = RequestHead("GET", "/new", b"", [*once, (name, b"a"), (name, b"a")], "1.1")
+    refused = refuse_head(head, Hosts(is_exposed=False))
+    assert refused is not None
+    assert refused.reason is Reason.REPEATED_HEADER
+    assert refuse_head(RequestHead("GET", "/new", b"", once, "1.1"), Hosts(is_exposed=False)) is None
 
-    async def main() -> None:
-        with pytest.raises(KeyError):
-            await call(router({("GET", "/new"): Route(serve)}), "GET", "/new", (b"host", b"localhost"))
-        with pytest.raises(KeyError):
-            refusal_of({})
 
-    run_async(main())
+@pytest.mark.parametrize(
+    ("path", "body"), [("/mcp", HELLO), ("/rpc", HELLO), ("/execute", CALL), ("/livez", None), ("/no", None)]
+)
+def test_the_same_repeated_header_has_the_same_verdict_on_every_route(
+    server: HttpServer, path: str, body: Any
+) -> None:
+    data = json.dumps(body).encode() if body is not None else b""
+    answer = exchange(
+        server,
+        b"%s %s HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+        b"authorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n%s"
+        % (b"GET" if body is None else b"POST", path.encode(), len(data), data),
+    )
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"The header authorization may be sent once only." in answer
 
 
 @pytest.mark.parametrize(

@@ -7,24 +7,33 @@ import socket
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from portbook.app.assemble import assemble
 from portbook.audit.log_writer import MemorySink
 from portbook.doors.http.accept import EVERYTHING as EVERYTHING_ACCEPTED
 from portbook.doors.http.accept import accepted
-from portbook.doors.http.request import headers_of
-from portbook.doors.http.rpc import rpc
+from portbook.doors.http.asgi import asgi_application
+from portbook.doors.http.request import RequestHead
+from portbook.doors.http.route_table import routes_of
 from portbook.settings import load_settings
 from support.portbook_process import HttpServer, invoke
 
 
 def test_a_header_sent_twice_counts_twice() -> None:
-    scope = {
-        "headers": [(b"accept", b"text/event-stream"), (b"host", b"a"), (b"accept", b"application/json")]
-    }
-    assert headers_of(scope) == {b"accept": b"text/event-stream, application/json", b"host": b"a"}
-    assert accepted(headers_of(scope)[b"accept"]) == EVERYTHING_ACCEPTED
+    sent = [(b"accept", b"text/event-stream"), (b"host", b"a"), (b"accept", b"application/json")]
+    fields = RequestHead("GET", "/", b"", sent).fields
+    assert fields == {b"accept": b"text/event-stream, application/json", b"host": b"a"}
+    assert accepted(fields[b"accept"]) == EVERYTHING_ACCEPTED
+
+
+def test_what_is_derived_from_a_head_is_made_once() -> None:
+    made: list[RequestHead] = []
+
+    def make(head: RequestHead) -> int:
+        made.append(head)
+        return len(made)
+
+    head = RequestHead("GET", "/", b"", [])
+    assert [head.derive(make), head.derive(make)] == [1, 1]
 
 
 def test_an_oversize_body_is_answered_and_the_next_request_is_served(server: HttpServer) -> None:
@@ -63,8 +72,7 @@ def test_a_sender_that_leaves_midway_disturbs_nobody(server: HttpServer) -> None
     assert server.rpc(invoke("echo", {"text": "x"})).status == 200
 
 
-def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("portbook.doors.http.request._BODY_SECONDS", 0.01)
+def test_a_body_that_does_not_come_is_given_up(tmp_path: Path) -> None:
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -76,9 +84,10 @@ def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch, 
     settings = load_settings(None, {}, {"docs.enabled": False}, tmp_path)
     assembled = assemble(settings, is_exposed=False, sink=MemorySink())
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/rpc", "headers": headers}
 
     async def give_up() -> None:
-        await rpc(assembled.boundary).serve({"headers": headers}, receive, send)
+        await asgi_application(routes_of(assembled), body_seconds=0.01)(scope, receive, send)
         await assembled.close()
 
     asyncio.run(give_up())

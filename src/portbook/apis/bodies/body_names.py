@@ -29,12 +29,16 @@ class BodyNames:
         """Return how a field is written; one that the document does not describe is written by its value."""
         return self._parts.get(field, _ANY_PART)
 
+    def is_described(self, field: str) -> bool:
+        """Return whether the document describes a field of this name."""
+        return field in self._parts
+
     def require_own(self, name: str, field: str, place: tuple[str, ...], *, is_whole: bool) -> None:
         """Require that `name` in the form belongs to `field`; a field's whole name is its own if described.
 
         Raises `Refused` where it may be read as that of a different argument.
         """
-        if is_whole and field in self._parts:
+        if is_whole and self.is_described(field):
             return
         if self._taken.is_of_other_argument(name, field):
             raise unsendable(place, "names a different argument in the body; use that one")

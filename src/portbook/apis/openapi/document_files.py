@@ -11,11 +11,11 @@ from typing import Final, NamedTuple, cast
 from urllib.parse import unquote
 
 from portbook.apis.left_out import Cause
+from portbook.apis.openapi.json_reader import parse_json
 from portbook.apis.openapi.swagger import is_swagger, openapi_of
 from portbook.apis.openapi.yaml_reader import NotYAML, parse_yaml
 from portbook.errors import Refused
 from portbook.model import JSON, JSONObject
-from portbook.wire.parsing import parse
 
 __all__ = ["MAX_DOCUMENT_BYTES", "BadOpenAPI", "DocumentNode", "Documents"]
 
@@ -173,9 +173,10 @@ class Documents:
         except (OSError, ValueError) as error:  # ValueError for an invalid file name
             if isinstance(error, BadOpenAPI):
                 raise
+            problem = _problem_of_file(error)
             if node is not None:
-                raise node.bad_reference("refers to a file that cannot be read") from None
-            raise BadOpenAPI(f"{name}: cannot be read") from None
+                raise node.bad_reference(f"refers to a file that {problem}") from None
+            raise BadOpenAPI(f"{name}: {problem}") from None
         if len(data) > MAX_DOCUMENT_BYTES:
             raise BadOpenAPI(f"{name}: larger than {MAX_DOCUMENT_BYTES} bytes")
         problem = self._problem_of(data) if name == self.entry else None
@@ -184,7 +185,7 @@ class Documents:
         if path.suffix.lower() in (".yaml", ".yml"):
             return _from_yaml(name, data)
         try:
-            return parse(data)
+            return parse_json(data)
         except Refused as refusal:
             raise BadOpenAPI(f"{name}: {refusal.findings[0].message}") from None
 
@@ -192,14 +193,37 @@ class Documents:
 def _bytes_of(path: Path) -> bytes:
     """Return the content of a regular file, or one byte more than allowed.
 
-    Raises `OSError` where it cannot be read, or is not a regular file.
+    Raises `OSError` where it cannot be read, `_NotAFile` where it is not a regular file.
     """
     # Without blocking: a named pipe would wait for its writer.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError
+        if not stat.S_ISREG(mode := os.fstat(handle).st_mode):
+            raise _NotAFile(stat.S_ISDIR(mode))
         return file.read(MAX_DOCUMENT_BYTES + 1)
+
+
+class _NotAFile(OSError):
+    """Something that is not a regular file."""
+
+    def __init__(self, is_folder: bool) -> None:
+        super().__init__()
+        self.is_folder = is_folder
+
+
+def _problem_of_file(error: OSError | ValueError) -> str:
+    """Return what is wrong with a file, and what to do about it."""
+    match error:
+        case _NotAFile(is_folder=True) | IsADirectoryError():
+            return "is a folder; name the document in it"
+        case _NotAFile():
+            return "is not a regular file, but a pipe, a socket or a device; copy its content into a file"
+        case FileNotFoundError() | NotADirectoryError():
+            return "does not exist; check its name"
+        case PermissionError():
+            return "may not be read; check its permissions"
+        case _:
+            return "cannot be read"
 
 
 def _from_yaml(name: str, data: bytes) -> JSON:

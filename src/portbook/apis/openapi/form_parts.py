@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Container
+from typing import Final, NamedTuple
 
 from portbook.apis.openapi.document_files import DocumentNode, Documents
 from portbook.apis.openapi.parameters import style_of
 from portbook.tools.media_types import MediaKind, is_json, is_media_type, kind_of, plain_type
 from portbook.tools.operation import BodyPart, ParameterPlace, Style
 
-__all__ = ["members_of", "read_parts"]
+__all__ = ["FileField", "files_in", "members_of", "read_parts"]
 
 _COMBINED: Final = ("allOf", "anyOf", "oneOf")
 # How deep schemas are combined; a schema that combines itself ends here, too.
 _MAX_DEPTH: Final = 8
 _STYLED: Final = ("style", "explode", "allowReserved")
+
+
+class FileField(NamedTuple):
+    """What a field that is a file may be."""
+
+    is_single: bool = False
+    is_list: bool = False
+    is_nullable: bool = False
+
+
+# What was found of a schema, by its file and pointer.
+_Known = dict[tuple[str, str], FileField | None]
+
+
+def files_in(documents: Documents, media: DocumentNode, names: Container[str]) -> dict[str, FileField]:
+    """Return what the fields of these `names`, which are files, may be in the form of a media type object."""
+    encoding = media.at("encoding")
+    found = {
+        name: _file_field(documents, schema, _content_type(encoding.at(name)), {})
+        for name, schema in members_of(documents, media.at("schema")).items()
+        if name in names
+    }
+    return {name: field for name, field in found.items() if field is not None}
 
 
 def read_parts(documents: Documents, media: DocumentNode, *, is_multipart: bool) -> tuple[BodyPart, ...]:
@@ -62,7 +86,7 @@ def _part(
         is_reserved = encoding.at("allowReserved").value is True
         return BodyPart(name, style_of(encoding, ParameterPlace.QUERY), allows_reserved=is_reserved)
     content_type = _content_type(encoding)
-    is_binary = is_multipart and _is_binary(documents, schema, content_type)
+    is_binary = is_multipart and _file_field(documents, schema, content_type, {}) is not None
     if content_type is not None and is_json(content_type) and not is_binary:
         return BodyPart(name, Style.JSON, content_type)
     return BodyPart(name, Style.REPEAT, content_type if is_multipart else None, is_binary)
@@ -74,15 +98,66 @@ def _content_type(encoding: DocumentNode) -> str | None:
     return first if is_media_type(first) else None
 
 
-def _is_binary(documents: Documents, schema: DocumentNode, content_type: str | None) -> bool:
+def _file_field(
+    documents: Documents, schema: DocumentNode, content_type: str | None, known: _Known
+) -> FileField | None:
+    """Return what a file may be, or None where a field is none.
+
+    A list of files is one, too. So is what combines files: `allOf` with one of them, `anyOf` and `oneOf` of
+    nothing else but null.
+    """
     found = documents.resolved(schema)
-    if found.text("type") == "array":
-        return _is_binary(documents, found.at("items"), content_type)
-    encoded, media = found.text("contentEncoding"), found.text("contentMediaType")
-    if found.text("format") == "binary" or encoded == "binary":
+    place = (found.file, found.pointer)
+    if place not in known:  # each schema once: references may fan out, or lead back
+        known[place] = None
+        known[place] = _read_file_field(documents, found, content_type, known)
+    return known[place]
+
+
+def _read_file_field(
+    documents: Documents, found: DocumentNode, content_type: str | None, known: _Known
+) -> FileField | None:
+    types = _types(found)
+    is_nullable = "null" in types or found.at("nullable").value is True
+    if "array" in types:
+        inner = _file_field(documents, found.at("items"), content_type, known)
+        return None if inner is None else FileField(is_list=True, is_nullable=is_nullable)
+    combined = _combined_files(documents, found, content_type, known)
+    if combined is not None:
+        return combined._replace(is_nullable=is_nullable or combined.is_nullable)
+    return FileField(is_single=True, is_nullable=is_nullable) if _is_data(found, content_type) else None
+
+
+def _combined_files(
+    documents: Documents, schema: DocumentNode, content_type: str | None, known: _Known
+) -> FileField | None:
+    for keyword in _COMBINED:
+        inner = [documents.resolved(each) for each in schema.at(keyword).items]
+        values = [each for each in inner if _types(each) != {"null"}]
+        fields = [_file_field(documents, each, content_type, known) for each in values]
+        files = [field for field in fields if field is not None]
+        if files and (keyword == "allOf" or len(files) == len(fields)):
+            return FileField(
+                any(each.is_single for each in files),
+                any(each.is_list for each in files),
+                len(values) < len(inner) or any(each.is_nullable for each in files),
+            )
+    return None
+
+
+def _types(schema: DocumentNode) -> set[str]:
+    """Return the types that a schema names: one, a list of them, or none."""
+    given = schema.at("type").value
+    return {each for each in (given if isinstance(given, list) else [given]) if isinstance(each, str)}
+
+
+def _is_data(schema: DocumentNode, content_type: str | None) -> bool:
+    """Return whether a schema describes binary data, by its own words or by its content type."""
+    encoded, media = schema.text("contentEncoding"), schema.text("contentMediaType")
+    if schema.text("format") == "binary" or encoded == "binary":
         return True
-    if encoded is not None or found.text("format") is not None:
+    if encoded is not None or schema.text("format") is not None:
         return False  # such as base64, which is sent as it is
-    is_text = found.text("type") in (None, "string")
+    is_text = _types(schema) <= {"string", "null"} and not any(schema.at(key).items for key in _COMBINED)
     named = media or content_type
     return is_text and named is not None and kind_of(named) is MediaKind.BINARY

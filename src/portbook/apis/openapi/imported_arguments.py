@@ -44,12 +44,14 @@ ANY_ARGUMENT: Final = ArgumentRules()
 class Arguments:
     """The properties of a tool's input schema, as far as they are known."""
 
-    __slots__ = ("fixed_headers", "fixed_query", "properties", "required", "rules")
+    __slots__ = ("fixed_headers", "fixed_query", "names", "properties", "required", "rules")
 
     def __init__(self, rules: ArgumentRules) -> None:
         self.rules = rules
         self.properties: dict[str, Any] = {}
         self.required: list[str] = []
+        self.names: Any = True
+        """The schema of the names of further arguments."""
         # What each request has, whatever the arguments: nobody has to ask for the only value there is.
         self.fixed_headers: dict[str, str] = {}
         self.fixed_query: dict[str, str] = {}
@@ -72,4 +74,6 @@ class Arguments:
             schema["required"] = self.required
         if not is_open:
             schema["additionalProperties"] = False
+        elif self.names is not True:
+            schema["propertyNames"] = self.names
         return schema

@@ -1,5 +1,8 @@
 """Properties of one side in OpenAPI: read-only ones are not sent, write-only ones are not required back.
 
+A caller that sends a read-only property is refused, also where the object allows further members: an API may
+do with it what it likes, and a caller that believes to have set it is wrong.
+
 A property may be described in one schema of an `allOf` and required in another, so those are looked at
 together.
 """
@@ -33,12 +36,23 @@ def leave_out_other_side(
     if not other:
         return
     if side == "input" and "properties" in written:
-        kept = cast("dict[str, Any]", written["properties"])
-        written["properties"] = {name: part for name, part in kept.items() if name not in other}
+        described = cast("dict[str, Any]", written["properties"])
+        written["properties"] = {name: part for name, part in described.items() if name not in other}
+        if written.get("additionalProperties") is not False:
+            _refuse_names(written, [name for name in described if name in other])
     for schema in (written, *written.get("allOf", [])):
         if isinstance(schema, dict) and "required" in schema:
             given = cast("dict[str, Any]", schema)
             given["required"] = [name for name in given["required"] if name not in other]
+
+
+def _refuse_names(written: dict[str, Any], names: list[str]) -> None:
+    if not names:
+        return
+    # By name, and not as properties that nothing matches: no agent should think of filling them.
+    refused: dict[str, Any] = {"not": {"enum": names}}
+    given = written.get("propertyNames")
+    written["propertyNames"] = refused if given is None else {"allOf": [given, refused]}
 
 
 def _names(

@@ -35,6 +35,10 @@ class OperationHead(NamedTuple):
     tags: tuple[str, ...] | None = None
     """None where they are not known, because the operation cannot be read."""
     is_deprecated: bool = False
+    places: tuple[str, ...] = ()
+    """Its method and path, such as `GET /orders/{id}`; every method where the path cannot be read."""
+    own_name: str = ""
+    """Its name before a digest told it apart, and before it was shortened."""
 
 
 class ImportedOperation(NamedTuple):
@@ -58,11 +62,17 @@ class ImportedOperation(NamedTuple):
     """Headers of every request, beside those of parameters."""
     other_responses: tuple[str, ...] = ()
     """Further content types that a response may have."""
+    outputs_by_status: tuple[tuple[str, JSONObject | bool], ...] = ()
+    """The output schemas of single statuses, where they differ."""
     output_problem: str | None = None
     """Why its result cannot be checked against the output schema, or None where it can."""
     file: str = ""
     pointer: str = ""
     """The operation's JSON Pointer in `file`."""
+    places: tuple[str, ...] = ()
+    """Its method and path, as the document has them."""
+    own_name: str = ""
+    """Its name before a digest told it apart, and before it was shortened."""
     tags: tuple[str, ...] = ()
     is_deprecated: bool = False
     requirement: Requirement = ()
@@ -72,7 +82,7 @@ class ImportedOperation(NamedTuple):
 
     def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
         """Return why this operation is left out after all."""
-        return LeftOutOperation(self.name, self.file, self.pointer, self.method, cause, sentence)
+        return LeftOutOperation(self.name, self.file, self.pointer, self.method, cause, sentence, self.places)
 
 
 class OperationReader:
@@ -127,8 +137,14 @@ class OperationReader:
             body.parts,
             tuple(arguments.fixed_headers.items()),
             result.other_types,
-            self._output.problem_of(result.schema),
+            result.by_status,
+            self._problem_of(result),
         )
+
+    def _problem_of(self, result: ImportedResult) -> str | None:
+        """Return why a result cannot be checked, or None where it can be."""
+        schemas = (result.schema, *(schema for _, schema in result.by_status))
+        return next(filter(None, map(self._output.problem_of, schemas)), None)
 
     def _describe(self, method: str, path: str) -> str:
         words = [self._node.text("summary") or self._item.text("summary"), self._node.text("description")]

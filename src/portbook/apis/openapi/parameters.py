@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, cast
 
 from portbook.apis.openapi.document_files import DocumentNode, Documents
@@ -77,15 +78,7 @@ def _parameters(
     arguments: Arguments,
     schemas: SchemaWriter,
 ) -> Iterator[Parameter]:
-    found: dict[tuple[str, str], DocumentNode] = {}
-    for node in (*_list_of(item), *_list_of(operation)):
-        parameter = documents.resolved(node)
-        place, name = parameter.text("in"), parameter.text("name")
-        if place is None or name is None:
-            raise parameter.bad("a parameter needs name and in")
-        if place == "path" and name in key.in_query:
-            place, name = "query", key.in_query[name]
-        found[place, name] = parameter  # the operation's own parameter replaces the path's
+    found = _declared(documents, item, operation, key)
     in_template = split_path(key.path)[1]
     said_by_path = {("header", header.lower()) for header in key.headers} | {
         ("query", name) for name in key.query
@@ -103,8 +96,33 @@ def _parameters(
             (arguments.fixed_headers if place == "header" else arguments.fixed_query)[name] = only
             continue
         yield _read(parameter, ParameterPlace(place), name, arguments, schemas, is_required=is_required)
+    yield from _of_key(key, found.keys() | arguments.rules.credentials, arguments)
     if any(("path", name) not in found for name in in_template):
         raise operation.bad("its path has a name in braces that no parameter describes")
+
+
+def _declared(
+    documents: Documents, item: DocumentNode, operation: DocumentNode, key: PathKey
+) -> dict[tuple[str, str], DocumentNode]:
+    """Return the parameters that the document describes, by place and name."""
+    found: dict[tuple[str, str], DocumentNode] = {}
+    for node in (*_list_of(item), *_list_of(operation)):
+        parameter = documents.resolved(node)
+        place, name = parameter.text("in"), parameter.text("name")
+        if place is None or name is None:
+            raise parameter.bad("a parameter needs name and in")
+        if place in ("path", "query") and name in key.in_query:
+            place, name = "query", key.in_query[name]
+        found[place, name] = parameter  # the operation's own parameter replaces the path's
+    return found
+
+
+def _of_key(key: PathKey, known: AbstractSet[tuple[str, str]], arguments: Arguments) -> Iterator[Parameter]:
+    """Yield what the key has in braces in its query and no parameter describes: a required text."""
+    for name in key.in_query.values():
+        if ("query", name) not in known:
+            argument = arguments.add(name, "query", {"type": "string"}, is_required=True)
+            yield Parameter(argument, ParameterPlace.QUERY, name, Style.SPREAD)
 
 
 def _list_of(owner: DocumentNode) -> list[DocumentNode]:

@@ -7,7 +7,7 @@ OpenAPI wants a plain path. Documents have more, to tell apart operations of one
 | `/#X-Amz-Target=Queue.Send` | the path `/`; each request has this header |
 | `/#Action=Send&Version=1` | the path `/`; each request has this in its query |
 | `/files/{id}#shared` | the path `/files/{id}`; the rest is only part of the operation's name |
-| `/alerts?lat={lat}` | the path `/alerts`; the argument `lat` goes into the query |
+| `/alerts?lat={lat}` | the path `/alerts`; the argument `lat` goes into the query, described or not |
 """
 
 from __future__ import annotations

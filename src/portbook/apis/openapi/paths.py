@@ -110,9 +110,16 @@ class _Entry(NamedTuple):
     node: DocumentNode
     place: DocumentNode
     """Where the path has the operation; it is `node` unless it is a reference to it."""
+    own_name: str
+    """Its name before it is told apart from others."""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        return _places(self.path, self.method)
 
     def left_out(self, cause: Cause, sentence: str) -> LeftOutOperation:
-        return LeftOutOperation(self.name, self.place.file, self.place.pointer, self.method, cause, sentence)
+        file, pointer = self.place.file, self.place.pointer
+        return LeftOutOperation(self.name, file, pointer, self.method, cause, sentence, self.places)
 
 
 def _entries(documents: Documents, root: DocumentNode) -> Iterator[_Entry | LeftOutOperation]:
@@ -124,7 +131,9 @@ def _entries(documents: Documents, root: DocumentNode) -> Iterator[_Entry | Left
             if not isinstance(resolved.value, dict):
                 raise item.bad("a path must be an object")
         except BadOpenAPI as error:
-            yield LeftOutOperation(_slug(path), item.file, item.pointer, None, error.cause, str(error))
+            yield LeftOutOperation(
+                _slug(path), item.file, item.pointer, None, error.cause, str(error), _places(path)
+            )
             continue
         for method in METHODS:
             if method.lower() in resolved.value:
@@ -140,9 +149,11 @@ def _entry(documents: Documents, path: str, item: DocumentNode, method: str) -> 
             raise place.bad("an operation must be an object")
     except BadOpenAPI as error:
         name = _slug(f"{method}{path}")
-        return LeftOutOperation(name, place.file, place.pointer, method, error.cause, str(error))
+        return LeftOutOperation(
+            name, place.file, place.pointer, method, error.cause, str(error), _places(path, method)
+        )
     name = _slug(node.text("operationId") or f"{method}{path}")
-    return _Entry(name, method, path, item, node, place)
+    return _Entry(name, method, path, item, node, place, name)
 
 
 def _other_members(path: str, item: DocumentNode) -> Iterator[LeftOutOperation]:
@@ -154,7 +165,9 @@ def _other_members(path: str, item: DocumentNode) -> Iterator[LeftOutOperation]:
         if key.lower() in _READ_METHODS:
             cause, sentence = Cause.INVALID, "a method must be in lower case"
         name, method = _slug(f"{key}{path}"), key.upper()
-        yield LeftOutOperation(name, node.file, node.pointer, method, cause, str(node.bad(sentence)))
+        yield LeftOutOperation(
+            name, node.file, node.pointer, method, cause, str(node.bad(sentence)), _places(path, method)
+        )
 
 
 def _is_extension(key: str) -> bool:
@@ -196,6 +209,8 @@ def _read(
         return imported._replace(
             file=entry.place.file,
             pointer=entry.place.pointer,
+            places=entry.places,
+            own_name=entry.own_name,
             tags=head.tags or (),
             is_deprecated=head.is_deprecated,
             requirement=read_requirement(documents.root(), entry.node),
@@ -211,9 +226,14 @@ def _read(
 
 def _head(entry: _Entry | LeftOutOperation) -> OperationHead:
     if isinstance(entry, LeftOutOperation):
-        return OperationHead(entry.name)
+        return OperationHead(entry.name, places=entry.places)
     tags = tuple(item.value for item in entry.node.at("tags").items if isinstance(item.value, str))
-    return OperationHead(entry.name, tags, entry.node.at("deprecated").value is True)
+    is_deprecated = entry.node.at("deprecated").value is True
+    return OperationHead(entry.name, tags, is_deprecated, entry.places, entry.own_name)
+
+
+def _places(path: str, method: str | None = None) -> tuple[str, ...]:
+    return tuple(f"{each} {path}" for each in (METHODS if method is None else (method,)))
 
 
 def _slug(text: str) -> str:

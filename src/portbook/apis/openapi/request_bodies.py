@@ -12,11 +12,12 @@ A body of several content types is sent in the first of these that it offers:
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any, Final, NamedTuple, cast
 
 from portbook.apis.bodies.file_arguments import file_schema
 from portbook.apis.openapi.document_files import DocumentNode, Documents
-from portbook.apis.openapi.form_parts import members_of, read_parts
+from portbook.apis.openapi.form_parts import FileField, files_in, members_of, read_parts
 from portbook.apis.openapi.imported_arguments import Arguments, NotSupported
 from portbook.apis.openapi.schemas import SchemaWriter
 from portbook.tools.media_types import (
@@ -121,20 +122,14 @@ def _read_offer(
     *,
     is_required: bool,
 ) -> ImportedBody:
-    node = offer.node.at("schema")
+    binary = {part.name for part in offer.parts if part.is_binary}
+    files = files_in(documents, offer.node, binary) if binary else {}
     is_object = offer.kind is MediaKind.JSON or offer.kind in _FORMS
-    plain = _plain(documents, node, arguments) if is_object else None
-    if plain is not None:
-        written = schemas.write(plain)
-        properties = cast("dict[str, Any]", written.get("properties", {}))
-        _describe_files(properties, offer.parts, arguments)
-        arguments.properties.update(properties)
-        # Many documents require members of the body without requiring the body.
-        arguments.required += [
-            name for name in dict.fromkeys(written.get("required", [])) if name not in arguments.required
-        ]
-        is_open = written.get("additionalProperties", True) is not False
-        return ImportedBody(offer.content_type, None, is_open, offer.parts)
+    node = offer.node.at("schema")
+    plain = _plain(documents, node, arguments, may_combine=bool(files)) if is_object else []
+    if plain:
+        are_open = [_add_members(schemas.write(each), files, arguments) for each in plain]
+        return ImportedBody(offer.content_type, None, all(are_open), offer.parts)
     schema = _whole_schema(documents, offer, arguments, schemas)
     argument = arguments.add("body", "argument", schema, is_required=is_required)
     return ImportedBody(offer.content_type, argument, parts=offer.parts)
@@ -161,27 +156,66 @@ def _is_structure(documents: Documents, schema: DocumentNode) -> bool:
     return schema.text("type") in ("object", "array") or bool(members_of(documents, schema))
 
 
-def _describe_files(properties: dict[str, Any], parts: tuple[BodyPart, ...], arguments: Arguments) -> None:
-    for part in parts:
-        schema = properties.get(part.name)
-        if not part.is_binary or not isinstance(schema, dict):
-            continue
-        given = cast("dict[str, Any]", schema)
-        file = file_schema(given.get("description"), takes_paths=arguments.rules.takes_paths, has_name=True)
-        is_list = given.get("type") == "array"
-        properties[part.name] = {**given, "items": file} if is_list else file
+def _add_members(written: dict[str, Any], files: dict[str, FileField], arguments: Arguments) -> bool:
+    """Add the members of a body as arguments; return whether it allows further ones."""
+    properties = cast("dict[str, Any]", written.get("properties", {}))
+    for name in files.keys() & properties.keys():
+        properties[name] = _file_argument(properties[name], files[name], arguments)
+    arguments.properties.update(properties)
+    names = written.get("propertyNames", True)
+    if names is not True:
+        arguments.names = names if arguments.names is True else {"allOf": [arguments.names, names]}
+    # Many documents require members of the body without requiring the body.
+    arguments.required += [
+        name for name in dict.fromkeys(written.get("required", [])) if name not in arguments.required
+    ]
+    return written.get("additionalProperties", True) is not False
 
 
-def _plain(documents: Documents, node: DocumentNode, arguments: Arguments) -> DocumentNode | None:
-    """Return the schema of a body whose members can become arguments, or None."""
+def _file_argument(written: Any, field: FileField, arguments: Arguments) -> dict[str, Any]:
+    """Return the schema of an argument that is a file, from what the document has in its place."""
+    given = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
+    file = file_schema(given.get("description"), takes_paths=arguments.rules.takes_paths, has_name=True)
+    choices: list[dict[str, Any]] = [file] if field.is_single else []
+    if field.is_list:
+        is_written = given.get("type") in ("array", ["array", "null"])  # else it is a reference to a list
+        choices.append({**(given if is_written else {}), "type": "array", "items": file})
+    if field.is_nullable:
+        choices.append({"type": "null"})
+    return choices[0] if len(choices) == 1 else {"anyOf": choices}
+
+
+def _plain(
+    documents: Documents, node: DocumentNode, arguments: Arguments, *, may_combine: bool
+) -> list[DocumentNode]:
+    """Return the schemas of a body whose members can become arguments; none where they cannot.
+
+    There are several where the body is `allOf` of plain objects, and `may_combine` them: a body that is one
+    argument has no files that could be described as such.
+    """
     found = documents.resolved(node)
-    keys = {key for key in found.members if not key.startswith("x-") and key != "example"}
-    members = found.at("properties").members
-    is_plain = (
-        bool(members)
-        and keys <= _PLAIN
-        and found.text("type") == "object"
-        and not isinstance(found.at("additionalProperties").value, dict)
-        and members.keys().isdisjoint(arguments.properties)
-    )
-    return found if is_plain else None
+    combined = found.at("allOf").items if may_combine else []
+    if not combined:
+        has_members = bool(found.at("properties").members)
+        return [found] if has_members and _is_plain(found) and _is_new(found, arguments.properties) else []
+    own = {key: found.at(key).value for key in found.members if key != "allOf"}
+    parts = [documents.resolved(each) for each in combined]
+    if own.keys() & {"properties", "required"}:
+        parts.append(found._replace(value={"type": "object", **own}))
+    taken = set(arguments.properties)
+    for part in parts:
+        if not _is_plain(part) or part.at("additionalProperties").value is False or not _is_new(part, taken):
+            return []
+        taken |= part.at("properties").members.keys()
+    return parts
+
+
+def _is_plain(schema: DocumentNode) -> bool:
+    keys = {key for key in schema.members if not key.startswith("x-") and key != "example"}
+    is_object = schema.text("type") == "object" and bool(keys & {"properties", "required"})
+    return is_object and keys <= _PLAIN and not isinstance(schema.at("additionalProperties").value, dict)
+
+
+def _is_new(schema: DocumentNode, taken: Container[str]) -> bool:
+    """Return whether no member of a schema has a name that is taken."""
+    return not any(name in taken for name in schema.at("properties").members)

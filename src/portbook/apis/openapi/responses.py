@@ -1,11 +1,14 @@
 """Reads the responses of an OpenAPI operation: the schema and the content types of its result.
 
-The 2xx responses describe the result; without one, `default` does, which then covers success, too. Of a
-response with several content types, the first of these is wanted: JSON, text, binary data. Text beside it is
-accepted, too, unless its schema is not that of a string: then it is the same data in another notation.
+The 2xx responses describe the result; without one, `default` does, which then covers success, too (beside a
+2xx, it describes errors in nearly every document). Of a response with several content types, the first of
+these is wanted: JSON, text, binary data. Text beside it is accepted, too, unless its schema is not that of a
+string: then it is the same data in another notation.
 
-A response without content may have any body, or none. A status that forbids a body (204, 205) means null. A
-result may be what any of the responses allows: withholding it does not undo what the API did.
+A response without content may have any body, or none. A status that forbids a body (204, 205) means null.
+
+The schema of the result allows what any response does, so that no answer breaks what is announced of the
+tool. Where the responses differ, each has a schema of its own beside it.
 """
 
 from __future__ import annotations
@@ -46,6 +49,8 @@ class ImportedResult(NamedTuple):
     content_type: str = JSON_TYPE
     other_types: tuple[str, ...] = ()
     """Further content types that a response may have; the last may be any."""
+    by_status: tuple[tuple[str, Any], ...] = ()
+    """The schemas of single statuses, as the document names them, where they differ."""
 
 
 class _ResponseOffer(NamedTuple):
@@ -65,31 +70,27 @@ def read_responses(documents: Documents, operation: DocumentNode, schemas: Schem
 
     Raises `NotSupported` where no content type of a response can be accepted.
     """
-    offers: list[_ResponseOffer] = []
-    is_null, is_any = False, False
-    for status, response in _successes(documents, operation).items():
-        content = response.at("content").members
-        if content:
-            offers.extend(_wanted(content))
-        elif status in _WITHOUT_BODY:
-            is_null = True
-        else:
-            is_any = True
+    wanted = {
+        status: _wanted(response.at("content").members)
+        for status, response in _successes(documents, operation).items()
+    }
+    offers = sorted((offer for each in wanted.values() for offer in each), key=lambda offer: offer.rank)
     if not offers:
         return ImportedResult(True, other_types=(ANY_TYPE,))
-    offers.sort(key=lambda offer: offer.rank)
     types = list(dict.fromkeys(_accepted(offer.media) for offer in offers))
-    if is_any or ANY_TYPE in types:
+    if ANY_TYPE in types or any(_is_undescribed(*each) for each in wanted.items()):
         types = [each for each in types if each != ANY_TYPE] + [ANY_TYPE]
     if kind_of(offers[0].media) not in _RANKS:  # nothing but binary data, which is content
         return ImportedResult(True, types[0], tuple(types[1:]))
-    written = [_schema(offer, schemas) for offer in offers]
-    if is_any:
-        written.append(True)
-    if is_null:
-        written.append(_NULL)
     first = types[0] if types[0] != ANY_TYPE else JSON_TYPE
-    return ImportedResult(_united(written, schemas), first, tuple(each for each in types if each != first))
+    others = tuple(each for each in types if each != first)
+    written = {status: _alternatives(status, each, schemas) for status, each in wanted.items()}
+    united = _united([schema for each in written.values() for schema in each], schemas)
+    one, *more = written.values()
+    by_status: tuple[tuple[str, Any], ...] = ()
+    if any(each != one for each in more):
+        by_status = tuple((status, _united(each, schemas)) for status, each in written.items())
+    return ImportedResult(united, first, others, by_status)
 
 
 def _successes(documents: Documents, operation: DocumentNode) -> dict[str, DocumentNode]:
@@ -99,7 +100,15 @@ def _successes(documents: Documents, operation: DocumentNode) -> dict[str, Docum
     return {status: documents.resolved(node) for status, node in chosen.items()}
 
 
+def _is_undescribed(status: str, offers: list[_ResponseOffer]) -> bool:
+    """Return whether a response may have any body: the document says nothing of one."""
+    return not offers and status not in _WITHOUT_BODY
+
+
 def _wanted(content: dict[str, DocumentNode]) -> list[_ResponseOffer]:
+    """Return the content types that are wanted of one response; none where it has no content."""
+    if not content:
+        return []
     offers = [_ResponseOffer(essence(media), node) for media, node in content.items()]
     acceptable = [offer for offer in offers if is_media_range(offer.media)]
     if not acceptable:
@@ -126,6 +135,13 @@ def _schema(offer: _ResponseOffer, schemas: SchemaWriter) -> Any:
         node = offer.node.at("schema")
         return True if node.value is None else schemas.write(node)
     return _TEXT if kind_of(offer.media) in _RANKS else _BINARY
+
+
+def _alternatives(status: str, offers: list[_ResponseOffer], schemas: SchemaWriter) -> list[Any]:
+    """Return the schemas of what one response may be."""
+    if offers:
+        return [_schema(offer, schemas) for offer in offers]
+    return [True if _is_undescribed(status, offers) else _NULL]
 
 
 def _united(written: list[Any], schemas: SchemaWriter) -> Any:

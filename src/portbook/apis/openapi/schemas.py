@@ -58,6 +58,7 @@ class SchemaWriter:
         self._pending: dict[str, DocumentNode] = {}
         self._definitions: dict[str, Any] = {}
         self._weights = DefinitionWeights(self._definitions)
+        self._shared_definitions: dict[int, dict[str, Any]] = {}
         self._around: list[DocumentNode] = []
         """The schemas around the one being written, for references to the nearest of them."""
         self.unchecked_patterns: list[str] = []
@@ -97,8 +98,19 @@ class SchemaWriter:
             needed.extend(self._weights.needs_of(name))
         if not found or not isinstance(schema, dict):
             return schema
-        definitions = {name: self._definitions[name] for name in sorted(found)}
-        return {**cast("dict[str, Any]", schema), "$defs": definitions}
+        return {**cast("dict[str, Any]", schema), "$defs": self._shared(found)}
+
+    def _shared(self, names: set[str]) -> dict[str, Any]:
+        """Return the definitions of these names: one object for all schemas that need the same ones.
+
+        In most large documents nearly everything refers to nearly everything.
+        """
+        key = hash(frozenset(names))  # not the names themselves: they would take as much room again
+        shared = self._shared_definitions.get(key)
+        if shared is None or shared.keys() != names:
+            shared = {name: self._definitions[name] for name in sorted(names)}
+            self._shared_definitions[key] = shared
+        return shared
 
     def problem_of(self, schema: Any) -> str | None:
         """Return why a schema `with_definitions` must not be compiled, or None where it may be."""

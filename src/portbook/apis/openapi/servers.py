@@ -7,21 +7,26 @@ and policy decides on each call whether the destination may be called.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
 from portbook.apis.openapi.document_files import DocumentNode
 from portbook.apis.table_reader import Table
-from portbook.did_you_mean import did_you_mean
 from portbook.escaping import escaped
 from portbook.net.destinations import parse_destination
+from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.operation import problem_of_base_url
 
 __all__ = ["Server", "ServerChooser", "ServerVariables"]
 
-_VARIABLE: Final = re.compile(r"\{([^{}]{1,80})\}")
+_VARIABLE: Final = re.compile(r"\{([^{}]+)\}")
 _MAX_LISTED: Final = 200
+
+
+class _Unusable(Exception):
+    """A server that cannot be called; the message says why."""
 
 
 class Server(NamedTuple):
@@ -77,6 +82,8 @@ class ServerChooser:
         self._document_url = document_url
         self._origin = None if document_url is None else parse_destination(document_url)
         self._chosen: dict[tuple[str, str], Server | None] = {}
+        self.problems: list[str] = []
+        """Why servers of the document cannot be used so far, with their places."""
 
     def choose(
         self, item: DocumentNode | None = None, operation: DocumentNode | None = None
@@ -93,41 +100,53 @@ class ServerChooser:
                 if key not in self._chosen:
                     self._chosen[key] = self._best(self._urls(servers))
                 return self._chosen[key]
-        return self._best(self._absolute("/"))  # OpenAPI's default: where the document is from
+        default = self._absolute("/")  # OpenAPI's default: where the document is from
+        return self._best([default] if problem_of_base_url(default) is None else [])
 
-    def _best(self, urls: Iterator[str]) -> Server | None:
-        found = list(urls)
-        if not found:
+    def _best(self, urls: Sequence[str]) -> Server | None:
+        if not urls:
             return None
-        url = next((url for url in found if url.lower().startswith("https:")), found[0])
+        url = next((url for url in urls if url.lower().startswith("https:")), urls[0])
         return Server(url, parse_destination(url) != self._origin)
 
-    def _urls(self, servers: DocumentNode) -> Iterator[str]:
+    def _urls(self, servers: DocumentNode) -> list[str]:
+        """Return the addresses of servers; why one cannot be used is kept among the problems."""
+        found: list[str] = []
         for server in servers.items:
-            template = server.text("url")
-            filled = None if template is None else self._filled(template, server.at("variables"))
-            if filled is not None:
-                yield from self._absolute(filled)
+            try:
+                found.append(self._url(server))
+            except _Unusable as why:
+                self.problems.append(str(server.at("url").bad(str(why))))
+        return found
 
-    def _filled(self, template: str, variables: DocumentNode) -> str | None:
-        """Return a URL with its variables filled in, or None where one has no value."""
+    def _url(self, server: DocumentNode) -> str:
+        template = server.text("url")
+        if template is None:
+            raise _Unusable("a server needs a url")
+        url = self._absolute(self._filled(template, server.at("variables")))
+        problem = problem_of_base_url(url)
+        if problem is not None and self._document_url is None and template.startswith("/"):
+            problem = "it is relative, and this document was not fetched from an address"
+        if problem is not None:
+            raise _Unusable(problem)
+        return url
+
+    def _filled(self, template: str, variables: DocumentNode) -> str:
+        """Return a URL with its variables filled in."""
         values: dict[str, str] = {}
         for name in _VARIABLE.findall(template):
             value = self._variables.value(name, variables.at(name))
             if value is None:
-                return None
+                raise _Unusable(f"its variable {escaped(name)} has no value; set it in server_variables")
             values[name] = value
         return _VARIABLE.sub(lambda found: values[found[1]], template)
 
-    def _absolute(self, url: str) -> Iterator[str]:
+    def _absolute(self, url: str) -> str:
+        """Return a URL as seen from the document's own, without a slash at its end."""
         if self._document_url is not None:
-            try:
+            with suppress(ValueError):  # such as https://[, which is told as no URL then
                 url = urljoin(self._document_url, url)
-            except ValueError:  # such as https://[
-                return
-        url = url.rstrip("/")
-        if problem_of_base_url(url) is None:
-            yield url
+        return url.rstrip("/")
 
 
 def _text(node: DocumentNode) -> str | None:

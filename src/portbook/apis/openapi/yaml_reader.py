@@ -5,7 +5,8 @@ expand to is estimated before they are read. Merge keys (`<<`) of YAML 1.1 are u
 use them. Of two equal keys, the library keeps the last one in silence. Pure: no I/O.
 
 One value that JSON does not have must not cost the whole document: a tag is ignored, and what it tags is
-read; `.nan` and `.inf` are null. A key that is a number has the text of its value: `1.10:` is the key "1.1",
+read; `.nan` and `.inf` are null. The library refuses some values that are common: these are mended, and the
+document is read once more. A key that is a number has the text of its value: `1.10:` is the key "1.1",
 because the library does not give the text as it is written.
 """
 
@@ -26,6 +27,16 @@ _MAX_PAIRS: Final = 10_000_000
 # A name after & or *, where YAML can have an anchor or an alias.
 _ANCHOR: Final = re.compile(r"(?:(?<=[\s\[{,:\"'?\]}-])|^)&([^\s,\[\]{}]+)", re.MULTILINE)
 _ALIAS: Final = re.compile(r"(?:(?<=[\s\[{,:\"'?\]}-])|^)\*([^\s,\[\]{}]+)", re.MULTILINE)
+# Where the library found an error.
+_PLACE: Final = re.compile(r"line ([0-9]+) column ([0-9]+)$")
+# Escapes of JSON for a character beyond 16 bits, and for half of one.
+_PAIR: Final = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_HALF: Final = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+# Comments and directives before the marker of a document.
+_BEFORE_MARKER: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n)*(?=---)")
+_OWN_TAG: Final = "tag:portbook,2026:"
+_PLAIN_TAGS: Final = frozenset({"int", "float", "bool", "null"})
+_PLAIN: Final = re.compile(r"[-+.~0-9A-Za-z]+", re.ASCII)
 _WORDS: Final = {None: "null", True: "true", False: "false"}
 
 
@@ -38,21 +49,48 @@ def parse_yaml(data: bytes) -> JSON:
 
     Raises `NotYAML` where it is none, `ImportError` where the library is not installed.
     """
-    import yaml12
-
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise NotYAML("not UTF-8") from None
     if _expanded_size(text) > _MAX_EXPANDED:
         raise NotYAML("its aliases expand to too much; write out what they stand for")
-    try:
-        found: Any = yaml12.parse_yaml(text, multi=True)
-    except (ValueError, RecursionError):  # the library's message may quote the document
-        raise NotYAML("not YAML 1.2") from None
+    found = _documents(text)
     if len(found) != 1:
         raise NotYAML(f"must hold one document, and holds {len(found)}")
     return _as_json(found[0])
+
+
+def _documents(text: str) -> list[Any]:
+    import yaml12
+
+    try:
+        return yaml12.parse_yaml(text, multi=True)
+    except (ValueError, RecursionError) as error:
+        place = _PLACE.search(str(error))  # the rest of the library's message may quote the document
+    try:
+        return yaml12.parse_yaml(_mended(text), multi=True)
+    except (ValueError, RecursionError):
+        where = "" if place is None else f" (line {place[1]}, column {place[2]})"
+        raise NotYAML(f"not YAML 1.2{where}") from None
+
+
+def _mended(text: str) -> str:
+    """Return a document without what the library refuses, although others read it.
+
+    JSON writes a character beyond 16 bits as a pair of escapes, half of which is no character at all. And a
+    number that `!!int` marks may be one only to YAML 1.1: in this document, `!!int` is another tag.
+    """
+    text = _PAIR.sub(lambda pair: _joined(pair[1], pair[2]), text)
+    text = _HALF.sub("\ufffd", text)
+    before = _BEFORE_MARKER.match(text)
+    if before is None:
+        return f"%TAG !! {_OWN_TAG}\n---\n{text}"
+    return f"{before[0]}%TAG !! {_OWN_TAG}\n{text[before.end() :]}"
+
+
+def _joined(first: str, second: str) -> str:
+    return chr(0x10000 + ((int(first, 16) - 0xD800) << 10) + int(second, 16) - 0xDC00)
 
 
 def _as_json(value: Any) -> JSON:
@@ -69,7 +107,15 @@ def _as_json(value: Any) -> JSON:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    return _as_json(value.value)  # the library wraps what has a tag that it does not know
+    return _tagged(value.tag, value.value)  # the library wraps what has a tag that it does not know
+
+
+def _tagged(tag: str, value: Any) -> JSON:
+    """Return what is tagged; a plain word is the value that it has without the tag, where that names one."""
+    is_plain = isinstance(value, str) and _PLAIN.fullmatch(value) is not None
+    if is_plain and tag.removeprefix(_OWN_TAG) in _PLAIN_TAGS:
+        (value,) = _documents(value)
+    return _as_json(value)
 
 
 def _merged(value: Any) -> dict[str, JSON]:

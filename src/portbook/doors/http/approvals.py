@@ -12,12 +12,11 @@ from urllib.parse import parse_qs
 from portbook.access.approval_ticket import DECISIONS, State, Ticket, Undecidable, as_json
 from portbook.boundary import Boundary
 from portbook.doors.http.accept import wants_page
-from portbook.doors.http.asgi import Application, Headers, Receive, Scope, Send
 from portbook.doors.http.message_route import Answering, message_route
 from portbook.doors.http.page import Page
-from portbook.doors.http.request import arrival_of, headers_of
-from portbook.doors.http.response import send_answer
-from portbook.doors.http.router import Route, segment_of
+from portbook.doors.http.request import Headers, InboundRequest, arrival_of
+from portbook.doors.http.response import Reply, reply_to
+from portbook.doors.http.router import Route, Serve
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, Arrival, JSONObject
 from portbook.version import __version__
@@ -60,36 +59,35 @@ class Desk(Protocol):
         ...
 
 
-def list_approvals(boundary: Boundary, desk: Desk) -> Application:
-    """Return the application that lists tickets, only those of one `state` if the query names it.
+def list_approvals(boundary: Boundary, desk: Desk) -> Serve:
+    """Return what lists tickets, only those of one `state` if the query names it.
 
     A browser gets the page on which the operator decides them.
     """
     page = Page("approvals.html")
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if wants_page(headers_of(scope).get(b"accept")):
+    async def serve(request: InboundRequest) -> Reply:
+        if wants_page(request.head.fields.get(b"accept")):
             about_key = _ABOUT_KEY if boundary.has_operator_key else _ABOUT_NO_KEY
-            await page.send(send, {"version": __version__, "about_key": about_key}, _VARY)
-            return
-        named = parse_qs(scope["query_string"].decode("latin-1")).get("state", [None])[0]
+            return page.filled({"version": __version__, "about_key": about_key}, _VARY)
+        named = parse_qs(request.head.query.decode("latin-1")).get("state", [None])[0]
 
         async def act() -> JSON:
             if named is not None and named not in tuple(State):
                 raise _bad("/state", f"must be one of {', '.join(State)}")
             return {"approvals": [as_json(each) for each in desk.tickets(State(named) if named else None)]}
 
-        answer = await boundary.operate("approvals.list", arrival_of(scope, APPROVALS), act)
-        await send_answer(send, answer, _VARY)
+        arrival = arrival_of(request.head, APPROVALS)
+        return reply_to(await boundary.operate("approvals.list", arrival, act), _VARY)
 
-    return app
+    return serve
 
 
-def show_approval(boundary: Boundary, desk: Desk) -> Application:
-    """Return the application that shows one ticket."""
+def show_approval(boundary: Boundary, desk: Desk) -> Serve:
+    """Return what shows one ticket."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        approval_id = segment_of(scope)
+    async def serve(request: InboundRequest) -> Reply:
+        approval_id = request.segment
 
         async def act() -> JSON:
             ticket = desk.ticket(approval_id)
@@ -97,10 +95,10 @@ def show_approval(boundary: Boundary, desk: Desk) -> Application:
                 raise Refused(Reason.APPROVAL_UNKNOWN)
             return as_json(ticket)
 
-        arrival = arrival_of(scope, APPROVALS)
-        await send_answer(send, await boundary.operate("approvals.show", arrival, act, approval_id))
+        arrival = arrival_of(request.head, APPROVALS)
+        return reply_to(await boundary.operate("approvals.show", arrival, act, approval_id))
 
-    return app
+    return serve
 
 
 def decide_approval(boundary: Boundary, desk: Desk) -> Route:

@@ -1,21 +1,17 @@
-"""CORS: which pages of different sites may call this server, and read its answers.
+"""CORS: which pages of different sites may call this server, and read its answers. Pure: no I/O.
 
 A page of an allowed origin may call what callers call. Operator routes and our own pages are never shared.
-Cookies are never read, so none are requested. Whether a request is refused is decided before this, in
+Cookies are never read, so none are requested. Whether a request is refused is decided in
 `host_and_origin_check.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
-from portbook.doors.http.asgi import Application, Headers, Receive, Scope, Send
-from portbook.doors.http.host_and_origin_check import refusal_of, refuse_plainly
-from portbook.doors.http.response import respond, with_headers
-from portbook.net.allowed_hosts_and_origins import Hosts
+from portbook.doors.http.request import Headers, RequestHead
 
-__all__ = ["with_cors"]
+__all__ = ["is_preflight", "sharing_headers", "sharing_terms"]
 
 _METHODS: Final = b"GET, POST, DELETE"
 
@@ -32,38 +28,27 @@ _SHOWN: Final = b"Mcp-Session-Id, Portbook-Redacted, Retry-After, Traceparent, W
 _REMEMBER_S: Final = b"600"
 
 
-def with_cors(app: Application, hosts: Hosts, is_shared: Callable[[str], bool]) -> Application:
-    """Return `app` with CORS; `is_shared` tells the paths that pages of different sites may call."""
-
-    async def share(scope: Scope, receive: Receive, send: Send) -> None:
-        headers: Headers = scope["headers"]
-        origin = next((value for name, value in headers if name == b"origin"), None)
-        if origin is None or not is_shared(scope["path"]):
-            await app(scope, receive, send)
-            return
-        given = dict(headers)
-        is_preflight = scope["method"] == "OPTIONS" and b"access-control-request-method" in given
-        if is_preflight and (refusal := refusal_of(scope)) is not None:
-            await refuse_plainly(scope, send, refusal)
-        elif not hosts.allows_origin(origin):
-            await app(scope, receive, send)  # our own page, or one that its route refuses in its own words
-        elif is_preflight:
-            requested = given.get(b"access-control-request-headers", b"")
-            await respond(send, 204, [*_shared_with(origin), *_terms(requested)], b"")
-        else:
-            await app(scope, receive, _sharing(send, origin))
-
-    return share
+def is_preflight(head: RequestHead) -> bool:
+    """Return whether a browser asks what a page of a different site may send."""
+    return (
+        head.method == "OPTIONS"
+        and b"access-control-request-method" in head.fields
+        and b"origin" in head.fields
+    )
 
 
-def _shared_with(origin: bytes) -> Headers:
-    return [(b"access-control-allow-origin", origin), (b"vary", b"Origin")]
+def sharing_headers(origin: bytes) -> Headers:
+    """Return the headers of an answer that let a page of `origin` read it."""
+    return [*_shared_with(origin), (b"access-control-expose-headers", _SHOWN)]
 
 
-def _terms(requested: bytes) -> Headers:
-    names = (name.strip().lower() for name in requested.decode("latin-1").split(","))
+def sharing_terms(head: RequestHead) -> Headers:
+    """Return the headers of the answer to a preflight."""
+    requested = head.fields.get(b"access-control-request-headers", b"").decode("latin-1")
+    names = (name.strip().lower() for name in requested.split(","))
     taken = [name for name in names if name in _TAKEN or name.startswith(_TAKEN_PREFIX)]
     terms = [
+        *_shared_with(head.fields[b"origin"]),
         (b"access-control-allow-methods", _METHODS),
         (b"access-control-max-age", _REMEMBER_S),
     ]
@@ -72,6 +57,5 @@ def _terms(requested: bytes) -> Headers:
     return terms
 
 
-def _sharing(send: Send, origin: bytes) -> Send:
-    """Return `send`, with the headers that let a page of `origin` read what is sent."""
-    return with_headers(send, [*_shared_with(origin), (b"access-control-expose-headers", _SHOWN)])
+def _shared_with(origin: bytes) -> Headers:
+    return [(b"access-control-allow-origin", origin), (b"vary", b"Origin")]

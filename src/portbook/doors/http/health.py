@@ -8,10 +8,9 @@ from urllib.parse import parse_qs
 
 from portbook.app.health_checks import is_healthy
 from portbook.canonical import json_bytes
-from portbook.dialects.rest_bodies import error_of
-from portbook.doors.http.asgi import Application, Receive, Scope, Send
-from portbook.doors.http.request import key_of
-from portbook.doors.http.response import JSON_HEADERS, respond
+from portbook.doors.http.request import InboundRequest, key_of
+from portbook.doors.http.response import JSON_HEADERS, Reply, refusal
+from portbook.doors.http.router import Serve
 from portbook.errors import Reason, Refused
 from portbook.model import JSONObject
 from portbook.version import __version__
@@ -21,21 +20,20 @@ __all__ = ["Checks", "health", "livez"]
 # Runs every check, with True also those of the gateways; the value of a check that passed is None.
 Checks = Callable[[bool], Awaitable[Mapping[str, str | None]]]
 
-_NEEDS_KEY: Final = json_bytes({"error": error_of(Refused(Reason.UNAUTHORIZED))})
+_NEEDS_KEY: Final = Refused(Reason.UNAUTHORIZED)
 
 
-def health(checks: Checks, is_known: Callable[[str | None], bool]) -> Application:
-    """Return the application that reports every check; only a caller with a key learns why one failed.
+def health(checks: Checks, is_known: Callable[[str | None], bool]) -> Serve:
+    """Return what reports every check; only a caller with a key learns why one failed.
 
     Without a key, a request makes no calls to gateways.
     """
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        deep = parse_qs(scope["query_string"].decode("latin-1")).get("deep") == ["1"]
-        tells_why = is_known(key_of(dict(scope["headers"])))
+    async def serve(request: InboundRequest) -> Reply:
+        deep = parse_qs(request.head.query.decode("latin-1")).get("deep") == ["1"]
+        tells_why = is_known(key_of(request.head))
         if deep and not tells_why:
-            await respond(send, 401, [*JSON_HEADERS, (b"www-authenticate", b"Bearer")], _NEEDS_KEY)
-            return
+            return refusal(_NEEDS_KEY, [(b"www-authenticate", b"Bearer")])
         found = await checks(deep)
         is_well = is_healthy(found)
         body: JSONObject = {
@@ -43,9 +41,9 @@ def health(checks: Checks, is_known: Callable[[str | None], bool]) -> Applicatio
             "version": __version__,
             "checks": {name: _told(problem, tells_why=tells_why) for name, problem in found.items()},
         }
-        await respond(send, 200 if is_well else 503, JSON_HEADERS, json_bytes(body))
+        return Reply(200 if is_well else 503, JSON_HEADERS, json_bytes(body))
 
-    return app
+    return serve
 
 
 def _told(problem: str | None, *, tells_why: bool) -> JSONObject:
@@ -54,6 +52,6 @@ def _told(problem: str | None, *, tells_why: bool) -> JSONObject:
     return {"status": "failed", "problem": problem} if tells_why else {"status": "failed"}
 
 
-async def livez(scope: Scope, receive: Receive, send: Send) -> None:
+async def livez(_request: InboundRequest) -> Reply:
     """Report that the process answers."""
-    await respond(send, 200, JSON_HEADERS, json_bytes({"status": "ok", "version": __version__}))
+    return Reply(200, JSON_HEADERS, json_bytes({"status": "ok", "version": __version__}))

@@ -7,8 +7,10 @@ from html import escape
 from typing import Final
 
 from portbook.canonical import json_bytes
-from portbook.doors.http.asgi import Application, Receive, Scope, Send
 from portbook.doors.http.page import Page
+from portbook.doors.http.request import InboundRequest
+from portbook.doors.http.response import Reply
+from portbook.doors.http.router import Serve
 from portbook.model import Kind
 from portbook.tools.catalog import Catalog, Tool
 from portbook.version import __version__
@@ -19,14 +21,14 @@ __all__ = ["home"]
 _OFFERS: Final[tuple[tuple[Kind, str], ...]] = (("resource", "Resources"), ("prompt", "Prompts"))
 
 
-def home(catalog: Catalog, needs_key: Callable[[], bool]) -> Application:
-    """Return the application that serves the page; while calls need a key, the page lists nothing."""
+def home(catalog: Catalog, needs_key: Callable[[], bool]) -> Serve:
+    """Return what serves the page; while calls need a key, the page lists nothing."""
     page = Page("home.html")
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await page.send(send, _listed_nothing() if needs_key() else _listed(catalog))
+    async def serve(_request: InboundRequest) -> Reply:
+        return page.filled(_listed_nothing() if needs_key() else _listed(catalog))
 
-    return app
+    return serve
 
 
 def _listed_nothing() -> dict[str, str]:

@@ -8,10 +8,10 @@ from typing import Any, Final, cast
 import orjson
 
 from portbook.boundary import Boundary
-from portbook.doors.http.asgi import Application, Receive, Scope, Send
 from portbook.doors.http.page import Page
-from portbook.doors.http.request import arrival_of
-from portbook.doors.http.response import send_answer
+from portbook.doors.http.request import InboundRequest, arrival_of
+from portbook.doors.http.response import Reply, reply_to
+from portbook.doors.http.router import Serve
 from portbook.errors import REASONS
 from portbook.model import JSON, JSONObject
 from portbook.policy import Policy
@@ -29,28 +29,27 @@ _COMPONENTS: Final = "#/components/schemas/"
 _NO_SCHEMAS: Final = frozenset({"const", "enum", "default", "examples"})
 
 
-def openapi(boundary: Boundary) -> Application:
-    """Return the application that describes the REST routes."""
+def openapi(boundary: Boundary) -> Serve:
+    """Return what describes the REST routes."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await send_answer(send, await boundary.tell("openapi", arrival_of(scope, OPENAPI), _document))
+    async def serve(request: InboundRequest) -> Reply:
+        return reply_to(await boundary.tell("openapi", arrival_of(request.head, OPENAPI), _document))
 
-    return app
+    return serve
 
 
-def docs_page(boundary: Boundary) -> Application:
-    """Return the application that shows the REST routes as a page."""
+def docs_page(boundary: Boundary) -> Serve:
+    """Return what shows the REST routes as a page."""
     page = Page("docs.html")
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        answer = await boundary.tell("docs", arrival_of(scope, DOCS), _document)
+    async def serve(request: InboundRequest) -> Reply:
+        answer = await boundary.tell("docs", arrival_of(request.head, DOCS), _document)
         if answer.status != 200:
-            await send_answer(send, answer)
-            return
+            return reply_to(answer)
         operations = _operations(orjson.loads(answer.body or b"{}"))
-        await page.send(send, {"version": __version__, "operations": operations})
+        return page.filled({"version": __version__, "operations": operations})
 
-    return app
+    return serve
 
 
 # -- the document
@@ -171,6 +170,13 @@ _ERROR: Final[dict[str, Any]] = {
     "additionalProperties": False,
 }
 
+_LINK: Final[JSONObject] = {
+    "type": "object",
+    "required": ["url", "rel"],
+    "properties": {"url": {"type": "string"}, "rel": {"type": "string"}},
+    "additionalProperties": False,
+}
+
 _METADATA: Final[JSONObject] = {
     "type": "object",
     "required": ["latency_ms", "status_code", "request_id", "trace_id", "redaction_applied"],
@@ -181,6 +187,7 @@ _METADATA: Final[JSONObject] = {
         "trace_id": {"type": "string"},
         "redaction_applied": {"type": "boolean"},
         "approval_id": {"type": "string"},
+        "links": {"type": "array", "items": _LINK},
     },
     "additionalProperties": False,
 }

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from portbook.doors.http.asgi import Headers, Send
-from portbook.doors.http.response import respond
+from portbook.doors.http.request import Headers
+from portbook.doors.http.response import Reply
 
 __all__ = ["Page"]
 
@@ -33,10 +33,10 @@ class Page:
             (b"cache-control", b"no-store"),
         ]
 
-    async def send(self, send: Send, slots: Mapping[str, str], more: Headers | None = None) -> None:
-        """Send the page. The values of `slots` are HTML, escaped by the caller."""
+    def filled(self, slots: Mapping[str, str], more: Headers | None = None) -> Reply:
+        """Return the page. The values of `slots` are HTML, escaped by the caller."""
         body = _SLOT.sub(lambda slot: slots[slot[1]], self._template)
-        await respond(send, 200, [*self._headers, *(more or [])], body.encode())
+        return Reply(200, [*self._headers, *(more or [])], body.encode())
 
 
 def _policy(scripts: list[str], styles: list[str]) -> str:

@@ -1,47 +1,61 @@
-"""What goes back over HTTP: answers with their headers, such as Retry-After and X-Request-Id, or a text."""
+"""What goes back over HTTP: answers and problems, with headers such as Retry-After and X-Request-Id."""
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple, TypeAlias
 
-from portbook.doors.http.asgi import Headers, Send
-from portbook.model import Answer
+from portbook.canonical import json_bytes
+from portbook.dialects.rest_bodies import error_of
+from portbook.doors.http.request import Headers
+from portbook.errors import Refused
+from portbook.model import Answer, JSONObject
 from portbook.wire.trace_context import traceparent_of
 
-__all__ = ["JSON_HEADERS", "plain", "respond", "send_answer", "with_headers"]
+__all__ = ["CLOSE", "JSON_HEADERS", "Reply", "Write", "problem", "refusal", "reply_to"]
 
 JSON_HEADERS: Final[Headers] = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
+# The last response on its connection.
+CLOSE: Final = (b"connection", b"close")
 
-async def send_answer(send: Send, answer: Answer, more: Headers | None = None) -> None:
-    """Send an answer, with its own headers and `more`."""
-    await respond(send, answer.status, [*_headers(answer), *(more or [])], answer.body or b"")
-
-
-async def plain(send: Send, status: int, sentence: str, headers: Headers | None = None) -> None:
-    """Send one sentence for a person to read."""
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), *(headers or [])]
-    await respond(send, status, headers, f"{sentence}\n".encode())
+Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 
-async def respond(send: Send, status: int, headers: Headers, body: bytes) -> None:
-    """Send a whole response."""
-    if status != 204:  # a 204 has no body, and so no length
-        headers = [*headers, (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+class Reply(NamedTuple):
+    """The response to one request: a document, or a stream."""
+
+    status: int
+    headers: Headers
+    """All headers but those that frame the body."""
+    body: bytes = b""
+    stream: Callable[[Write], Awaitable[None]] | None = None
+    """Writes the body piece by piece; it is cancelled if the client leaves."""
 
 
-def with_headers(send: Send, more: Headers) -> Send:
-    """Return `send`, with `more` headers on every response."""
+def reply_to(answer: Answer, more: Headers | None = None) -> Reply:
+    """Return the response that carries an answer, with its own headers and `more`."""
+    headers = _headers(answer)
+    if more:
+        headers += more
+    return Reply(answer.status, headers, answer.body or b"")
 
-    async def send_more(event: MutableMapping[str, Any]) -> None:
-        if event["type"] == "http.response.start":
-            event = {**event, "headers": [*event["headers"], *more]}
-        await send(event)
 
-    return send_more
+def problem(status: int, code: str, sentence: str, more: Headers | None = None) -> Reply:
+    """Return the response to a request that no route answers."""
+    error: JSONObject = {
+        "code": code,
+        "message": sentence,
+        "details": {},
+        "retryable": status in (408, 503),
+        "policy_violation": False,
+    }
+    return Reply(status, [*JSON_HEADERS, *(more or [])], json_bytes({"error": error}))
+
+
+def refusal(refused: Refused, more: Headers | None = None) -> Reply:
+    """Return the response to a request that is refused without a record."""
+    return Reply(refused.row.http, [*JSON_HEADERS, *(more or [])], json_bytes({"error": error_of(refused)}))
 
 
 def _headers(answer: Answer) -> Headers:
@@ -56,5 +70,5 @@ def _headers(answer: Answer) -> Headers:
     if answer.retry_after_s is not None:
         headers.append((b"retry-after", b"%d" % answer.retry_after_s))
     if answer.status in (408, 413):  # the rest of the message must not be read as a new request
-        headers.append((b"connection", b"close"))
+        headers.append(CLOSE)
     return headers

@@ -6,10 +6,9 @@ from typing import Final
 
 from portbook.boundary import Boundary
 from portbook.dialects.rest_bodies import described
-from portbook.doors.http.asgi import Receive, Scope, Send
 from portbook.doors.http.message_route import Answering, message_route, refuse_on_record
-from portbook.doors.http.request import arrival_of
-from portbook.doors.http.response import send_answer
+from portbook.doors.http.request import InboundRequest, arrival_of
+from portbook.doors.http.response import Reply, reply_to
 from portbook.doors.http.router import Route
 from portbook.model import Arrival, JSONObject
 from portbook.policy import Policy
@@ -25,8 +24,8 @@ TOOLS: Final = "/tools"
 def tools(boundary: Boundary) -> Route:
     """Return the route that lists the tools its caller may see."""
 
-    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        await send_answer(send, await boundary.tell("tools", arrival_of(scope, TOOLS), _listed))
+    async def serve(request: InboundRequest) -> Reply:
+        return reply_to(await boundary.tell("tools", arrival_of(request.head, TOOLS), _listed))
 
     return Route(serve, refuse_on_record(TOOLS, boundary.refuse_execution))
 

@@ -6,26 +6,22 @@ from collections.abc import Callable
 
 from portbook.app.assemble import App
 from portbook.doors.http.approvals import APPROVALS, decide_approval, list_approvals, show_approval
-from portbook.doors.http.asgi import Application
-from portbook.doors.http.cors import with_cors
 from portbook.doors.http.health import health, livez
 from portbook.doors.http.home import home
-from portbook.doors.http.host_and_origin_check import check_host_and_origin
 from portbook.doors.http.mcp.endpoint import ROUTE as MCP
 from portbook.doors.http.mcp.endpoint import mcp
 from portbook.doors.http.mcp.sessions import Sessions
 from portbook.doors.http.openapi import DOCS, OPENAPI, docs_page, openapi
 from portbook.doors.http.rest_routes import EXECUTE, TOOLS, execute, tools
-from portbook.doors.http.router import Route, router
+from portbook.doors.http.router import Route, Router
 from portbook.doors.http.rpc import ROUTE, rpc
 
 __all__ = ["route_table", "routes_of"]
 
 
-def routes_of(served: App, warn: Callable[[str], None] = lambda _: None) -> Application:
-    """Return the application with every route, behind the Host and Origin check and CORS."""
-    routes = router(route_table(served, warn))
-    return check_host_and_origin(with_cors(routes, served.hosts, _is_shared), served.hosts)
+def routes_of(served: App, warn: Callable[[str], None] = lambda _: None) -> Router:
+    """Return every route, behind the Host and Origin check and CORS."""
+    return Router(route_table(served, warn), served.hosts, _is_shared)
 
 
 def route_table(served: App, warn: Callable[[str], None] = lambda _: None) -> dict[tuple[str, str], Route]:

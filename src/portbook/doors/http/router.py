@@ -1,82 +1,150 @@
-"""The router: hands each request to the route for its method and path, unless the request is refused.
+"""The router: finds what answers a request, by its head alone. Pure: no I/O.
 
 A refused request never reaches `Route.serve`, whatever the route: it goes to `Route.refuse`, which a route
 sets to word the refusal its own way, and to record it. So does a message that was sent by the wrong HTTP
-method.
+method, or that is not declared as JSON.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from portbook.doors.http.asgi import Application, Headers, Receive, Scope, Send
-from portbook.doors.http.host_and_origin_check import refusal_of, refuse_plainly
-from portbook.doors.http.request import has_body, headers_of
-from portbook.doors.http.response import plain, with_headers
+from portbook.doors.http.content_check import refuse_content
+from portbook.doors.http.cors import is_preflight, sharing_headers, sharing_terms
+from portbook.doors.http.host_and_origin_check import refuse_head
+from portbook.doors.http.request import Headers, InboundRequest, RequestHead
+from portbook.doors.http.response import CLOSE, Reply, problem, refusal
 from portbook.errors import Reason, Refused
+from portbook.net.allowed_hosts_and_origins import Hosts
 
-__all__ = ["Refuse", "Route", "refuse_method", "router", "segment_of"]
+__all__ = ["Handling", "Refuse", "Route", "Router", "Serve", "refuse_method"]
 
-_SEGMENT: Final = "portbook.segment"
+# What follows such a head may belong to it or not, by which of two readings counts: nothing of it is read.
+_AMBIGUOUS: Final = (Reason.BAD_HOST, Reason.REPEATED_HEADER)
 
-Refuse: TypeAlias = Callable[[Scope, Send, Refused], Awaitable[None]]
+Replying: TypeAlias = Coroutine[Any, Any, Reply]
+Serve: TypeAlias = Callable[[InboundRequest], Replying]
+Refuse: TypeAlias = Callable[[RequestHead, Refused], Replying]
+
+
+async def _refuse_plainly(_head: RequestHead, refused: Refused) -> Reply:
+    return refusal(refused)
 
 
 class Route(NamedTuple):
-    """What serves a request, and what answers one whose Host or Origin is refused."""
+    """What serves a request, and what answers one that is refused."""
 
-    serve: Application
-    refuse: Refuse = refuse_plainly
+    serve: Serve
+    refuse: Refuse = _refuse_plainly
+    takes_message: bool = False
+    """Whether the request carries a message, which is read whole before it is served."""
 
 
-def router(routes: Mapping[tuple[str, str], Route]) -> Application:
-    """Return the application with these routes, by method and path.
+class Handling(NamedTuple):
+    """How one request is answered."""
 
-    A path that ends in `/{}` takes any last segment; `segment_of` returns it.
-    """
-    methods: dict[str, list[str]] = {}
-    for method, path in routes:
-        methods.setdefault(path, []).append(method)
+    serve: Serve
+    refuse: Refuse
+    """Answers a request whose body is too slow or cut off."""
+    takes_message: bool
+    """Whether to read the body first; otherwise it is answered without it."""
+    segment: str
+    more: Headers
+    """Further headers of the reply."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        path: str = scope["path"]
-        if path not in methods:
+
+class Router:
+    """All routes, by method and path."""
+
+    def __init__(
+        self,
+        routes: Mapping[tuple[str, str], Route],
+        hosts: Hosts,
+        is_shared: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """Take the routes; `is_shared` tells the paths that pages of different sites may call.
+
+        A path that ends in `/{}` takes any last segment.
+        """
+        self._routes = routes
+        self._hosts = hosts
+        self._is_shared = is_shared
+        self._methods: dict[str, list[str]] = {}
+        for method, path in routes:
+            self._methods.setdefault(path, []).append(method)
+
+    def handle(self, head: RequestHead) -> Handling:
+        """Return how a request is answered."""
+        refused = refuse_head(head, self._hosts)
+        origin = head.fields.get(b"origin")
+        more: Headers = []
+        if origin is not None and self._is_shared(head.path):
+            if is_preflight(head) and refused is not None:
+                return _answered(_refuse_plainly, refused, more)
+            if self._hosts.allows_origin(origin):
+                if is_preflight(head):
+                    return _ready(Reply(204, sharing_terms(head)))
+                more = sharing_headers(origin)
+        return self._routed(head, refused, more)
+
+    def _routed(self, head: RequestHead, refused: Refused | None, more: Headers) -> Handling:
+        path, segment = self._place(head.path)
+        route = self._routes.get((head.method, path))
+        if route is not None:
+            if refused is None and route.takes_message:
+                refused = refuse_content(head)
+            if refused is not None:
+                return _answered(route.refuse, refused, more)
+            return Handling(route.serve, route.refuse, route.takes_message, segment, more)
+        if refused is not None and refused.reason is not Reason.FOREIGN_HOST:
+            return _answered(_refuse_plainly, refused, more)
+        if path in self._methods:
+            allowed = self._methods[path]
+            # The last is the one that takes messages, where one does.
+            serve = partial(_refuse_method, self._routes[allowed[-1], path].refuse, allowed)
+            return Handling(serve, _refuse_plainly, takes_message=False, segment="", more=more)
+        known = ", ".join(sorted(each for each in self._methods if not each.endswith("/{}")))
+        return _ready(problem(404, "NOT_FOUND", f"Nothing is served here. Try {known}."), more)
+
+    def _place(self, path: str) -> tuple[str, str]:
+        """Return the path of a route, and the segment that it leaves open."""
+        if path not in self._methods:
             folder, _, segment = path.rpartition("/")
-            if segment and f"{folder}/{{}}" in methods:
-                path, scope[_SEGMENT] = f"{folder}/{{}}", segment
-        route = routes.get((scope["method"], path))
-        refusal = refusal_of(scope)
-        if route is not None and refusal is None:
-            await route.serve(scope, receive, send)
-        elif route is not None and refusal is not None:
-            await route.refuse(scope, send, refusal)
-        elif refusal is not None and refusal.reason is Reason.BAD_HOST:
-            await refuse_plainly(scope, send, refusal)
-        elif path in methods:
-            *_, last = methods[path]  # the one that takes messages, where one does
-            await refuse_method(routes[last, path].refuse, scope, send, methods[path])
-        else:
-            known = sorted(path for path in methods if not path.endswith("/{}"))
-            await plain(send, 404, f"Not found. Try {', '.join(known)}.")
-
-    return app
+            if segment and f"{folder}/{{}}" in self._methods:
+                return f"{folder}/{{}}", segment
+        return path, ""
 
 
-async def refuse_method(
-    refuse: Refuse, scope: Scope, send: Send, allowed: list[str], condition: str = ""
-) -> None:
+async def refuse_method(refuse: Refuse, head: RequestHead, allowed: list[str], condition: str = "") -> Reply:
     """Answer a request by the wrong HTTP method; `refuse` words and records one that carries a message."""
     names = ", ".join(allowed)
     allow: Headers = [(b"allow", names.encode())]
     sentence = f"{condition}, use {names}." if condition else f"Use {names}."
-    if has_body(headers_of(scope)):
-        refusal = Refused(Reason.WRONG_HTTP_METHOD, details={"hint": sentence})
-        await refuse(scope, with_headers(send, allow), refusal)
-    else:
-        await plain(send, 405, sentence, allow)
+    refused = Refused(Reason.WRONG_HTTP_METHOD, details={"hint": sentence})
+    if not head.announces_body:
+        return refusal(refused, allow)
+    reply = await refuse(head, refused)
+    return reply._replace(headers=[*reply.headers, *allow])
 
 
-def segment_of(scope: Scope) -> str:
-    """Return the last segment of the path, where the route takes any; else the empty string."""
-    return scope.get(_SEGMENT, "")
+async def _refuse_method(refuse: Refuse, allowed: list[str], request: InboundRequest) -> Reply:
+    return await refuse_method(refuse, request.head, allowed)
+
+
+def _answered(refuse: Refuse, refused: Refused, more: Headers) -> Handling:
+    if refused.reason in _AMBIGUOUS:
+        more = [*more, CLOSE]
+
+    async def serve(request: InboundRequest) -> Reply:
+        return await refuse(request.head, refused)
+
+    return Handling(serve, refuse, takes_message=False, segment="", more=more)
+
+
+def _ready(reply: Reply, more: Headers | None = None) -> Handling:
+    async def serve(_request: InboundRequest) -> Reply:
+        return reply
+
+    return Handling(serve, _refuse_plainly, takes_message=False, segment="", more=more or [])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from portbook.doors.http.asgi import asgi_application
 from portbook.doors.http.route_table import routes_of
 from support.mcp_http_client import EVERYTHING, Client, Exchange, run, serving
 
@@ -21,7 +22,7 @@ async def _listening(client: Client, **headers: str) -> Exchange:
 
 
 def _restart(client: Client) -> None:
-    client._app = routes_of(client.served)
+    client._app = asgi_application(routes_of(client.served))
 
 
 def _last_id(exchange: Exchange) -> str:
@@ -263,7 +264,8 @@ def test_calls_that_nobody_can_come_back_to_gather_nothing(tmp_path: Path) -> No
     async def main() -> None:
         async with serving(tmp_path, EVERYTHING) as client:
             await client.open("2025-06-18")
-            exchange = client.ask("tools/call", PROGRESS)
+            silent = {"name": "slow_compute", "arguments": {"seconds": 0.1, "label": "x"}}
+            exchange = client.ask("tools/call", silent)
             await asyncio.sleep(0)
             await exchange.leave()
             assert exchange.events == []

@@ -1,7 +1,7 @@
 """Regular expressions that are compiled with their first use.
 
-Redaction has forty of them, a tenth of a millisecond each, and most servers never meet a text that needs one.
-Those built from the operator's settings are compiled at once, to find mistakes.
+There are a hundred of them, a tenth of a millisecond each, and most processes need few. Those built from the
+operator's settings are compiled at once, to find mistakes. Pure: no I/O.
 """
 
 from __future__ import annotations

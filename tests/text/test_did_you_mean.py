@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import portbook
-from portbook.did_you_mean import did_you_mean
+from portbook.text.did_you_mean import did_you_mean
 
 SOURCE = Path(portbook.__file__).parent
 

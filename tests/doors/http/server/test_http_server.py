@@ -6,25 +6,30 @@ import asyncio
 
 import pytest
 
-from portbook.doors.http import server as http_server
-from portbook.doors.http.asgi import Receive, Scope, Send
-from portbook.doors.http.response import plain
+from portbook.doors.http.request import InboundRequest
+from portbook.doors.http.response import Reply
+from portbook.doors.http.router import Route, Router
+from portbook.doors.http.server.deadlines import Deadlines
+from portbook.doors.http.server.http_server import HttpServer, ServerOptions
+from portbook.doors.http.server.listeners import bind
+from portbook.net.allowed_hosts_and_origins import Hosts
 
 
 @pytest.mark.covers("design.mcp-http.head-deadline")
 @pytest.mark.parametrize(
     "sent", [b"", b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nx: "], ids=["nothing", "half a head"]
 )
-def test_whoever_sends_no_whole_head_in_time_is_cut_off(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "_HEAD_SECONDS", 0.1)
+def test_whoever_sends_no_whole_head_in_time_is_cut_off(sent: bytes) -> None:
+    deadlines = Deadlines(first_byte_s=0.1, head_s=0.1, sweep_s=0.02)
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(request: InboundRequest) -> Reply:
         await asyncio.sleep(0.3)  # longer than a head may take
-        await plain(send, 200, "here")
+        return Reply(200, [], b"here")
 
     async def main() -> None:
-        listener = http_server.bind("127.0.0.1", 0)
-        server = http_server.HttpServer(app, listener)
+        listener = bind("127.0.0.1", 0)
+        router = Router({("GET", "/"): Route(serve)}, Hosts(is_exposed=False))
+        server = HttpServer(router, [listener], ServerOptions(deadlines=deadlines))
         serving = asyncio.create_task(server.serve())
         address = listener.getsockname()
         reader, writer = await asyncio.open_connection(*address)

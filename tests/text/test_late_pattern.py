@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gc
 import importlib
 import pkgutil
 import re
@@ -8,8 +7,7 @@ import re
 import pytest
 
 import portbook
-from portbook.redaction import late_pattern as module
-from portbook.redaction.late_pattern import late_pattern
+from portbook.text.late_pattern import late_pattern
 
 
 def test_it_matches_like_any_other() -> None:
@@ -27,7 +25,7 @@ def test_it_is_compiled_with_its_first_use_and_once(monkeypatch: pytest.MonkeyPa
         return real(text, flags)
 
     real = re.compile
-    monkeypatch.setattr(module.re, "compile", compile_it)
+    monkeypatch.setattr(re, "compile", compile_it)
     pattern = late_pattern(r"once")
     assert compiled == []
     assert [bool(pattern.match(text)) for text in ("once", "twice", "once")] == [True, False, True]
@@ -35,11 +33,12 @@ def test_it_is_compiled_with_its_first_use_and_once(monkeypatch: pytest.MonkeyPa
 
 
 def test_every_late_pattern_of_the_package_compiles() -> None:
+    kind = type(late_pattern(""))
+    late: list[re.Pattern[str]] = []
     for found in pkgutil.walk_packages(portbook.__path__, "portbook."):
         if not found.name.endswith(("__main__", ".plugin", ".adapter")):
-            importlib.import_module(found.name)
-    kind = type(late_pattern(""))
-    late = [each for each in gc.get_objects() if type(each) is kind]
+            module = importlib.import_module(found.name)
+            late += [value for value in vars(module).values() if type(value) is kind]
     assert len(late) > 30
     for pattern in late:
         assert re.compile(pattern.pattern, pattern.flags)

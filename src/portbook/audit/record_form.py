@@ -1,0 +1,151 @@
+"""The form of a call's records: everything that other calls have too, written once. Pure: no I/O.
+
+A form is a text with places for the few values that differ from call to call: times, ids, sizes, the ending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from portbook.canonical import json_bytes
+from portbook.escaping import escaped, escaped_json_bytes
+from portbook.model import CallerContext, Kind
+from portbook.tools.spec import identifier_of
+
+__all__ = ["NO_ROUTE", "RecordForm", "json_text", "record_form"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordForm:
+    """The lines of a record, in pieces: between them stand the values that differ from call to call."""
+
+    envelope: tuple[str, ...]
+    execution: tuple[str, ...]
+    intent: tuple[str, ...]
+
+
+# Most calls share their form with others, so each is made once and kept. What a caller says of itself is in
+# it: their number is limited.
+_KEPT: Final = 512
+
+# The endpoint, domain and method of a tool that calls no API.
+NO_ROUTE: Final = (None, None, None)
+
+
+@lru_cache(maxsize=_KEPT)
+def record_form(
+    context: CallerContext,
+    transport: str,
+    route: str,
+    session: str | None,
+    method: str | None,
+    contract: str,
+    deterministic: bool,
+    kind: Kind,
+    tool: str | None,
+    effect: str | None,
+    is_unchecked: bool,
+    operation: tuple[str | None, ...],
+    decided: str | None,
+    rule: str | None,
+    place: str | None,
+    caller: str | None,
+    approval: str | None,
+) -> RecordForm:
+    """Return the form of the records of calls that have all of this in common."""
+    identifier = json_text(None if tool is None else identifier_of(kind, tool))
+    step, attempt = _step(context.step_id), str(context.attempt)
+    metadata = {
+        "schemaVersion": json_text(contract),
+        "deterministic": json_text(deterministic),
+        "toolId": identifier,
+        "promptId": _safe(context.prompt_id),
+        **({"outputChecked": "false"} if is_unchecked else {}),
+    }
+    envelope: _Parts = {
+        "ts": _TEXT,
+        "agentId": _safe(context.agent_id),
+        "taskId": _safe(context.task_id),
+        "stepId": step,
+        "transport": json_text(transport),
+        "route": json_text(route),
+        "method": _safe(method),
+        "requestId": _TEXT,
+        "traceId": _TEXT,
+        "spanId": _TEXT,
+        "status": _TEXT,
+        "durationMs": _VALUE,
+        "attempt": attempt,
+        "inputBytes": _VALUE,
+        "outputBytes": _VALUE,
+        "metadata": f"{{{_members(metadata)}}}",
+        "error": _VALUE,
+    }
+    about: _Parts = {
+        "timestamp": _TEXT,
+        "session_id": _safe(session),
+        "trace_id": _TEXT,
+        "request_id": _TEXT,
+        "tool_id": identifier,
+        **dict(zip(("endpoint", "domain", "method"), map(json_text, operation), strict=True)),
+        "agent_step": step,
+        "attempt": attempt,
+    }
+    decision: _Parts = {
+        "decision": json_text(decided),
+        "rule": json_text(None if rule is None else f"{rule} ({place})"),
+        "caller": json_text(caller),
+        "approval_id": json_text(approval),
+        "effect": json_text(effect),
+        "input_bytes": _VALUE,
+    }
+    unchecked = {"output_checked": "false"} if is_unchecked else {}
+    ended = {"status_code": _VALUE, "latency_ms": _VALUE}
+    # The class of an error and the arguments are whole members, present or not.
+    execution = (
+        f'{_members({**about, **ended})},{_VALUE}"redaction_applied":{_VALUE},'
+        f"{_members({**unchecked, **decision, 'output_bytes': _VALUE})}{_VALUE}"
+    )
+    return RecordForm(
+        _pieces(_members(envelope)), _pieces(execution), _pieces(f"{_members({**about, **decision})}{_VALUE}")
+    )
+
+
+@lru_cache(maxsize=_KEPT)
+def _safe(text: str | None) -> str:
+    """Return a caller's text as JSON, on one line and cut."""
+    return json_text(None if text is None else escaped(text))
+
+
+@lru_cache(maxsize=_KEPT)
+def _step(step: int | str) -> str:
+    return _safe(step) if isinstance(step, str) else str(step)
+
+
+# Stands for a value that differs from call to call. JSON has no such character, in or out of strings.
+_VALUE: Final = "\0"
+_TEXT: Final = f'"{_VALUE}"'
+_Parts: TypeAlias = Mapping[str, str]
+
+
+def _members(parts: _Parts) -> str:
+    return ",".join(f'"{name}":{value}' for name, value in parts.items())
+
+
+def _pieces(members: str) -> tuple[str, ...]:
+    return tuple(f"{{{members}}}".split(_VALUE))
+
+
+def json_text(value: Any) -> str:
+    """Return `value` as compact JSON, with the invisible characters of a caller's text escaped."""
+    try:
+        # Not `json_bytes`: its search for NaN takes longer than the writing, and a record has none.
+        body = orjson.dumps(value)
+    except orjson.JSONEncodeError:  # a caller's integer that is too long for orjson
+        body = json_bytes(value)
+    return escaped_json_bytes(body).decode()

@@ -1,0 +1,100 @@
+"""Who gets a connection: limits for all and for each address, and a reserve that is never given away.
+
+1. One address has a limited number of connections. Loopback has no limit, and a trusted proxy none either:
+   behind it, the forwarded address has a limited number of requests at a time.
+2. If all connections are taken, the one that was idle longest is closed for the next.
+3. If none is idle, the next connection is one of the reserve: it serves health checks and operators only, and
+   has little time. If the reserve is taken, too, its oldest connection is closed for the next.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from portbook.doors.http.server.peer_address import PeerAddresses
+
+__all__ = ["Admission", "ConnectionLimits", "Place", "PlacedConnection"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """How many connections there may be."""
+
+    most: int = 2048
+    """Of all clients; each may hold a message of up to a mebibyte."""
+    reserve: int = 64
+    """Beyond these, for health checks and operators."""
+    per_address: int = 256
+
+
+class Place(Enum):
+    """What a connection got."""
+
+    USUAL = "usual"
+    RESERVE = "reserve"
+    NONE = "none"
+
+
+class PlacedConnection(Protocol):
+    """A connection, as far as its place is concerned."""
+
+    def give_way(self) -> None:
+        """Close at once, for a different connection."""
+        ...
+
+
+class Admission:
+    """The connections that are open."""
+
+    def __init__(self, limits: ConnectionLimits, addresses: PeerAddresses) -> None:
+        self._limits = limits
+        self._addresses = addresses
+        self._usual = 0
+        self._reserve: dict[PlacedConnection, None] = {}
+        self._of_address: Counter[str] = Counter()
+        self.idle: dict[PlacedConnection, None] = {}
+        """Those that wait for their next request, the one that was idle longest first."""
+
+    def place(self, connection: PlacedConnection, address: str | None) -> Place:
+        """Return the place of a new connection."""
+        if not self.count(address):
+            return Place.NONE
+        if self._usual >= self._limits.most and self.idle:
+            next(iter(self.idle)).give_way()
+        if self._usual < self._limits.most:
+            self._usual += 1
+            return Place.USUAL
+        if len(self._reserve) >= self._limits.reserve:
+            next(iter(self._reserve)).give_way()
+        self._reserve[connection] = None
+        return Place.RESERVE
+
+    def leave(self, connection: PlacedConnection, place: Place, address: str | None) -> None:
+        """Free the place of a connection."""
+        self.idle.pop(connection, None)
+        if place is Place.NONE:
+            return
+        self.discount(address)
+        if place is Place.USUAL:
+            self._usual -= 1
+        else:
+            self._reserve.pop(connection, None)
+
+    def count(self, address: str | None) -> bool:
+        """Count one more of an address, unless it has too many; None is not counted."""
+        if address is None or not self._addresses.is_limited(address):
+            return True
+        if self._of_address[address] >= self._limits.per_address:
+            return False
+        self._of_address[address] += 1
+        return True
+
+    def discount(self, address: str | None) -> None:
+        """Count one less of an address."""
+        if address is not None and self._addresses.is_limited(address):
+            self._of_address[address] -= 1
+            if not self._of_address[address]:
+                del self._of_address[address]

@@ -1,0 +1,62 @@
+"""What goes out on one connection, no faster than its client reads."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from portbook.doors.http.request import Headers, RequestHead
+from portbook.doors.http.response import Reply
+from portbook.doors.http.server.response_writer import LAST_CHUNK, chunk, document, stream_head
+
+__all__ = ["ClientOutput"]
+
+# What may wait to be read by the client before nothing more is written, or taken from it.
+_MAX_UNREAD: Final = 65_536
+
+
+class ClientOutput:
+    """The writing end of one connection."""
+
+    __slots__ = ("_drained", "_transport", "is_stuck")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        transport.set_write_buffer_limits(high=_MAX_UNREAD)
+        self._transport = transport
+        self._drained: asyncio.Future[None] | None = None
+        self.is_stuck = False
+        """Whether much waits to be read by the client."""
+
+    def write(self, data: bytes) -> None:
+        """Write what is left to the transport to send."""
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+    async def send(self, reply: Reply, more: Headers, date: bytes, to: RequestHead) -> None:
+        """Send a reply to a request, with `more` headers; a stream as it comes, and as the client reads."""
+        is_head = to.method == "HEAD"
+        if reply.stream is None or is_head:
+            self.write(document(reply, more, date, is_head=is_head))
+            return
+        in_chunks = to.version != "1.0"
+        self.write(stream_head(reply, more, date, in_chunks=in_chunks))
+
+        async def write_piece(data: bytes) -> None:
+            if data:
+                self.write(chunk(data) if in_chunks else data)
+            if self.is_stuck:
+                await self._unstuck()
+
+        await reply.stream(write_piece)
+        if in_chunks:
+            self.write(LAST_CHUNK)
+
+    def resume(self) -> None:
+        """Go on: the client has read."""
+        self.is_stuck = False
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+
+    async def _unstuck(self) -> None:
+        self._drained = asyncio.get_running_loop().create_future()
+        await self._drained

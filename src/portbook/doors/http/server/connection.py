@@ -1,0 +1,351 @@
+"""One connection of a client: its requests, one after the other, under deadlines and limits.
+
+    first byte ▶ head ▶ body ▶ answer ▶ idle ▶ head …
+
+A client that does not read is not read from: while a request is being answered, or much of an answer waits
+to be read, no further request is taken, and soon no further byte. An answer that was given before its request
+had come whole is the last of its connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final, cast
+
+from portbook.doors.http.body_limits import MAX_DISCARDED_BYTES, cut_off
+from portbook.doors.http.request import Headers, InboundRequest
+from portbook.doors.http.response import CLOSE, Reply, problem
+from portbook.doors.http.router import Handling
+from portbook.doors.http.server.admission import Place
+from portbook.doors.http.server.bad_request import BadRequest
+from portbook.doors.http.server.client_output import ClientOutput
+from portbook.doors.http.server.deadlines import NEVER, Phase
+from portbook.doors.http.server.hall import Hall
+from portbook.doors.http.server.head_parser import ParsedHead
+from portbook.doors.http.server.peer_address import BadForwarding, normal_address
+from portbook.doors.http.server.request_reader import RequestReader
+from portbook.doors.http.server.response_writer import CONTINUE, bad_request, busy
+from portbook.errors import Reason, Refused
+from portbook.executors.eager_task import start_now
+from portbook.wire.lines import OVERSIZE, Frame
+
+__all__ = ["ServerConnection"]
+
+_TASK: Final = "portbook-request"
+
+# What a client may send ahead of its turn before its connection is no longer read.
+_MAX_AHEAD: Final = 16_384
+
+_AT_REST: Final = (Phase.FIRST_BYTE, Phase.IDLE)
+_BEFORE_ANSWER: Final = (Phase.FIRST_BYTE, Phase.HEAD, Phase.BODY, Phase.IDLE)
+
+
+class ServerConnection(asyncio.Protocol):
+    """One connection."""
+
+    __slots__ = (
+        "_address",
+        "_client",
+        "_closes",
+        "_discarded",
+        "_hall",
+        "_handling",
+        "_has_rest",
+        "_is_paused",
+        "_out",
+        "_parsed",
+        "_phase",
+        "_place",
+        "_reader",
+        "_seconds",
+        "_task",
+        "_transport",
+        "deadline",
+    )
+
+    _transport: asyncio.Transport
+    _out: ClientOutput
+    _parsed: ParsedHead
+    _handling: Handling
+
+    def __init__(self, hall: Hall) -> None:
+        self.deadline = NEVER
+        self._hall = hall
+        self._reader = RequestReader()
+        self._phase = Phase.CLOSING
+        self._place = Place.NONE
+        self._seconds = hall.seconds
+        self._address: str | None = None
+        self._client: str | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._discarded = 0
+        self._closes = False
+        self._has_rest = False
+        self._is_paused = False
+
+    # -- what the transport tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take a place, or be turned away."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
+        self._out = ClientOutput(self._transport)
+        peer: object = transport.get_extra_info("peername")
+        # A Unix socket has no address, and is its owner's alone.
+        self._address = normal_address(str(cast("Any", peer)[0])) if isinstance(peer, tuple) else None
+        self._hall.enter(self)
+        self._place = self._hall.admission.place(self, self._address)
+        if self._place is Place.NONE:
+            self._out.write(busy(self._hall.date))
+            self._close()
+            return
+        if self._place is Place.RESERVE:
+            self._seconds = self._hall.reserve_seconds
+        self._enter(Phase.FIRST_BYTE)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, or keep what has come for later."""
+        phase = self._phase
+        if phase is Phase.DRAIN:
+            self._discarded += len(data)
+            if self._discarded > MAX_DISCARDED_BYTES:
+                self.abort()
+        elif phase is not Phase.CLOSING:
+            self._reader.feed(data)
+            self._advance()
+            is_waiting = self._phase is Phase.ANSWER or self._out.is_stuck
+            if is_waiting and self._reader.unread_bytes > _MAX_AHEAD:
+                self._pause()
+
+    def eof_received(self) -> bool:
+        """Take the end of what the client sends as its leaving."""
+        self._give_up()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Cancel what was for this client alone, and leave when it has ended."""
+        self._give_up()
+        self._hall.admission.leave(self, self._place, self._address)
+        self._place = Place.NONE
+        if self._task is None:
+            self._hall.leave(self)
+        else:
+            self._task.add_done_callback(lambda _: self._hall.leave(self))
+
+    def pause_writing(self) -> None:
+        """Note that the client does not read."""
+        self._out.is_stuck = True
+        self.deadline = self._hall.now + self._hall.deadlines.write_s
+
+    def resume_writing(self) -> None:
+        """Go on where the client has read."""
+        self._enter(self._phase)
+        self._out.resume()
+        self._advance()
+
+    # -- what the hall asks for
+
+    def expire(self) -> None:
+        """End the phase whose time is over."""
+        if self._out.is_stuck or self._phase not in _BEFORE_ANSWER:
+            self.abort()
+        elif self._phase is Phase.BODY:
+            self._closes = self._has_rest = True
+            self._serve(Refused(Reason.FRAME_TOO_SLOW))
+        else:
+            self._close()
+
+    def stop(self) -> None:
+        """Finish the request that is being sent or answered, and close."""
+        if self._phase in (Phase.BODY, Phase.ANSWER):
+            self._closes = True
+        elif self._phase in _BEFORE_ANSWER:
+            self._close()
+
+    def give_way(self) -> None:
+        """Close at once, for a different connection."""
+        self._hall.admission.leave(self, self._place, self._address)
+        self._place = Place.NONE
+        self.abort()
+
+    def abort(self) -> None:
+        """Close at once, whatever is left to write."""
+        self._enter(Phase.CLOSING)
+        self._transport.abort()
+
+    # -- reading
+
+    def _advance(self) -> None:
+        """Take requests while there are whole ones and the client reads its answers."""
+        try:
+            while self._phase in _BEFORE_ANSWER and not self._out.is_stuck and self._take():
+                pass
+        except BadRequest as error:
+            self._refuse(bad_request(error, self._hall.date))
+        if self._is_paused and not self._out.is_stuck and self._phase is not Phase.ANSWER:
+            self._unpause()
+
+    def _take(self) -> bool:
+        """Take a head or a body; return whether there was a whole one."""
+        if self._phase is Phase.BODY:
+            return self._take_body()
+        parsed = self._reader.read_head()
+        if parsed is not None:
+            self._take_head(parsed)
+            return True
+        if self._phase in _AT_REST and self._reader.unread_bytes:
+            self._enter(Phase.HEAD)
+        return False
+
+    def _take_head(self, parsed: ParsedHead) -> None:
+        hall = self._hall
+        is_served = self._place is Place.USUAL or hall.is_reserved(parsed.head.path)
+        if not is_served or not self._count(parsed):
+            self._refuse(busy(hall.date))
+            return
+        self._parsed = parsed
+        self._handling = handling = parsed.head.derive(hall.router.handle)
+        self._closes = not parsed.keeps_alive or hall.is_stopping
+        if handling.takes_message:
+            self._enter(Phase.BODY)
+            if not self._take_body() and parsed.expects_continue and not self._reader.has_begun_body:
+                self._out.write(CONTINUE)
+            return
+        if not self._reader.skip_body():
+            self._closes = self._has_rest = True
+        self._serve(b"")
+
+    def _take_body(self) -> bool:
+        body = self._reader.read_body()
+        if body is None:
+            return False
+        if body is OVERSIZE:
+            self._closes = self._has_rest = True
+        self._serve(body)
+        return True
+
+    def _count(self, parsed: ParsedHead) -> bool:
+        """Return whether the client behind a trusted proxy may send a request, and count it.
+
+        Raises `BadRequest` where the proxy does not say who it is.
+        """
+        if self._address is None:
+            return True
+        try:
+            client = self._hall.addresses.client_of(parsed.head, self._address)
+        except BadForwarding:
+            raise BadRequest(400, "X-Forwarded-For is a list of addresses.") from None
+        if client is None:
+            return True
+        if not self._hall.admission.count(client):
+            return False
+        self._client = client
+        return True
+
+    # -- answering
+
+    def _serve(self, body: Frame | Refused) -> None:
+        self._enter(Phase.ANSWER)
+        task = start_now(self._answer(body), _TASK)
+        if task.done():
+            self._answered(task)
+        else:
+            self._task = task
+            task.add_done_callback(self._resume)
+
+    async def _answer(self, body: Frame | Refused) -> None:
+        parsed, handling = self._parsed, self._handling
+        head = parsed.head
+        try:
+            if isinstance(body, Refused):
+                reply = await handling.refuse(head, body)
+            else:
+                reply = await handling.serve(InboundRequest(head, body, handling.segment))
+        except Exception:  # noqa: BLE001 - a bug of ours is answered, and takes no other connection with it
+            reply = problem(500, "INTERNAL_ERROR", "The server failed to answer.", [CLOSE])
+        if self._phase is Phase.ANSWER:
+            more = self._more(reply, handling.more)
+            await self._out.send(reply, more, self._hall.date, head)
+
+    def _more(self, reply: Reply, more: Headers) -> Headers:
+        """Return the headers beside those of a reply, and note whether it is the last."""
+        is_old = self._parsed.head.version == "1.0"
+        is_said = CLOSE in reply.headers or CLOSE in more
+        if is_said or (is_old and reply.stream is not None):
+            self._closes = True
+        if self._closes:
+            return more if is_said else [*more, CLOSE]
+        return [*more, (b"connection", b"keep-alive")] if is_old else more
+
+    def _resume(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        self._answered(task)
+        self._advance()
+
+    def _answered(self, task: asyncio.Task[None]) -> None:
+        """Go on after an answer: with the next request, or to the end."""
+        if self._client is not None:
+            self._hall.admission.discount(self._client)
+            self._client = None
+        is_whole = not task.cancelled() and task.exception() is None
+        if self._phase is not Phase.ANSWER:
+            return  # the client has left
+        if not is_whole:
+            self.abort()  # a part of a stream may be written
+        elif self._has_rest:
+            self._drain()
+        elif self._closes:
+            self._close()
+        else:
+            self._enter(Phase.IDLE)
+
+    # -- closing
+
+    def _refuse(self, answer: bytes) -> None:
+        """Answer what is not taken; what follows it is not read either."""
+        self._out.write(answer)
+        self._drain()
+
+    def _drain(self) -> None:
+        """Discard what still comes for a while, so that the client gets to read its answer."""
+        self._reader.clear()
+        self._enter(Phase.DRAIN)
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+
+    def _close(self) -> None:
+        """Close once everything is written."""
+        self._enter(Phase.CLOSING)
+        self._transport.close()
+
+    def _give_up(self) -> None:
+        """Take notice that the client has left."""
+        phase = self._phase
+        has_begun = phase is Phase.BODY and self._reader.has_begun_body
+        self._enter(Phase.CLOSING)
+        self._reader.clear()
+        if self._task is not None:
+            self._task.cancel()
+        elif has_begun:
+            task = start_now(self._answer(cut_off()), _TASK)  # recorded, and told to nobody
+            self._task = None if task.done() else task
+
+    # -- phases
+
+    def _enter(self, phase: Phase) -> None:
+        """Wait for something else from now on, until its deadline."""
+        if phase in _AT_REST:
+            self._hall.admission.idle[self] = None
+        elif self._phase in _AT_REST:
+            self._hall.admission.idle.pop(self, None)
+        self._phase = phase
+        self.deadline = self._hall.now + self._seconds[phase]
+
+    def _pause(self) -> None:
+        if not self._is_paused and not self._transport.is_closing():
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    def _unpause(self) -> None:
+        if not self._transport.is_closing():
+            self._is_paused = False
+            self._transport.resume_reading()

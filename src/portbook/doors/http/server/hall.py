@@ -1,0 +1,117 @@
+"""What the connections of one server share: the routes, the clock, the limits, and who is here."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from portbook.doors.http.router import Router
+from portbook.doors.http.server.admission import Admission, ConnectionLimits
+from portbook.doors.http.server.deadlines import Deadlines
+from portbook.doors.http.server.peer_address import PeerAddresses
+from portbook.doors.http.server.response_writer import date_line
+
+__all__ = ["Guest", "Hall"]
+
+# What a connection of the reserve serves: health checks, and what operators use.
+_RESERVED: Final = ("/health", "/livez", "/readyz", "/approvals")
+
+
+class Guest(Protocol):
+    """An open connection."""
+
+    @property
+    def deadline(self) -> float:
+        """Return until when its phase may last, on the loop's clock."""
+        ...
+
+    def expire(self) -> None:
+        """End the phase whose time is over."""
+        ...
+
+    def stop(self) -> None:
+        """Finish the request that is being answered, and close."""
+        ...
+
+    def abort(self) -> None:
+        """Close at once."""
+        ...
+
+
+class Hall:
+    """The open connections of one server, under one timer."""
+
+    def __init__(
+        self,
+        router: Router,
+        limits: ConnectionLimits,
+        deadlines: Deadlines,
+        addresses: PeerAddresses,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.router = router
+        self.deadlines = deadlines
+        self.seconds = deadlines.by_phase()
+        self.reserve_seconds = deadlines.by_phase_in_reserve()
+        self.addresses = addresses
+        self.admission = Admission(limits, addresses)
+        self.is_stopping = False
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._guests: set[Guest] = set()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._look_at_the_time()
+
+    def __len__(self) -> int:
+        """Return how many connections are open."""
+        return len(self._guests)
+
+    def _look_at_the_time(self) -> None:
+        self.now = self._loop.time()
+        """The time on the loop's clock, as of the last sweep: deadlines need it no better."""
+        self.date = date_line(self._clock())
+
+    def enter(self, guest: Guest) -> None:
+        """Take a connection under the timer."""
+        self._guests.add(guest)
+        self._empty.clear()
+        if self._timer is None:
+            self._sweep()
+
+    def leave(self, guest: Guest) -> None:
+        """Let a connection go."""
+        self._guests.discard(guest)
+        if not self._guests:
+            self._empty.set()
+
+    def is_reserved(self, path: str) -> bool:
+        """Return whether a connection of the reserve serves a path."""
+        return path.startswith(_RESERVED)
+
+    def stop(self) -> None:
+        """Close every connection, after the request that it is answering."""
+        self.is_stopping = True
+        for guest in tuple(self._guests):
+            guest.stop()
+
+    async def emptied(self, seconds: float) -> None:
+        """Return when no connection is open; after `seconds`, those that are left are closed at once."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._empty.wait()
+        except TimeoutError:
+            for guest in tuple(self._guests):
+                guest.abort()
+            await self._empty.wait()
+
+    def _sweep(self) -> None:
+        """End every phase whose time is over, and look again soon while a connection is open."""
+        self._look_at_the_time()
+        now = self.now
+        for guest in [each for each in self._guests if each.deadline <= now]:
+            guest.expire()
+        self._timer = self._loop.call_later(self.deadlines.sweep_s, self._sweep) if self._guests else None

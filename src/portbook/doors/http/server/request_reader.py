@@ -1,0 +1,134 @@
+"""Reads requests from the bytes of one connection: head by head, body by body. Pure: no I/O.
+
+It holds what has come and was not read yet. Its user bounds that by not feeding it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from portbook.doors.http.server.bad_request import BadRequest
+from portbook.doors.http.server.chunked_body import ChunkedBody
+from portbook.doors.http.server.head_parser import MAX_HEAD_BYTES, TOKEN_BYTES, ParsedHead, parse_head
+from portbook.wire.lines import OVERSIZE, Frame
+from portbook.wire.message_size import MAX_FRAME_BYTES
+
+__all__ = ["RequestReader"]
+
+_END: Final = b"\r\n\r\n"
+_BARE_LF: Final = re.compile(rb"(?<!\r)\n")
+_STARTS_HEAD: Final = re.compile(rb"[" + TOKEN_BYTES + rb"]")
+
+
+class RequestReader:
+    """The bytes of one connection that are not read yet, and the message that is being read."""
+
+    __slots__ = ("_at", "_body", "_chunks", "_data", "_left", "_searched")
+
+    def __init__(self) -> None:
+        self._data = b""
+        self._at: int = 0
+        self._searched: int = 0
+        self._left: int = 0
+        self._body = bytearray()
+        self._chunks: ChunkedBody | None = None
+
+    @property
+    def unread_bytes(self) -> int:
+        """Return how many bytes have come and are not read yet."""
+        return len(self._data) - self._at
+
+    @property
+    def has_begun_body(self) -> bool:
+        """Return whether a part of the body that is being read has come."""
+        return bool(self._body) or (self._chunks is not None and self._chunks.size > 0)
+
+    def feed(self, data: bytes) -> None:
+        """Add bytes that have come."""
+        if self._at == len(self._data):
+            self._data = data
+        else:
+            self._data = self._data[self._at :] + data
+        self._searched -= self._at
+        self._at = 0
+
+    def read_head(self) -> ParsedHead | None:
+        """Return the next head, None while it has not come whole.
+
+        Raises `BadRequest` where it is not one.
+        """
+        data = self._data
+        start = self._at
+        end = data.find(_END, max(start, self._searched - 3), start + MAX_HEAD_BYTES)
+        if end < 0:
+            self._check_unfinished(start)
+            return None
+        self._at = self._searched = end + 4
+        parsed = parse_head(data[start : end + 4] if start or end + 4 < len(data) else data)
+        self._left = parsed.length
+        self._chunks = ChunkedBody(MAX_FRAME_BYTES) if parsed.is_chunked else None
+        return parsed
+
+    def read_body(self) -> Frame | None:
+        """Return the body of the request whose head was read; None while it has not come whole.
+
+        Raises `BadRequest` where its chunks are not chunks.
+        """
+        if self._chunks is not None:
+            return self._read_chunks(self._chunks)
+        if self._left > MAX_FRAME_BYTES and not self._body:
+            return OVERSIZE
+        part = self._data[self._at : self._at + self._left]
+        self._at += len(part)
+        self._left -= len(part)
+        if not self._left and not self._body:
+            return part
+        self._body += part
+        return self._whole() if not self._left else None
+
+    def skip_body(self) -> bool:
+        """Skip the body of the request whose head was read; return whether all of it had come.
+
+        If not, nothing more can be read: where the next request begins is not known.
+        """
+        if self._chunks is not None:
+            try:
+                self._at, has_ended = self._chunks.read(self._data, self._at)
+            except BadRequest:
+                return False
+            self._chunks = None
+            return has_ended
+        self._at += self._left
+        return self._at <= len(self._data)
+
+    def clear(self) -> None:
+        """Drop everything that has come."""
+        self._data, self._at = b"", 0
+        self._body.clear()
+        self._chunks = None
+
+    def _read_chunks(self, chunks: ChunkedBody) -> Frame | None:
+        self._at, has_ended = chunks.read(self._data, self._at)
+        if chunks.size > MAX_FRAME_BYTES:
+            return OVERSIZE
+        if not has_ended:
+            return None
+        self._chunks = None
+        return bytes(chunks.content)
+
+    def _whole(self) -> bytes:
+        body = bytes(self._body)
+        self._body.clear()
+        return body
+
+    def _check_unfinished(self, start: int) -> None:
+        """Refuse early what can no longer become a head."""
+        data = self._data
+        if len(data) - start >= MAX_HEAD_BYTES:
+            raise BadRequest(431, f"The head of a request has at most {MAX_HEAD_BYTES} bytes.")
+        if len(data) > start and _STARTS_HEAD.match(data, start) is None:
+            raise BadRequest(400, "This is not HTTP.")
+        if _BARE_LF.search(data, max(start, self._searched)) is not None:
+            raise BadRequest(400, "A line of the head does not end in CRLF.")
+        self._searched = len(data)

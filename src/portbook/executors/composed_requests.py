@@ -1,0 +1,85 @@
+"""`ComposedRequests`: composes the requests of calls, those with a large body in a thread.
+
+A form with files is decoded, copied and searched for its boundary: at 64 MiB that takes a third of a second,
+in which the event loop serves other calls. What all such bodies hold in memory together is bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+from portbook.apis.bodies.body_writer import NamedFile
+from portbook.apis.gateway import Gateway
+from portbook.apis.request_composer import Composed, Composer
+from portbook.apis.unsendable import unsendable
+from portbook.executors.memory_room import MemoryRoom
+from portbook.executors.upload_folder import UploadFolder
+from portbook.model import JSON, JSONObject
+from portbook.tools.operation import HttpOperation
+
+__all__ = ["ComposedRequests"]
+
+# Composed within a few milliseconds; a step on the event loop may take 50.
+_QUICK_BYTES: Final = 256 * 1024
+# Of all large bodies at once: four of the largest that a common API takes.
+_ROOM_BYTES: Final = 256 * 1024 * 1024
+
+
+class ComposedRequests:
+    """The requests of all operations, as they are needed."""
+
+    __slots__ = ("_composers", "_gateways", "_room")
+
+    def __init__(self, gateways: Mapping[str, Gateway], room: MemoryRoom | None = None) -> None:
+        self._gateways = gateways
+        self._composers: dict[str, Composer] = {}
+        self._room = room or MemoryRoom(_ROOM_BYTES)
+
+    @asynccontextmanager
+    async def of(
+        self, name: str, operation: HttpOperation, arguments: JSONObject
+    ) -> AsyncGenerator[Composed]:
+        """Give the request of the tool `name` for `arguments`; its memory counts until it was sent.
+
+        Raises `Refused` where the arguments cannot be sent.
+        """
+        composer = self._composers.get(name)
+        if composer is None or composer.operation is not operation:
+            composer = self._composers[name] = Composer(operation)
+        named = composer.files_in(arguments)
+        size = _text_size(arguments) if composer.writes_form_or_data else 0
+        if not named and size <= _QUICK_BYTES:
+            yield composer.compose(arguments)
+            return
+        gateway = self._gateways[operation.gateway]
+        async with self._room.of(size + (gateway.max_file_bytes if named else 0)):
+            files = await asyncio.to_thread(_read, gateway, named) if named else {}
+            yield await asyncio.to_thread(composer.compose, arguments, files)
+
+
+def _read(gateway: Gateway, named: list[NamedFile]) -> dict[str, bytes]:
+    """Return the files that a call names by their paths.
+
+    Raises `Refused` where the operator set no folder, or a file cannot be sent.
+    """
+    if gateway.files is None:
+        raise unsendable(named[0].place, "is a path, and the operator has set no folder for files")
+    return UploadFolder(gateway.files, gateway.max_file_bytes).read_all(named)
+
+
+def _text_size(value: JSON) -> int:
+    """Return how many characters the texts in a value have."""
+    size = 0
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            size += len(each)
+        elif isinstance(each, list):
+            waiting.extend(each)
+        elif isinstance(each, dict):
+            waiting.extend(each.values())
+    return size

@@ -1,0 +1,60 @@
+"""Starts a task that has run up to its first wait: one that never waits needs no iteration of the loop.
+
+Each coroutine has a task of its own, so that `asyncio.timeout` and the like inside it find the task they
+expect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+__all__ = ["start_now"]
+
+T = TypeVar("T")
+
+
+if sys.version_info >= (3, 12):
+
+    def start_now(
+        coroutine: Coroutine[Any, Any, T], name: str, context: contextvars.Context | None = None
+    ) -> asyncio.Task[T]:
+        """Return the task of `coroutine`, which has run up to its first wait, in a `context` of its own."""
+        loop = asyncio.get_running_loop()
+        return asyncio.Task(coroutine, loop=loop, name=name, context=context, eager_start=True)
+
+else:
+
+    def start_now(
+        coroutine: Coroutine[Any, Any, T], name: str, context: contextvars.Context | None = None
+    ) -> asyncio.Task[T]:
+        """Return the task of `coroutine`, which has run up to its first wait, in a `context` of its own.
+
+        A new task asks the loop to take its first step soon. Here the request is kept from the loop and the
+        step is taken now, while the task around this call is not the current one.
+        """
+        loop: Any = asyncio.get_running_loop()
+        steps: list[Callable[[], None]] = []
+
+        def keep(step: Callable[[], None], *, context: contextvars.Context) -> None:
+            steps.append(step)
+
+        context = contextvars.copy_context() if context is None else context
+        # An attribute of this loop hides the method of its class; Python's loops and uvloop allow that.
+        loop.call_soon = keep
+        try:
+            task: asyncio.Task[T] = asyncio.Task(coroutine, loop=loop, name=name, context=context)
+        finally:
+            del loop.call_soon
+        around = asyncio.current_task(loop)
+        if around is not None:
+            asyncio.tasks._leave_task(loop, around)  # noqa: SLF001 - asyncio documents both, for other tasks
+        try:
+            context.run(steps[0])
+        finally:
+            if around is not None:
+                asyncio.tasks._enter_task(loop, around)  # noqa: SLF001 - as above
+        return task

@@ -1,0 +1,109 @@
+"""`ReusableTask`: a task that is there before the coroutine which it runs.
+
+It waits until a coroutine has taken its first step in its place, and then takes the further ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, Final
+
+from portbook.exception_place import ToolExit
+from portbook.executors.eager_task import start_now
+
+__all__ = ["ReusableTask"]
+
+# Of the tasks of tools: a number of its own for each would cost more than the rest of making one.
+_NAME: Final = "portbook-tool"
+
+
+class ReusableTask:
+    """A task, and the context that its coroutine runs in."""
+
+    __slots__ = ("_coroutine", "_has_waited", "_waiting_for", "context", "loop", "task")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.context = contextvars.copy_context()
+        self._has_waited: asyncio.Future[None] = loop.create_future()
+        self._coroutine: Coroutine[Any, Any, Any] | None = None
+        self._waiting_for: Any = None
+        self.task: Any = start_now(self._run(), _NAME, self.context)
+        self._log_if_lost(is_in_use=False)
+
+    def step(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Take the first step of `coroutine` as if the task took it; return what it waits for.
+
+        Raises `StopIteration` with its result where it does not wait, and what it raises.
+        """
+        loop, task = self.loop, self.task
+        around = asyncio.current_task(loop)
+        if around is not None:
+            _leave_task(loop, around)
+        _enter_task(loop, task)
+        try:
+            return self.context.run(coroutine.send, None)
+        finally:
+            _leave_task(loop, task)
+            if around is not None:
+                _enter_task(loop, around)
+
+    def run_on(self, coroutine: Coroutine[Any, Any, Any], waiting_for: Any) -> asyncio.Task[Any]:
+        """Return the task, which takes all further steps of `coroutine`."""
+        self._coroutine, self._waiting_for = coroutine, waiting_for
+        if not self._has_waited.done():  # it is, where the coroutine has cancelled its task
+            self._has_waited.set_result(None)
+        self._log_if_lost(is_in_use=True)
+        return self.task
+
+    def _log_if_lost(self, *, is_in_use: bool) -> None:
+        # A loop reports a task that is dropped before its end; that of an idle one may be.
+        self.task._log_destroy_pending = is_in_use  # noqa: SLF001 - asyncio's own way to say so
+
+    async def _run(self) -> Any:
+        try:
+            return await _FurtherSteps(self)
+        except (SystemExit, KeyboardInterrupt) as error:  # a task would let these end the whole process
+            raise ToolExit(error) from None
+
+    def further_steps(self) -> Generator[Any, Any, Any]:
+        """Wait for the first step of a coroutine, then take the others; return its result."""
+        thrown: BaseException | None = None
+        try:
+            yield from self._has_waited
+        except BaseException as error:  # noqa: BLE001 - a cancellation, passed into the coroutine
+            thrown = error
+        coroutine, waiting_for = self._coroutine, self._waiting_for
+        if coroutine is None:  # the loop ends, and no coroutine came
+            raise thrown or asyncio.CancelledError
+        try:
+            while True:
+                if thrown is None:
+                    try:
+                        sent = yield waiting_for
+                    except BaseException as error:  # noqa: BLE001 - as above
+                        thrown = error
+                    else:
+                        waiting_for = coroutine.send(sent)
+                        continue
+                error, thrown = thrown, None
+                waiting_for = coroutine.throw(error)
+        except StopIteration as ended:
+            return ended.value
+
+
+class _FurtherSteps:
+    __slots__ = ("_reusable",)
+
+    def __init__(self, reusable: ReusableTask) -> None:
+        self._reusable = reusable
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._reusable.further_steps()
+
+
+# asyncio documents both, for tasks that are not its own.
+_enter_task: Final[Callable[[Any, Any], None]] = asyncio.tasks._enter_task  # noqa: SLF001
+_leave_task: Final[Callable[[Any, Any], None]] = asyncio.tasks._leave_task  # noqa: SLF001

@@ -1,0 +1,1 @@
+"""Patterns and names in texts. Pure: no I/O."""

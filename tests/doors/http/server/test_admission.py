@@ -1,0 +1,71 @@
+"""Places of connections: limits for all and for each address, and the reserve."""
+
+from __future__ import annotations
+
+from portbook.doors.http.server.admission import Admission, ConnectionLimits, Place
+from portbook.doors.http.server.peer_address import PeerAddresses
+
+HERE = "127.0.0.1"
+FAR = "203.0.113.9"
+
+
+class Guest:
+    """A connection that gives way if it is asked."""
+
+    def __init__(self, admission: Admission, address: str = HERE) -> None:
+        self._admission, self._address = admission, address
+        self.is_open = True
+        self.place = admission.place(self, address)
+
+    def rest(self) -> None:
+        self._admission.idle[self] = None
+
+    def give_way(self) -> None:
+        self.is_open = False
+        self.leave()
+
+    def leave(self) -> None:
+        self._admission.leave(self, self.place, self._address)
+        self.place = Place.NONE
+
+
+def admission(**limits: int) -> Admission:
+    return Admission(ConnectionLimits(**limits), PeerAddresses())
+
+
+def test_the_connection_that_was_idle_longest_gives_way_to_the_next() -> None:
+    door = admission(most=2, reserve=1)
+    first, second = Guest(door), Guest(door)
+    second.rest()
+    first.rest()
+    assert Guest(door).place is Place.USUAL
+    assert (first.is_open, second.is_open) == (True, False)
+
+
+def test_while_all_are_busy_the_next_is_of_the_reserve_and_its_oldest_gives_way() -> None:
+    door = admission(most=1, reserve=2)
+    busy = Guest(door)
+    reserve = [Guest(door) for _ in range(3)]
+    assert busy.is_open
+    assert [guest.is_open for guest in reserve] == [False, True, True]
+    assert reserve[2].place is Place.RESERVE
+    busy.leave()
+    assert Guest(door).place is Place.USUAL
+
+
+def test_one_address_has_a_limit_and_loopback_has_none() -> None:
+    door = admission(most=10, reserve=1, per_address=2)
+    far = [Guest(door, FAR) for _ in range(3)]
+    assert [guest.place for guest in far] == [Place.USUAL, Place.USUAL, Place.NONE]
+    assert [Guest(door).place for _ in range(3)] == [Place.USUAL] * 3
+    far[0].leave()
+    assert Guest(door, FAR).place is Place.USUAL
+
+
+def test_whoever_got_no_place_frees_none() -> None:
+    door = admission(most=2, reserve=1, per_address=1)
+    Guest(door, FAR)
+    for _ in range(5):
+        Guest(door, FAR).leave()
+    assert Guest(door, FAR).place is Place.NONE
+    assert [Guest(door).place for _ in range(2)] == [Place.USUAL, Place.RESERVE]

@@ -1,0 +1,101 @@
+"""Requests of one connection, read however their bytes come."""
+
+from __future__ import annotations
+
+import pytest
+
+from portbook.doors.http.server.bad_request import BadRequest
+from portbook.doors.http.server.head_parser import MAX_HEAD_BYTES
+from portbook.doors.http.server.request_reader import RequestReader
+from portbook.wire.lines import OVERSIZE
+from portbook.wire.message_size import MAX_FRAME_BYTES
+
+FIRST = b"POST /a HTTP/1.1\r\nhost: h\r\ncontent-length: 5\r\n\r\nhello"
+SECOND = b"POST /b HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nx: y\r\n\r\n"
+THIRD = b"GET /c HTTP/1.1\r\nhost: h\r\n\r\n"
+
+
+def requests(*parts: bytes) -> list[tuple[str, object]]:
+    """Return the paths and bodies that are read from bytes that come in these parts."""
+    reader, found, path = RequestReader(), list[tuple[str, object]](), None
+    for part in parts:
+        reader.feed(part)
+        while True:
+            if path is None:
+                parsed = reader.read_head()
+                if parsed is None:
+                    break
+                path = parsed.head.path
+            body = reader.read_body()
+            if body is None:
+                break
+            found.append((path, body))
+            path = None
+    return found
+
+
+def test_requests_are_read_one_after_the_other_however_they_come() -> None:
+    whole = FIRST + SECOND + THIRD
+    expected = [("/a", b"hello"), ("/b", b"hi"), ("/c", b"")]
+    assert requests(whole) == expected
+    assert requests(*[whole[at : at + 1] for at in range(len(whole))]) == expected
+    for step in (2, 3, 5, 64):
+        assert requests(*[whole[at : at + step] for at in range(0, len(whole), step)]) == expected
+
+
+@pytest.mark.parametrize("step", [1, 1000, MAX_HEAD_BYTES * 2])
+def test_a_head_has_one_limit_however_it_comes(step: int) -> None:
+    def fed(size: int) -> None:
+        start, end = b"GET / HTTP/1.1\r\na: ", b"\r\n\r\n"
+        data = start + b"b" * (size - len(start) - len(end)) + end
+        reader = RequestReader()
+        parsed = None
+        for at in range(0, len(data), step):
+            reader.feed(data[at : at + step])
+            parsed = reader.read_head()
+        assert parsed is not None
+
+    fed(MAX_HEAD_BYTES)
+    with pytest.raises(BadRequest) as caught:
+        fed(MAX_HEAD_BYTES + 1)
+    assert caught.value.status == 431
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x16\x03\x01", b"{}", b"GET / HTTP/1.1\n", b"GET / HTTP/1.1\r\na: b\n", b"\n", b"\r\n"]
+)
+def test_what_cannot_become_a_head_is_refused_before_its_end(data: bytes) -> None:
+    with pytest.raises(BadRequest) as caught:
+        requests(*[data[at : at + 1] for at in range(len(data))])
+    assert caught.value.status == 400
+
+
+def test_a_body_over_the_limit_is_known_by_its_head_or_as_soon_as_it_is_over() -> None:
+    head = b"POST / HTTP/1.1\r\nhost: h\r\ncontent-length: %d\r\n\r\n"
+    assert requests(head % MAX_FRAME_BYTES, b"x" * MAX_FRAME_BYTES) == [("/", b"x" * MAX_FRAME_BYTES)]
+    reader = RequestReader()
+    reader.feed(head % (MAX_FRAME_BYTES + 1))
+    assert reader.read_head() is not None
+    assert reader.read_body() is OVERSIZE
+    reader = RequestReader()
+    reader.feed(b"POST / HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n")
+    assert reader.read_head() is not None
+    reader.feed(b"%x\r\n" % (MAX_FRAME_BYTES + 1) + b"x" * MAX_FRAME_BYTES)
+    assert reader.read_body() is None
+    reader.feed(b"x")
+    assert reader.read_body() is OVERSIZE
+
+
+@pytest.mark.parametrize("sent", [FIRST, SECOND])
+def test_a_body_is_skipped_only_if_all_of_it_has_come(sent: bytes) -> None:
+    reader = RequestReader()
+    reader.feed(sent + THIRD)
+    assert reader.read_head() is not None
+    assert reader.skip_body()
+    third = reader.read_head()
+    assert third is not None
+    assert third.head.path == "/c"
+    reader = RequestReader()
+    reader.feed(sent[:-1])
+    assert reader.read_head() is not None
+    assert not reader.skip_body()

@@ -1,0 +1,110 @@
+"""Room in memory: given out in order, given back whatever happens, and never more than there is."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+from portbook.executors.memory_room import MemoryRoom
+
+
+async def settled() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+class Holder:
+    """A task that asks for room, and holds it until it is told to go."""
+
+    def __init__(self, room: MemoryRoom, size: int) -> None:
+        self.is_in = False
+        self._go = asyncio.Event()
+        self.task = asyncio.create_task(self._hold(room, size))
+
+    async def _hold(self, room: MemoryRoom, size: int) -> None:
+        async with room.of(size):
+            self.is_in = True
+            await self._go.wait()
+        self.is_in = False
+
+    async def go(self) -> None:
+        self._go.set()
+        await settled()
+
+
+def test_who_finds_no_room_waits_for_it_in_order() -> None:
+    async def main() -> None:
+        room = MemoryRoom(10)
+        first, large, small = Holder(room, 6), Holder(room, 8), Holder(room, 1)
+        await settled()
+        assert (first.is_in, large.is_in, small.is_in) == (True, False, False)
+        await first.go()
+        assert (large.is_in, small.is_in) == (True, True)
+        for holder in (large, small):
+            await holder.go()
+        async with room.of(10):
+            pass
+
+    asyncio.run(main())
+
+
+def test_what_is_larger_than_the_room_has_it_alone() -> None:
+    async def main() -> None:
+        room = MemoryRoom(10)
+        large, other = Holder(room, 1000), Holder(room, 1)
+        await settled()
+        assert (large.is_in, other.is_in) == (True, False)
+        await large.go()
+        assert other.is_in
+        await other.go()
+
+    asyncio.run(main())
+
+
+def test_who_gives_up_holds_nobody_up() -> None:
+    async def main() -> None:
+        room = MemoryRoom(10)
+        first, large, small = Holder(room, 6), Holder(room, 8), Holder(room, 1)
+        await settled()
+        large.task.cancel()
+        await settled()
+        assert small.is_in
+        await first.go()
+        granted = Holder(room, 9)
+        await settled()
+        assert granted.is_in
+        await small.go()
+        await granted.go()
+
+    asyncio.run(main())
+
+
+def test_room_that_was_granted_to_a_cancelled_call_is_given_back() -> None:
+    async def main() -> None:
+        room = MemoryRoom(10)
+        waiting: Holder | None = None
+        async with AsyncExitStack() as held:
+            await held.enter_async_context(room.of(10))
+            waiting = Holder(room, 10)
+            await settled()
+        waiting.task.cancel()  # granted in this step, and not yet awake
+        await settled()
+        assert not waiting.is_in
+        async with asyncio.timeout(5), room.of(10):
+            pass
+
+    asyncio.run(main())
+
+
+def test_room_is_given_back_after_a_failure() -> None:
+    async def main() -> None:
+        room = MemoryRoom(10)
+        with pytest.raises(ZeroDivisionError):
+            async with room.of(10):
+                raise ZeroDivisionError
+        async with asyncio.timeout(5), room.of(10):
+            pass
+
+    asyncio.run(main())

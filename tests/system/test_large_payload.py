@@ -1,0 +1,98 @@
+"""A large call is a few passes of native code over its bytes: no Python function runs once per item."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import pytest
+
+from bench.wire import frames
+from portbook import Toolset
+from portbook.app.assemble import assemble
+from portbook.model import Arrival
+from portbook.settings import load_settings
+
+FEW, MANY = 2_000, 20_000
+
+# To compare the frame with what was parsed, for the size of the arguments, and as the result; a tenth more is
+# one more. The records are written from bytes.
+ENCODINGS: Final = 3
+
+
+class Steps:
+    """Counts calls of Python functions and JSON encodings, in the loop's thread and in those it starts."""
+
+    def __init__(self) -> None:
+        self.functions: Counter[str] = Counter()
+        self.encodings = 0
+        self.is_counting = False
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
+        if not self.is_counting:
+            return
+        if event == "call":
+            self.functions[f"{frame.f_code.co_filename}:{frame.f_code.co_qualname}"] += 1
+        elif event == "c_call":
+            self.encodings += argument.__name__ == "dumps"
+
+
+def toolset() -> Toolset:
+    made = Toolset("payload")
+
+    @made.tool(effect="read")
+    async def echo(items: list[str]) -> dict[str, list[str]]:
+        return {"items": items}
+
+    return made
+
+
+def steps_with(count: int, folder: Path) -> Steps:
+    """Return what one call with so many items takes, beside the first call, which fills what is kept."""
+    items = [f"a line of text with the number {number:08}" for number in range(count)]
+    frame = frames("envelope", "echo", [1], items=items)[0]
+    settings = load_settings(None, {}, {"audit.log_dir": folder / str(count), "docs.enabled": False}, folder)
+    steps = Steps()
+
+    async def serve() -> bytes | None:
+        app = assemble(settings, is_exposed=False, toolsets=(toolset(),), environ={})
+        try:
+            await app.boundary.answer(frame, Arrival("stdio", "stdio"))
+            sys.setprofile(steps)
+            steps.is_counting = True
+            return (await app.boundary.answer(frame, Arrival("stdio", "stdio"))).body
+        finally:
+            steps.is_counting = False
+            sys.setprofile(None)
+            await app.close()
+
+    threading.setprofile(steps)
+    try:
+        answer = asyncio.run(serve())
+    finally:
+        threading.setprofile(None)  # type: ignore[arg-type]
+    assert json.loads(answer or b"")["result"]["items"] == [*items, "message 1"]
+    return steps
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Steps, Steps]:
+    folder = tmp_path_factory.mktemp("payload")
+    return steps_with(FEW, folder), steps_with(MANY, folder)
+
+
+def test_ten_times_the_items_take_no_more_steps_of_python(measured: tuple[Steps, Steps]) -> None:
+    few, many = measured
+    added = many.functions - few.functions
+    assert added.total() < 50, added.most_common(10)
+
+
+def test_a_large_payload_is_encoded_no_oftener_than_it_was(measured: tuple[Steps, Steps]) -> None:
+    few, many = measured
+    assert (few.encodings, many.encodings) == (ENCODINGS, ENCODINGS)
