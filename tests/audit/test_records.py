@@ -217,6 +217,14 @@ def execution(outcome: Outcome, call: Call | None = None, trail: Trail | None = 
     )
 
 
+def test_the_record_of_a_withheld_tool_has_the_difference() -> None:
+    refused = Refused(Reason.TOOL_WITHHELD)
+    assert "difference" not in execution(refused)
+    refused.difference = {"name": "drop\u202e", "changes": [{"grade": "widened"}]}
+    assert execution(refused)["difference"] == refused.difference
+    assert list(execution(refused)) == [*EXECUTION[:12], "error_class", *EXECUTION[12:], "difference"]
+
+
 @pytest.mark.covers("002.log.fields")
 def test_the_execution_record_of_a_success() -> None:
     context = CallerContext(step_id=4, attempt=2, session="s-1")
