@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from portbook.errors import Ending, Reason, Refused
 from portbook.escaping import escaped_json
 from portbook.model import Arrival, Done, JSONObject, Outcome
 from portbook.text.did_you_mean import did_you_mean
+from portbook.tools.catalog import Tool
 from portbook.tools.spec import is_slug, slug_of
 from portbook.wire.violations import violations
 
@@ -77,14 +80,14 @@ def command(
         raise stop_with(error) from None
     for warning in app.warnings:
         say(f"warning: {warning}")
-    given = read_arguments(app.catalog.find(slug_of(tool)), arguments, document)
     meta: JSONObject = {}
     if approval is not None:
         meta["portbook/approval_id"] = approval
     if wait_ms:
         meta["portbook/wait_ms"] = wait_ms
     arrival = Arrival("cli", "call", os.environ.pop("PORTBOOK_KEY", None))
-    outcome, is_redacted, hint = asyncio.run(_invoke(app, tool, given, arrival, meta))
+    read = partial(read_arguments, pairs=arguments, document=document)
+    outcome, is_redacted, hint = asyncio.run(_invoke(app, tool, read, arrival, meta))
     if is_redacted:
         say("note: secrets were redacted")
     if isinstance(outcome, Done):
@@ -100,10 +103,15 @@ def command(
 
 
 async def _invoke(
-    app: App, tool: str, given: JSONObject, arrival: Arrival, meta: JSONObject
+    app: App, tool: str, read: Callable[[Tool | None], JSONObject], arrival: Arrival, meta: JSONObject
 ) -> tuple[Outcome, bool, str]:
-    """Return the outcome, whether it was redacted, and the name that was meant where no such tool exists."""
+    """Return the outcome, whether it was redacted, and the name that was meant where no such tool exists.
+
+    `read` returns the arguments for the tool, which says what they are.
+    """
     try:
+        await app.boundary.settle()
+        given = read(app.catalog.find(slug_of(tool)))
         completed = await app.boundary.invoke(tool, given, arrival, meta)
         outcome = completed.outcome
         is_unknown = isinstance(outcome, Refused) and outcome.reason is Reason.UNKNOWN_TOOL
