@@ -155,8 +155,6 @@ def _require_effects(limits: Limits) -> None:
         if effect not in tuple(Effect):
             near = _near(effect, tuple(Effect))
             raise BadPolicy(("policy", "effects", number), f"is not an effect{near}")
-                ("policy", "effects", number), f"has {effect[:40]!r}{_near(effect, tuple(Effect))}"
-            )
 
 
 def _rule(number: int, table: Mapping[str, Any], place: Place, approver: Approver) -> Rule:
