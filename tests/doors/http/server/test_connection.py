@@ -363,6 +363,22 @@ def test_idle_connections_make_room_for_new_ones() -> None:
     play(main, ServerOptions(limits))
 
 
+@pytest.mark.parametrize("phase", ["first byte", "drain after 404", "drain after 413", "drain after 400"])
+def test_clients_that_go_on_after_their_answer_or_never_begin_keep_nobody_out(phase: str) -> None:
+    limits = ConnectionLimits(most=5, reserve=1)
+
+    async def main(listener: Listener, world: World) -> None:
+        for _ in range(5):
+            await (await listener.connect()).send(PHASES[phase])
+        await listener.settle(lambda: listener.server.connections == 5)
+        await asyncio.sleep(0.05)
+        for _ in range(5):
+            answer = await listener.ask(b"GET /large" + HEAD + b"connection: close\r\n\r\n")
+            assert answer.endswith(LARGE)
+
+    play(main, ServerOptions(limits))
+
+
 @pytest.mark.covers("design.http-server.trusted-proxies")
 def test_a_client_behind_a_proxy_has_a_limit_of_its_own() -> None:
     limits = ConnectionLimits(per_address=2)

@@ -56,7 +56,7 @@ class Admission:
         self._reserve: dict[PlacedConnection, None] = {}
         self._of_address: Counter[str] = Counter()
         self.idle: dict[PlacedConnection, None] = {}
-        """Those that wait for their next request, the one that was idle longest first."""
+        """Those that may be closed for a different one, the one that was idle longest first."""
 
     def place(self, connection: PlacedConnection, address: str | None) -> Place:
         """Return the place of a new connection."""

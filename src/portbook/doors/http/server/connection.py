@@ -42,6 +42,8 @@ _TASK: Final = "portbook-request"
 _MAX_IN_A_ROW: Final = 4
 
 _AT_REST: Final = (Phase.FIRST_BYTE, Phase.IDLE)
+# Nothing is lost if a connection in one of these phases is closed for a different one.
+_GIVES_WAY: Final = (Phase.FIRST_BYTE, Phase.IDLE, Phase.DRAIN)
 _BEFORE_ANSWER: Final = (Phase.FIRST_BYTE, Phase.HEAD, Phase.BODY, Phase.IDLE)
 
 
@@ -300,9 +302,10 @@ class ServerConnection(asyncio.Protocol):
 
     def _enter(self, phase: Phase) -> None:
         """Wait for something else from now on, until its deadline."""
-        if phase in _AT_REST:
-            self._hall.admission.idle[self] = None
-        elif self._phase in _AT_REST:
+        if phase in _GIVES_WAY:
+            if self._place is Place.USUAL:
+                self._hall.admission.idle[self] = None
+        elif self._phase in _GIVES_WAY:
             self._hall.admission.idle.pop(self, None)
         self._phase = phase
         self.deadline = self._hall.now + self._seconds[phase]
