@@ -78,7 +78,7 @@ def test_a_base_url_that_cannot_be_used_is_a_warning_and_denied_later(url: str) 
     assert operation(found.specs[0]).destination is None
     assert found.specs[0].refuse is None
     assert len(found.warnings) == 1
-    assert found.warnings[0].startswith("http.orders.base_url: ")
+    assert found.warnings[0].startswith("http.orders.base_url cannot be used: ")
     assert "hunter2" not in found.warnings[0]
     assert "hunter2" not in operation(found.specs[0]).endpoint
 

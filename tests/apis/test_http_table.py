@@ -218,7 +218,8 @@ def test_the_operations_of_a_document_become_tools(folder: Path) -> None:
     ]
     (warning,) = found.warnings
     assert warning == (
-        "1 of 4 operations of api.json is left out: 1 with a feature that is not supported; "
+        "http.orders.openapi is served in part: 1 of 4 operations of api.json is left out: "
+        "1 with a feature that is not supported; "
         "`portbook tools --left-out` lists them"
     )
     assert found.left_out == [
@@ -278,19 +279,19 @@ def test_patterns_that_choose_nothing_are_a_warning(folder: Path) -> None:
     assert found.specs == []
     assert found.warnings == [
         "http.orders.include has 'nothing*', which matches no operation of the document",
-        "http.orders.openapi: none of its operations is served; check include",
+        "http.orders.openapi gives no tool; check include",
     ]
 
 
 def test_a_warning_names_only_settings_that_were_written(folder: Path) -> None:
     found = read(IMPORT + 'exclude = ["*"]', folder=folder)
-    assert found.warnings == ["http.orders.openapi: none of its operations is served; check exclude"]
+    assert found.warnings == ["http.orders.openapi gives no tool; check exclude"]
 
 
 def test_a_document_without_operations_is_a_warning(folder: Path) -> None:
     (folder / "api.json").write_text('{"openapi": "3.1.0"}')
     found = read('[http.orders]\nbase_url = "https://a.example"\nopenapi = "api.json"', folder=folder)
-    assert found.warnings == ["http.orders.openapi: none of its operations is served; the document has none"]
+    assert found.warnings == ["http.orders.openapi gives no tool; the document has none"]
 
 
 def test_a_table_changes_what_it_names_of_an_imported_tool(folder: Path) -> None:

@@ -85,24 +85,24 @@ def through_every_verb(folder: Path, settings: str) -> list[Finished]:
         case(
             "an argument that the tool does not take",
             rule('tools = ["refund"]\nwhere = { "/amuont" = { minimum = 5 } }'),
-            "portbook.toml:7: policy.rules[0].where./amuont can never be met: no tool of rule 'r' takes this "
-            "argument; did you mean /amount?",
+            "portbook.toml:7:11: policy.rules[0].where./amuont can never be met: no tool of rule 'r' takes "
+            "this argument; did you mean /amount?",
         ),
         case(
             "arguments of two tools",
             rule('tools = ["refund", "look"]\nwhere = { "/amount" = {}, "/name" = {} }'),
-            "portbook.toml:7: policy.rules[0].where./amount can never be met",
+            "portbook.toml:7:11: policy.rules[0].where./amount can never be met",
         ),
         case(
             "an effect of an operation that the document does not have",
             ORDERS + 'effects = { delete_order = "read" }\n',
-            "portbook.toml:6: http.orders.effects names 'delete_order', and the document has no such "
+            "portbook.toml:6:1: http.orders.effects names 'delete_order', and the document has no such "
             "operation; did you mean delete_orders?",
         ),
         case(
             "an exclusion of an operation that the document does not have",
             ORDERS + 'exclude = ["remove_orders"]\n',
-            "portbook.toml:6: http.orders.exclude names 'remove_orders', and the document has no such ",
+            "portbook.toml:6:1: http.orders.exclude names 'remove_orders', and the document has no such ",
         ),
     ],
 )
@@ -120,87 +120,87 @@ def test_what_can_never_hold_stops_every_verb(folder: Path, settings: str, said:
         case(
             "a dead name beside a live one",
             rule('tools = ["refund", "refnud"]'),
-            "portbook.toml:6: rule 'r' names 'refnud', which matches nothing that is served; "
+            "portbook.toml:6:1: rule 'r' names 'refnud', which matches nothing that is served; "
             "did you mean refund?",
         ),
         case(
             "a dead pattern beside a live one",
             rule('tools = ["refund", "orders.*"]'),
-            "portbook.toml:6: rule 'r' names 'orders.*', which matches nothing that is served; ",
+            "portbook.toml:6:1: rule 'r' names 'orders.*', which matches nothing that is served; ",
         ),
         case(
             "an effect that the named tools do not have",
             rule('tools = ["look"]\neffects = ["destructive"]'),
-            "portbook.toml:7: rule 'r' matches nothing that is served: no tool that it names has the effect "
-            "destructive",
+            "portbook.toml:7:1: rule 'r' matches nothing that is served: no tool that it names has the "
+            "effect destructive",
         ),
         case(
             "an argument that no tool of a pattern takes",
             rule('tools = ["refun*"]\nwhere = { "/amuont" = { minimum = 5 } }'),
-            "portbook.toml:7: rule 'r' checks '/amuont', which no tool that it matches declares; "
+            "portbook.toml:7:11: rule 'r' checks '/amuont', which no tool that it matches declares; "
             "did you mean /amount?",
         ),
         case(
             "an argument of every tool",
             rule('where = { "/amuont" = { minimum = 5 } }'),
-            "portbook.toml:6: rule 'r' checks '/amuont', which no tool that it matches declares; ",
+            "portbook.toml:6:11: rule 'r' checks '/amuont', which no tool that it matches declares; ",
         ),
         case(
             "an argument that an open schema does not name",
             rule('tools = ["anything"]\nwhere = { "/amount" = { minimum = 5 } }'),
-            "portbook.toml:7: rule 'r' checks '/amount', which no tool that it matches declares; ",
+            "portbook.toml:7:11: rule 'r' checks '/amount', which no tool that it matches declares; ",
         ),
         case(
             "a domain that excludes a base URL",
             '[policy]\nallowed_domains = ["example.com"]\n' + ORDERS,
-            "portbook.toml:4: policy.allowed_domains excludes the host of http.orders.base_url at "
-            "portbook.toml:6; every call of its tools is denied; add the host",
+            "portbook.toml:4:1: policy.allowed_domains excludes the host of http.orders.base_url at "
+            "portbook.toml:6:1; every call of its tools is denied; add the host",
         ),
         case(
             "methods that exclude all of an API",
             '[policy]\nallowed_methods = ["POST"]\n' + ORDERS,
-            "portbook.toml:4: policy.allowed_methods has none of the methods of http.orders at "
-            "portbook.toml:6; every call of its tools is denied; add DELETE or GET",
+            "portbook.toml:4:1: policy.allowed_methods has none of the methods of http.orders at "
+            "portbook.toml:6:1; every call of its tools is denied; add DELETE or GET",
         ),
         case(
             "a pattern of effects that matches no operation",
             ORDERS + 'effects = { "remove_*" = "destructive" }\n',
-            "portbook.toml:6: http.orders.effects has 'remove_*', which matches no operation of the document",
+            "portbook.toml:6:1: http.orders.effects has 'remove_*', which matches no operation of the",
         ),
         case(
             "an effect after one that matches the same",
             ORDERS + 'effects = { "*" = "write", delete_orders = "destructive" }\n',
-            "portbook.toml:6: http.orders.effects has 'delete_orders' after patterns that match the same; "
+            "portbook.toml:6:1: http.orders.effects has 'delete_orders' after patterns that match the same; "
             "put it first",
         ),
         case(
             "an effect of an excluded operation",
             ORDERS + 'exclude = ["delete_*"]\neffects = { delete_orders = "read" }\n',
-            "portbook.toml:7: http.orders.effects has 'delete_orders', and what it matches is left out by "
+            "portbook.toml:7:1: http.orders.effects has 'delete_orders', and what it matches is left out by "
             "include, exclude, tags or deprecated",
         ),
         case(
             "an operation that is included and excluded",
             ORDERS + 'include = ["delete_orders", "list_*"]\nexclude = ["delete_*"]\n',
-            "portbook.toml:6: http.orders.include has 'delete_orders', and what it matches is left out by ",
+            "portbook.toml:6:1: http.orders.include has 'delete_orders', and what it matches is left out by ",
         ),
         case(
             "conditions that contradict each other",
             rule('tools = ["refund"]\nwhere = { "/amount" = { minimum = 5, maximum = 1 } }'),
-            "portbook.toml:7: rule 'r' sets conditions for '/amount' that contradict each other; "
+            "portbook.toml:7:11: rule 'r' sets conditions for '/amount' that contradict each other; "
             "no value meets them",
         ),
         case(
             "methods that exclude the backend of assets",
             '[assets]\nenabled = true\nbackend_url = "http://127.0.0.1:9"\n'
             '[policy]\nallowed_methods = ["GET"]\n',
-            "portbook.toml:7: policy.allowed_methods has none of the methods of assets.backend_url at "
-            "portbook.toml:5; every call of its tools is denied; add POST",
+            "portbook.toml:7:1: policy.allowed_methods has none of the methods of assets.backend_url at "
+            "portbook.toml:5:1; every call of its tools is denied; add POST",
         ),
         case(
             "a key for a tool that does not exist",
             f'[[keys.allow]]\nname = "ci"\nsha256 = "{"0" * 64}"\ntools = ["look", "lok"]\n',
-            "portbook.toml:6: key 'ci' names 'lok', which matches nothing that is served; did you mean look?",
+            "portbook.toml:6:1: key 'ci' names 'lok', which matches nothing that is served; did you mean",
         ),
     ],
 )
@@ -253,5 +253,5 @@ def test_a_reload_says_what_has_no_effect(folder: Path) -> None:
         assert "serving 3 tools" in process.stderr.readline()
         config.write_text(config.read_text() + rule('tools = ["refund", "refnud"]'))
         process.send_signal(signal.SIGHUP)
-        assert "portbook.toml:6: rule 'r' names 'refnud'" in process.stderr.readline()
+        assert "portbook.toml:6:1: rule 'r' names 'refnud'" in process.stderr.readline()
         assert "reloaded" in process.stderr.readline()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from support.portbook_process import run
 
-WARNING = "portbook.toml:3: http.shop.files is not a folder; calls that name a file are refused"
+WARNING = "portbook.toml:3:1: http.shop.files is not a folder; calls that name a file are refused"
 
 
 def test_a_folder_for_files_that_is_none_is_warned_of(tmp_path: Path) -> None:

@@ -68,4 +68,4 @@ def test_a_policy_that_serve_refuses_is_refused_by_tools(tmp_path: Path) -> None
     listed = run("tools", str(SAMPLE_TOOLS), cwd=tmp_path)
     assert (listed.code, listed.err, listed.out) == (served.code, served.err, b"")
     assert listed.code == 2
-    assert ":4: policy.rules[0].effects has a bad pattern 'rad': did you mean read?" in listed.err
+    assert ":4:12: policy.rules[0].effects[0] is a bad pattern, 'rad': did you mean read?" in listed.err

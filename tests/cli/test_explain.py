@@ -224,7 +224,7 @@ def test_a_policy_that_cannot_be_meant_is_refused_with_file_line_and_a_suggestio
     for verb in (["explain", "docs.search"], ["serve", "--stdio"], ["call", "docs.search", "query=a"]):
         finished = run(*verb, cwd=tmp_path)
         assert (finished.code, finished.out) == (2, b"")
-        assert "portbook.toml:5: policy.rules[0].action must be one of deny, ask, allow" in finished.err
+        assert "portbook.toml:5:1: policy.rules[0].action must be one of deny, ask, allow" in finished.err
         assert "did you mean deny?" in finished.err
         assert "Traceback" not in finished.err
 

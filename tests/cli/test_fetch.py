@@ -55,7 +55,7 @@ def test_a_document_is_fetched_by_the_name_of_its_api_and_then_served(
     settings(tmp_path, f'[http.shop]\nopenapi = "{url}"\n')
     before = run("serve", "--stdio", cwd=tmp_path)
     assert before.code == 2
-    assert "portbook.toml:2: http.shop.openapi is an address, and nothing is fetched at start" in before.err
+    assert "portbook.toml:2:1: http.shop.openapi is an address, and nothing is fetched at start" in before.err
     assert "run `portbook fetch shop` once" in before.err
     assert server.asked == []
     [report] = fetched(tmp_path, "shop")
@@ -85,7 +85,7 @@ def test_a_fetched_document_that_has_changed_is_refused(tmp_path: Path, server: 
     for verb in (["serve", "--stdio"], ["tools"], ["call", "shop.one"]):
         done = run(*verb, cwd=tmp_path)
         assert done.code == 2
-        assert ":2: http.shop.openapi cannot be imported: shop.json has changed since" in done.err
+        assert ":2:1: http.shop.openapi cannot be imported: shop.json has changed since" in done.err
         assert "portbook.lock" in done.err
     [report] = fetched(tmp_path, "shop")
     assert report["changed"] is False
@@ -205,7 +205,7 @@ def test_a_file_of_a_different_origin_is_not_overwritten(tmp_path: Path, server:
             1,
             "there is no API 'shpo' in the settings, and it is no http or https address; did you",
         ),
-        ("local", 2, "portbook.toml:4: http.local.openapi names no address to fetch"),
+        ("local", 2, "portbook.toml:4:1: http.local.openapi names no address to fetch"),
         ("http://user:word@127.0.0.1/x", 1, "no user name or password"),
         ("http://[bad", 1, "a host is an ASCII name or an IP address"),
     ],

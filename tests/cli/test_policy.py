@@ -139,9 +139,9 @@ def test_a_decision_that_differs_fails_the_test_and_is_named(folder: Path, old: 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        case("not TOML", "[[case", "cases.toml: not TOML"),
-        case("no cases", "", "cases.toml: must hold a list of cases, each started with [[case]]"),
-        case("one that is no list", "[case]\ntool = 'look'", "cases.toml: must hold a list of cases"),
+        case("not TOML", "[[case", "cases.toml:1:7: not TOML"),
+        case("no cases", "", "cases.toml:1:1: must hold a list of cases, each started with [[case]]"),
+        case("one that is no list", "[case]\ntool = 'look'", "cases.toml:1:1: must hold a list of cases"),
         case("no tables", "case = [1]", "cases.toml:1: start each case with [[case]]"),
         case(
             "something else", "\n[[case]]\ntool = 'look'\nexpect = 'allow'\nargz = {}",
@@ -186,7 +186,7 @@ def test_a_file_of_cases_that_cannot_be_meant_is_refused_with_its_line(
 def test_a_file_of_cases_that_is_not_there_is_told_so(folder: Path) -> None:
     finished = run("policy", "test", "missing.toml", cwd=folder)
     assert finished.code == 2
-    assert "missing.toml: No such file or directory" in finished.err
+    assert "missing.toml: cannot be read: No such file or directory" in finished.err
 
 
 def in_a_terminal(folder: Path, *arguments: str) -> tuple[int, str]:
@@ -299,7 +299,7 @@ def test_a_policy_that_cannot_be_meant_is_refused_by_its_file(folder: Path) -> N
     record_calls(folder, arguments=True)
     finished, shown = diffed(folder, "[policy]\nmax_attempts = 0\n")
     assert (finished.code, shown) == (2, None)
-    assert "new.toml:2: policy.max_attempts must be a whole number from 1" in finished.err
+    assert "new.toml:2:1: policy.max_attempts must be a whole number from 1" in finished.err
 
 
 def test_a_terminal_gets_a_line_for_each_change(folder: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_tag_that_does_not_exist_stops_the_start_with_its_line(tmp_path: Path)
     done = run("serve", "--stdio", cwd=tmp_path)
     assert done.code == 2
     assert (
-        ":4: http.shop.tags names 'ordres', and the document has no such tag; did you mean orders?"
+        ":4:1: http.shop.tags names 'ordres', and the document has no such tag; did you mean orders?"
         in done.err
     )
 
@@ -98,7 +98,7 @@ def test_many_tools_bring_a_hint_on_how_to_choose_until_the_operator_did(tmp_pat
     write_shop(tmp_path, base, *many)
     hint = run("tools", "--tree", cwd=tmp_path).err
     assert hint.endswith(
-        "portbook.toml:2: http.shop.openapi becomes 101 tools; choose with tags, include or exclude; "
+        "portbook.toml:2:1: http.shop.openapi becomes 101 tools; choose with tags, include or exclude; "
         "`portbook tools --tree` shows them by tag\n"
     )
     write_shop(tmp_path, base + 'tags = ["*"]\n', *many)

@@ -42,7 +42,7 @@ def test_a_broken_toolset_is_explained(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("def f(:\n")
     finished = run("tools", "broken.py", cwd=tmp_path)
     assert finished.code == 2
-    assert "broken.py: line 1: " in finished.err
+    assert "broken.py:1:7: not valid Python: " in finished.err
     assert "Traceback" not in finished.err
 
 

@@ -29,16 +29,17 @@ def case(name: str, *values: object) -> Any:
         case("an empty name", {"name": "", "action": "deny"}, "name", "1 to 200 characters"),
         case("a name of two lines", rule(name="a\nb"), "name", "1 to 200 characters"),
         case("no action", {"name": "r"}, "action", "one of deny, ask, allow"),
+        case("an unlike action", rule(action="zzz"), "action", "must be one of deny, ask, allow"),
         case("a misspelt action", rule(action="denny"), "action", "did you mean deny?"),
         case("an unknown key", rule(tool=["a"]), "tool", "did you mean tools?"),
         case("tools that are no list", rule(tools="a"), "tools", "a list of at least one pattern"),
         case("no tools", rule(tools=[]), "tools", "a list of at least one pattern"),
-        case("a bad pattern", rule(tools=["Refund"]), "tools", "write 'refund'"),
-        case("an unknown effect", rule(effects=["zzz"]), "effects", "use read, write, destructive"),
-        case("a misspelt effect", rule(effects=["writes"]), "effects", "did you mean write?"),
-        case("an unknown kind", rule(kinds=["zzz"]), "kinds", "use tool, resource, prompt"),
-        case("a misspelt kind", rule(kinds=["tools"]), "kinds", "did you mean tool?"),
-        case("an empty caller", rule(callers=[""]), "callers", "1 to 256 characters"),
+        case("a bad pattern", rule(tools=["Refund"]), 0, "write 'refund'"),
+        case("an unknown effect", rule(effects=["zzz"]), 0, "use read, write, destructive"),
+        case("a misspelt effect", rule(effects=["writes"]), 0, "did you mean write?"),
+        case("an unknown kind", rule(kinds=["zzz"]), 0, "use tool, resource, prompt"),
+        case("a misspelt kind", rule(kinds=["tools"]), 0, "did you mean tool?"),
+        case("an empty caller", rule(callers=["a", ""]), 1, "1 to 256 characters"),
         case("where is no table", rule(where=["/a"]), "where", "a table of JSON Pointers"),
         case("no pointer", rule(where={"cents": {}}), "cents", "write '/cents'"),
         case("no schema", rule(where={"/cents": 5}), "/cents", "must be a JSON Schema"),
@@ -53,7 +54,7 @@ def case(name: str, *values: object) -> Any:
     ],
 )
 def test_a_rule_that_cannot_be_meant_is_refused_with_its_key_and_what_to_write(
-    table: dict[str, Any], path: str, sentence: str
+    table: dict[str, Any], path: str | int, sentence: str
 ) -> None:
     with pytest.raises(BadPolicy) as raised:
         read(rule(name="first", tools=["other"]), table)
@@ -65,16 +66,28 @@ def test_a_rule_that_cannot_be_meant_is_refused_with_its_key_and_what_to_write(
 @pytest.mark.parametrize(
     ("limits", "key", "sentence"),
     [
-        case("a bad domain", {"allowed_domains": ("ok.example", "http://x/y")}, "allowed_domains", "entry 2"),
-        case("a bad network", {"allowed_networks": ("10.0.0.0/99",)}, "allowed_networks", "entry 1"),
-        case("a misspelt verb", {"allowed_methods": ("GTE",)}, "allowed_methods", "did you mean GET?"),
-        case("a misspelt effect", {"effects": ("raed",)}, "effects", "did you mean read?"),
+        case(
+            "a bad domain",
+            {"allowed_domains": ("ok.example", "http://x/y")},
+            ("allowed_domains", 1),
+            "cannot be used: a host",
+        ),
+        case(
+            "a bad network",
+            {"allowed_networks": ("10.0.0.0/99",)},
+            ("allowed_networks", 0),
+            "cannot be used: a network",
+        ),
+        case("a misspelt verb", {"allowed_methods": ("GTE",)}, ("allowed_methods", 0), "did you mean GET?"),
+        case("a misspelt effect", {"effects": ("raed",)}, ("effects", 0), "did you mean read?"),
     ],
 )
-def test_a_limit_that_cannot_be_meant_is_refused(limits: dict[str, Any], key: str, sentence: str) -> None:
+def test_a_limit_that_cannot_be_meant_is_refused(
+    limits: dict[str, Any], key: tuple[str, int], sentence: str
+) -> None:
     with pytest.raises(BadPolicy, match=sentence.replace("?", r"\?")) as raised:
         read(**limits)
-    assert raised.value.path == ("policy", key)
+    assert raised.value.path == ("policy", *key)
 
 
 WHERE = {"/cents": {"minimum": 1}}

@@ -170,7 +170,7 @@ def test_an_unknown_setting_stops_the_start_with_its_line_and_a_suggestion(
     text: str, at: int, named: str, hint: str, tmp_path: Path
 ) -> None:
     said = complaint(tmp_path, text)
-    assert said.startswith(f"{tmp_path / CONFIG_NAME}:{at}: unknown setting '{named}'; ")
+    assert said.startswith(f"{CONFIG_NAME}:{at}:1: unknown setting '{named}'; ")
     assert hint in said
 
 
@@ -180,8 +180,7 @@ def test_an_unknown_setting_stops_the_start_with_its_line_and_a_suggestion(
 )
 def test_a_section_that_is_no_table_is_told_how_to_be_one(text: str, at: int, tmp_path: Path) -> None:
     assert (
-        complaint(tmp_path, text)
-        == f"{tmp_path / CONFIG_NAME}:{at}: server must be a table; start it with [server]"
+        complaint(tmp_path, text) == f"{CONFIG_NAME}:{at}:1: server must be a table; start it with [server]"
     )
 
 
@@ -206,18 +205,32 @@ def test_a_flag_of_the_wrong_type_is_refused_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "place"),
     [
-        case("no value", b"[server]\nport ="),
-        case("the same key twice", b"[server]\nport = 1\nport = 2"),
-        case("the same section twice", b"[server]\nport = 1\n[server]\nhost = 'x'"),
-        case("not UTF-8", b"[server]\nhost = '\xff'"),
-        case("JSON", b'{"server": {"port": 1}}'),
+        case("no value", b"[server]\nport =", "2:7: not TOML: "),
+        case("the same key twice", b"[server]\nport = 1\nport = 2", "3:9: not TOML: "),
+        case("the same section twice", b"[server]\nport = 1\n[server]\nhost = 'x'", "3:8: not TOML: "),
+        case("not UTF-8", b"[server]\nhost = '\xff'", "2:9: not UTF-8; "),
+        case("JSON", b'{"server": {"port": 1}}', "1:1: not TOML: "),
     ],
 )
-def test_a_file_that_is_not_toml_is_refused_by_name(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_toml_is_refused_with_its_place(
+    content: bytes, place: str, tmp_path: Path
+) -> None:
     (tmp_path / CONFIG_NAME).write_bytes(content)
-    assert complaint(tmp_path).startswith(f"{tmp_path / CONFIG_NAME}: not TOML: ")
+    assert complaint(tmp_path).startswith(f"{CONFIG_NAME}:{place}")
+
+
+def test_all_mistakes_of_a_file_a_variable_and_a_flag_are_told_at_once(tmp_path: Path) -> None:
+    text = "[server]\nport = 'x'\nprot = 1\n[audit]\nkeep = -1\n"
+    said = complaint(tmp_path, text, {"PORTBOOK_HOST": ""}, python__tracebacks="yes").splitlines()
+    assert [line.partition(": ")[0] for line in said] == [
+        f"{CONFIG_NAME}:2:1",
+        f"{CONFIG_NAME}:3:1",
+        f"{CONFIG_NAME}:5:1",
+        "$PORTBOOK_HOST",
+        "command line",
+    ]
 
 
 @pytest.mark.parametrize("named_by", ["argument", "variable"])
@@ -226,7 +239,7 @@ def test_a_named_file_that_is_not_there_stops_the_start(named_by: str, tmp_path:
     config, environ = (missing, {}) if named_by == "argument" else (None, {"PORTBOOK_CONFIG": str(missing)})
     with pytest.raises(BadSettings, match="cannot be read: No such file or directory") as raised:
         load_settings(config, environ, {}, tmp_path)
-    assert str(raised.value).startswith(f"{missing}: ")
+    assert str(raised.value).startswith("missing.toml: ")
 
 
 def test_a_folder_in_the_place_of_the_file_cannot_be_read(tmp_path: Path) -> None:
@@ -344,7 +357,7 @@ DIGITS = "sha256 must be 64 hexadecimal digits (sha256 of the key)"
 )  # fmt: skip
 def test_an_allowed_key_of_another_shape_is_refused(text: str, said: str, tmp_path: Path) -> None:
     found = complaint(tmp_path, text)
-    assert re.match(rf"{re.escape(str(tmp_path / CONFIG_NAME))}:[124]: ", found)
+    assert re.match(rf"{re.escape(CONFIG_NAME)}:[1234]:\d+: ", found)
     assert found.endswith(said)
     assert "the key itself" not in found
 
@@ -409,7 +422,7 @@ def test_settings_know_the_file_and_line_of_their_keys(
     assert settings.place_of(*path) == f"{CONFIG_NAME}:{place}"
     complained = settings.complain(path, "is wrong")
     assert isinstance(complained, BadSettings)
-    assert str(complained) == f"{tmp_path / CONFIG_NAME}:{place}: {said} is wrong"
+    assert str(complained) == f"{CONFIG_NAME}:{place}:1: {said} is wrong"
 
 
 def test_without_a_file_every_setting_is_a_default(tmp_path: Path) -> None:
@@ -443,5 +456,6 @@ def test_a_setting_is_complained_of_where_it_is_given(
     config.write_text("[server]\nport = 3\n")
     settings = load_settings(config, environ, flags, None)
     assert settings.place_of("server", "port") == place
-    assert str(settings.complain(("server", "port"), "is taken")).endswith(f"{place}: server.port is taken")
+    said = str(settings.complain(("server", "port"), "is taken"))
+    assert said.endswith(f"{place}{':1' if place.startswith('named') else ''}: server.port is taken")
     assert load_settings(None, {}, {}, None).place_of("server", "port") == "default"

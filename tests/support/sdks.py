@@ -87,11 +87,7 @@ def runtime() -> Path:
 
     Portbook itself is found in the checkout.
     """
-    # Constraints have a name and a version: no extras, no folders.
-    found = re.findall(
-        r"^([\w.-]+)(?:\[.*?\])?(==\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE
-    )
-    pins = "".join(f"{name}{version}\n" for name, version in found)
+    pins = (ROOT / "requirements-serve.txt").read_text()
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
         constraints.write(pins)

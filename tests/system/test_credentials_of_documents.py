@@ -119,7 +119,7 @@ def test_a_missing_credential_is_told_at_start_and_the_tool_is_served(tmp_path: 
     listed = run("tools", cwd=tmp_path)
     assert [tool["name"] for tool in json.loads(listed.out)["tools"]] == ["shop.a", "shop.b", "shop.c"]
     assert listed.err == (
-        f"portbook: warning: {tmp_path / 'portbook.toml'}:1: http.shop.credentials has nothing for key "
+        "portbook: warning: portbook.toml:1:1: http.shop.credentials has nothing for key "
         "(apiKey in the header X-Key), which 2 of 3 operations require; they are called without it until "
         'you add key = { env = "VARIABLE" }\n'
     )
@@ -142,11 +142,14 @@ def test_a_credential_for_all_requests_still_works_and_counts_for_its_scheme(
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ('[http.shop.credentials]\nkei = { env = "KEY" }', ":5: http.shop.credentials.kei is not a security"),
-        ('[http.shop.credentials]\nkey = "s-key"', ":5: http.shop.credentials.key must be { env"),
+        (
+            '[http.shop.credentials]\nkei = { env = "KEY" }',
+            ":5:1: http.shop.credentials.kei is not a",
+        ),
+        ('[http.shop.credentials]\nkey = "s-key"', ":5:1: http.shop.credentials.key must be { env"),
         (
             'bearer = { env = "T" }\n[http.shop.credentials]\nlogin = { env = "LOGIN" }',
-            ":6: http.shop.credentials.login sets the header Authorization",
+            ":6:1: http.shop.credentials.login sets the header Authorization",
         ),
     ],
     ids=lambda value: value[:40],

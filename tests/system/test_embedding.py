@@ -156,7 +156,7 @@ def test_a_missing_carrier_stops_the_build_with_one_sentence(checkout: Path) -> 
 def test_the_carrier_is_pinned_wherever_it_is_named() -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     assert SOURCE in config["build-system"]["requires"]
-    assert SOURCE in (ROOT / "requirements.txt").read_text("utf-8").splitlines()
+    assert SOURCE in (ROOT / "requirements-build.txt").read_text("utf-8").splitlines()
 
 
 def test_this_checkout_has_them_and_git_does_not() -> None:

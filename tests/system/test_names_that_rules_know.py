@@ -268,4 +268,4 @@ def test_a_type_with_names_that_its_schema_lacks_is_not_served(
     finished = served(tmp_path, f"{TYPES}\n{declared}{tool}", "/file", invoke("read", {"file": {}}))
     assert (finished.code, finished.out) == (2, b"")
     assert named in finished.err
-    assert "tool function read" in finished.err
+    assert ": function read: " in finished.err

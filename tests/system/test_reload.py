@@ -92,19 +92,20 @@ def test_a_good_file_takes_effect_without_a_restart(served: Served) -> None:
     ("text", "said"),
     [
         pytest.param("[policy\n", "not TOML", id="not TOML"),
-        pytest.param("[policy]\nmax_attempt = 1\n", ":2: unknown setting", id="an unknown key"),
+        pytest.param("[policy]\nmax_attempt = 1\n", ":2:1: unknown setting", id="an unknown key"),
         pytest.param(
-            '[[policy.rules]]\nname = "a"\naction = "allow"\ntools = ["A"]\n', ":4: policy.rules[0].tools",
+            '[[policy.rules]]\nname = "a"\naction = "allow"\ntools = ["A"]\n',
+            ":4:10: policy.rules[0].tools[0]",
             id="a bad pattern",
         ),
-        pytest.param('[redaction]\npatterns = ["("]\n', "redaction pattern", id="a bad redaction"),
+        pytest.param('[redaction]\npatterns = ["("]\n', "redaction.patterns[0]", id="a bad redaction"),
         pytest.param('[keys]\nallow = ["x"]\n', "[[keys.allow]]", id="a bad key"),
     ],
 )  # fmt: skip
 def test_a_bad_file_keeps_the_old_rules_and_says_what_is_wrong(served: Served, text: str, said: str) -> None:
     served.reload(DENYING)
     told = served.reload(text, lines=2)
-    assert told.startswith(f"portbook: error: {served.folder / 'portbook.toml'}")
+    assert told.startswith("portbook: error: portbook.toml:")
     assert said in told
     assert told.endswith(KEPT)
     assert served.reason() == "POLICY_VIOLATION"

@@ -66,8 +66,8 @@ def test_a_document_cannot_send_calls_where_the_operator_did_not(
     assert done.code == 3
     assert api.seen == []
     assert (
-        f"portbook.toml:1: the document of http.shop names the server {server.partition('//')[2]}, which is "
-        "not public https; calls of its 1 tools are denied; set base_url, or list it in allowed_domains"
+        f"portbook.toml:1:1: the document of http.shop names the server {server.partition('//')[2]}, which "
+        "is not public https; calls of its 1 tools are denied; set base_url, or list it in allowed_domains"
     ) in done.err
 
 
@@ -89,10 +89,10 @@ def test_an_operation_without_a_server_is_left_out_and_the_rest_is_served(tmp_pa
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ("", ":1: http.shop.base_url is not given, and the document names no server; set base_url"),
+        ("", ":1:1: http.shop.base_url is not given, and the document names no server; set base_url"),
         (
             'server_variables = { regoin = "eu" }\n',
-            ":3: http.shop.server_variables.regoin is not a variable of the document's servers",
+            ":3:22: http.shop.server_variables.regoin is not a variable of the document's servers",
         ),
     ],
 )

@@ -162,7 +162,7 @@ def test_doubts_are_warnings() -> None:
         ({"policy": {"approval": "often"}}, r"policy=: policy.approval must be one of never, writes"),
         ({"policy": {"rules": [{"name": "x", "action": "alow"}]}}, r"^policy=: policy.rules\[0\]"),
         ({"settings": {"policy": {"rules": [{"name": "x"}]}}}, r"^settings=: policy.rules\[0\]"),
-        ({"settings": {"redaction": {"patterns": ["("]}}}, r"^settings=: redaction "),
+        ({"settings": {"redaction": {"patterns": ["("]}}}, r"^settings=: redaction\.patterns"),
         ({"settings": {"http": {"shop": {"base": "x"}}}}, r"^settings=: http.shop"),
         ({"settings": {"polcy": {}}}, r"settings=: unknown setting 'polcy'; did you mean policy"),
         ({"settings": {"policy": 5}}, r"settings=: policy must be a table"),
@@ -180,7 +180,7 @@ def test_a_toolset_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
     with pytest.raises(BadTool, match=r"nowhere\.py: no such file"):
         TestClient(tmp_path / "nowhere.py")
     (tmp_path / "broken.py").write_text("import nothing_like_this\n")
-    with pytest.raises(BadTool, match=r"broken.py: cannot be imported: ModuleNotFoundError.*line 1"):
+    with pytest.raises(BadTool, match=r"broken.py:1:1: cannot be imported: ModuleNotFoundError"):
         TestClient(tmp_path / "broken.py")
     with pytest.raises(BadTool, match="twice"):
         TestClient(toolset, "support.shop_toolset")

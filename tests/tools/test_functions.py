@@ -24,6 +24,7 @@ from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Ending, Failed, Finding, Reason, Refused
 from portbook.schema.dialects import DIALECT
 from portbook.tools.catalog import Tool
+from portbook.tools.source_place import shown_file
 from portbook.tools.spec import BadTool
 from support.served_functions import case, serve
 
@@ -265,8 +266,10 @@ def test_a_parameter_that_cannot_be_named_is_refused_with_its_place(
         serve(function)
     said = str(raised.value)
     line = function.__code__.co_firstlineno  # type: ignore[attr-defined]
-    assert said.startswith(f"tool function {function.__name__} ({__file__}:{line}): parameter {parameter}")
-    assert said.endswith("cannot be passed by name; give each one a name")
+    assert said.startswith(
+        f"{shown_file(__file__)}:{line}:1: function {function.__name__}: parameter {parameter}"
+    )
+    assert said.endswith("cannot be passed by name; give each a name")
 
 
 def test_a_parameter_without_a_type_hint_takes_anything() -> None:
@@ -337,7 +340,7 @@ def test_an_alias_of_a_model_is_the_name_that_callers_use() -> None:
     [case("partial", functools.partial(len)), case("builtin", len), case("class", int), case("print", print)],
 )
 def test_what_is_not_a_function_with_names_and_hints_is_refused(function: Any) -> None:
-    with pytest.raises(BadTool, match=r"^tool function "):
+    with pytest.raises(BadTool, match=r"^function "):
         serve(function)
 
 

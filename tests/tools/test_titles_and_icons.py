@@ -109,7 +109,7 @@ def test_the_start_names_the_line(tmp_path: Path) -> None:
         "@toolset.tool(icons=['https://example.com/x.png'])\n"
         "def it() -> int: return 1\n"
     )
-    with pytest.raises(BadTool, match=r"tool 'it': icons/0: .*\(line 3 of .*shown_tools\.py\)"):
+    with pytest.raises(BadTool, match=r"shown_tools\.py:3:2: tool 'it': icons/0: "):
         load_toolsets(str(tools))
 
 

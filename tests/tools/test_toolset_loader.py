@@ -179,12 +179,13 @@ def test_a_file_beside_it_comes_before_an_installed_package_of_its_name(tmp_path
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    assert complaint(str(tmp_path / "no.py")) == f"{tmp_path / 'no.py'}: no such file"
+    said = f"{tmp_path / 'no.py'}: no such file; create it, or correct the path"
+    assert complaint(str(tmp_path / "no.py")) == said
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "tools.py").mkdir()
-    assert complaint(str(tmp_path / "tools.py")) == f"{tmp_path / 'tools.py'}: no such file"
+    assert complaint(str(tmp_path / "tools.py")).startswith(f"{tmp_path / 'tools.py'}: no such file")
 
 
 @pytest.mark.parametrize(
@@ -193,13 +194,13 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 def test_a_missing_module_is_named_without_lines_of_the_import_machinery(name: str) -> None:
     said = complaint(name)
     assert said.startswith(f"{name}: cannot be imported: ")
-    assert "(line" not in said
+    assert "importlib" not in said
 
 
 def test_a_file_without_a_toolset_says_how_to_make_one(tmp_path: Path) -> None:
     source = write(tmp_path, "tools.py", "from portbook import Toolset\n")
     assert complaint(source) == (
-        f'{source}: no toolset in it; make one with toolset = Toolset("name") and @toolset.tool'
+        f'{source}:1:1: no toolset in it; make one with toolset = Toolset("name") and @toolset.tool'
     )
 
 
@@ -210,64 +211,78 @@ def test_a_module_without_a_toolset_says_so_too() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        pytest.param("x = 1\ndef f(:\n", 2, "invalid syntax", id="syntax"),
-        pytest.param("x = 1\n\ny = (\n", 3, "'(' was never closed", id="a bracket"),
-        pytest.param("def f():\nx = 1\n", 2, "expected an indented block", id="indentation"),
-        pytest.param(b"x = 1\ny = '\xe9'\n", 2, "'utf-8' codec can't decode", id="not UTF-8"),
+        pytest.param("x = 1\ndef f(:\n", "2:7", "invalid syntax", id="syntax"),
+        pytest.param("x = 1\n\ny = (\n", "3:5", "'(' was never closed", id="a bracket"),
+        pytest.param("def f():\nx = 1\n", "2:1", "expected an indented block", id="indentation"),
+        pytest.param(b"x = 1\ny = '\xe9'\n", "2:", "'utf-8' codec can't decode", id="not UTF-8"),
     ],
 )
 def test_a_syntax_error_is_told_with_its_line(
-    text: str | bytes, line: int, said: str, tmp_path: Path
+    text: str | bytes, line: str, said: str, tmp_path: Path
 ) -> None:
     source = write(tmp_path, "tools.py", text)
     found = complaint(source)
-    assert found.startswith(f"{source}: line {line}: ")
+    assert found.startswith(f"{source}:{line}")
+    assert ": not valid Python: " in found
     assert said in found
 
 
 def test_a_syntax_error_of_a_file_beside_it_names_that_file(tmp_path: Path) -> None:
     broken = write(tmp_path, "broken_sibling.py", "x = 1\ny = (\n")
     source = write(tmp_path, "tools.py", "import broken_sibling\n" + TOOLSET)
-    assert complaint(source) == f"{broken}: line 2: '(' was never closed"
+    assert complaint(source) == (
+        f"{broken}:2:5: not valid Python: '(' was never closed; correct this line, or the one before it"
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        pytest.param("x = 1\n\n1 / 0\n", 3, "ZeroDivisionError: division by zero", id="an exception"),
-        pytest.param("import sys\nsys.exit(3)\n", 2, "SystemExit: 3", id="sys.exit"),
         pytest.param(
-            "import no_such_module\n", 1, "ModuleNotFoundError: No module named", id="a missing module"
+            "x = 1\n\n1 / 0\n",
+            "3:1",
+            "cannot be imported: ZeroDivisionError: division by zero",
+            id="an exception",
+        ),
+        pytest.param(
+            "import sys\nsys.exit(3)\n",
+            "2:1",
+            "cannot be imported: SystemExit: 3; put what ends",
+            id="sys.exit",
+        ),
+        pytest.param(
+            "import no_such_module\n",
+            "1:1",
+            "cannot be imported: ModuleNotFoundError: No module named",
+            id="a missing module",
         ),
         pytest.param(
             "from portbook import Toolset\nt = Toolset('t')\n@t.tool\ndef größe(): pass\n",
-            3,
-            "BadTool: tool name 'größe': use 1 to 128",
+            "3:2",
+            "tool name 'größe': use 1 to 128",
             id="a name that no tool can have",
         ),
     ],
 )
 def test_a_file_that_raises_is_told_with_the_line_of_its_own(
-    text: str, line: int, said: str, tmp_path: Path
+    text: str, line: str, said: str, tmp_path: Path
 ) -> None:
     source = write(tmp_path, "tools.py", text)
-    found = complaint(source)
-    assert found.startswith(f"{source}: cannot be imported: {said}")
-    assert found.endswith(f"(line {line} of {source})")
+    assert complaint(source).startswith(f"{source}:{line}: {said}")
 
 
 def test_an_exception_of_a_file_beside_it_names_that_file(tmp_path: Path) -> None:
     raising = write(tmp_path, "raising_sibling.py", "x = 1\nraise KeyError('k')\n")
     source = write(tmp_path, "tools.py", "import raising_sibling\n")
-    assert complaint(source) == f"{source}: cannot be imported: KeyError: 'k' (line 2 of {raising})"
+    assert complaint(source).startswith(
+        f"{raising}:2:1: cannot be imported: KeyError: 'k'; correct this line"
+    )
 
 
 def test_a_module_that_raises_is_told_with_its_line(tmp_path: Path) -> None:
     raising = write(tmp_path, "raising_module.py", "x = 1\nraise KeyError('k')\n")
     sys.path.insert(0, str(tmp_path))
-    assert complaint("raising_module") == (
-        f"raising_module: cannot be imported: KeyError: 'k' (line 2 of {raising})"
-    )
+    assert complaint("raising_module").startswith(f"{raising}:2:1: cannot be imported: KeyError: 'k'")
 
 
 def test_a_file_that_failed_leaves_no_module_behind_and_can_be_mended(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
+from portbook.tools.source_place import shown_file
 from portbook.tools.spec import BadTool
 from support.served_functions import case, serve
 
@@ -56,9 +57,9 @@ class Opaque:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        case("a name that is not there", unknown_hint, "name 'Unwritten' is not defined"),
-        case("a function", callable_hint, "CallableSchema"),
-        case("some class", class_hint, "Opaque"),
+        case("a name that is not there", unknown_hint, "name 'Unwritten' is not defined; import"),
+        case("a function", callable_hint, "Callable has no JSON Schema; use a plain type"),
+        case("some class", class_hint, "Opaque has no JSON Schema; use"),
         case("some class as a result", result_hint, "Opaque"),
         case("a pattern with lookahead", lookahead, "look-around"),
     ],
@@ -68,9 +69,11 @@ def test_a_type_hint_that_makes_no_schema_is_refused_with_place_and_reason(
 ) -> None:
     with pytest.raises(BadTool) as raised:
         serve(function)
-    place = f"tool function {function.__name__} ({__file__}:{function.__code__.co_firstlineno})"  # type: ignore[attr-defined]
+    line = function.__code__.co_firstlineno  # type: ignore[attr-defined]
+    place = f"{shown_file(__file__)}:{line}:1: function {function.__name__}"
     first, _, rest = str(raised.value).partition(": no schema can be generated from its type hints: ")
     assert first == place
     assert said in rest
     assert rest
     assert "\n" not in rest
+    assert "pydantic-core" not in rest

@@ -115,7 +115,9 @@ def read_base_url(table: Table, environ: Mapping[str, str]) -> str | None:
     else:
         variable = _variable(table)
     if variable not in environ:
-        raise table.wrong("base_url", f"is not given, and the environment variable {variable} is not set")
+        raise table.wrong(
+            "base_url", f"is not given, and the environment variable {variable} is not set; set one"
+        )
     return environ[variable]
 
 
@@ -193,9 +195,9 @@ def _header_name(table: Table, key: str) -> str | None:
 
 def _require_header(table: Table, key: str, name: str) -> None:
     if not is_token(name):
-        raise table.wrong(key, "is not the name of a header")
+        raise table.wrong(key, "is not the name of a header; use letters, digits and -")
     if name.lower() in _OURS:
-        raise table.wrong(key, "is a header that Portbook writes itself")
+        raise table.wrong(key, "is a header that Portbook writes itself; remove it")
 
 
 def _named(headers: tuple[tuple[str, str | Secret], ...], name: str) -> object:

@@ -65,7 +65,8 @@ def read_http(
         gateway = replace(gateway, base_url=server.base_url, is_proposed=server.is_proposed)
         problem = problem_of_base_url(gateway.base_url)
         if problem is not None:
-            found.warnings.append(f"http.{name}.base_url: {problem}; calls of its tools are denied")
+            said = f"cannot be used: {problem}; calls of its tools are denied"
+            found.warnings.append(str(table.wrong("base_url", said)))
         found.gateways.append(gateway)
         found.warnings.extend(documents.warnings)
         found.specs.extend(_specs(table, gateway, documents, found))
@@ -104,9 +105,10 @@ def _specs(table: Table, gateway: Gateway, documents: ImportedDocuments, found: 
     left_out.extend(without_usable_results(table, imported, specs, found.warnings))
     found.left_out.extend(left_out)
     if left_out:
-        found.warnings.append(summary_of(left_out, documents.total, ", ".join(documents.names)))
+        summary = summary_of(left_out, documents.total, ", ".join(documents.names))
+        found.warnings.append(str(table.wrong("openapi", f"is served in part: {summary}")))
     if documents.total and not specs:
-        found.warnings.append(f"http.{gateway.name}.openapi: none of its operations is served")
+        found.warnings.append(str(table.wrong("openapi", "has operations, and none of them can be served")))
     if not documents.selection.is_given and (hint := hint_of_many_tools(table, len(specs))):
         found.warnings.append(hint)
     return [_completed(spec, timeout_ms) for spec in specs.values()]

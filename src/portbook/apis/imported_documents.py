@@ -132,7 +132,7 @@ class _Reader:
         if not total:
             written = [key for key in SELECTION_KEYS if key in table and key != "effects"]
             hint = f"check {', '.join(written)}" if written else "the document has none"
-            warnings.append(f"http.{self._gateway.name}.openapi: none of its operations is served; {hint}")
+            warnings.append(str(table.wrong("openapi", f"gives no tool; {hint}")))
         server = self._own or next(iter(self._servers), None)
         if server is None:
             problem = next((each.problems[0] for each in self._server_choosers if each.problems), None)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, cast
 
 from portbook.canonical import NotJSON, json_bytes
+from portbook.schema.cache import validator_for
+from portbook.schema.engine import BadSchema
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["Complain", "Table"]
@@ -91,7 +93,7 @@ class Table:
         return Table(self._values.get(key), (*self.path, key), self._complain)
 
     def schema(self, key: str) -> Any:
-        """Return a JSON Schema, not validated further, or None where the key is missing."""
+        """Return a JSON Schema that compiles, or None where the key is missing."""
         value = self._values.get(key)
         if value is None or isinstance(value, bool):
             return value
@@ -101,4 +103,26 @@ class Table:
             json_bytes(value)
         except NotJSON:
             raise self.wrong(key, "has a value that JSON cannot hold, such as a date") from None
+        try:
+            validator_for(cast("Any", value))
+        except BadSchema as error:
+            found = error.findings[0]
+            path = (*self.path, key, *_path_in(value, found.pointer))
+            raise self._complain(path, f"is not valid in a JSON Schema: {found.message}") from None
         return cast("Any", value)
+
+
+def _path_in(value: Any, pointer: str) -> tuple[str | int, ...]:
+    """Return a JSON Pointer into `value` as a path, as far as the value has it."""
+    path: list[str | int] = []
+    inner = value
+    for segment in pointer.split("/")[1:]:
+        key: str | int = segment.replace("~1", "/").replace("~0", "~")
+        if isinstance(inner, list) and segment.isdecimal():
+            key = int(segment)
+        try:
+            inner = cast("Any", inner)[key]
+        except (LookupError, TypeError):
+            break
+        path.append(key)
+    return tuple(path)

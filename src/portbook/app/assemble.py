@@ -13,14 +13,12 @@ from portbook.app.health_checks import HealthChecks
 from portbook.app.learned_secrets import learn_secrets
 from portbook.app.rules_from_settings import rules_of
 from portbook.app.start_warnings import doubts_of
-from portbook.app.tools_from_settings import Collected, collect_tools
+from portbook.app.tools_from_settings import Collected
+from portbook.app.usable_settings import signer_of, usable_settings
 from portbook.audit.journal import Journal
 from portbook.boundary import Boundary
 from portbook.clock import Clock, SystemClock
 from portbook.dialects.bare import Bare
-from portbook.dialects.envelope import Envelope
-from portbook.dialects.rest_bodies import Rest
-from portbook.envelope.request import REQUEST
 from portbook.errors import Refused
 from portbook.exception_place import Fault
 from portbook.executors.dispatch import Dispatch
@@ -32,11 +30,9 @@ from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.request_state import SignedStates
 from portbook.mcp.server_info import About
 from portbook.mcp.task_board import TaskBoard
-from portbook.net.allowed_hosts_and_origins import BadHost, Hosts
+from portbook.net.allowed_hosts_and_origins import Hosts
 from portbook.pipeline import Pipeline
 from portbook.protocol.conformance import SchemaValidator
-from portbook.schema.engine import Validator
-from portbook.schema.late_validator import LateValidator
 from portbook.schema.store import SchemaStore
 from portbook.settings import Settings
 from portbook.stages.ports import Sink
@@ -48,14 +44,12 @@ from portbook.stores.sessions import SessionStore
 from portbook.stores.sqlite import Store
 from portbook.tools.asset_tool_names import ASSET_TOOLS
 from portbook.tools.catalog import Catalog
-from portbook.tools.registry import SchemaRegistry
 from portbook.tools.toolset import Toolset
 from portbook.version import __version__
 
 if TYPE_CHECKING:
     from portbook.app.server_reports import ServerReports
     from portbook.net.http_client import HttpClient
-    from portbook.provenance.signing import Signer
     from portbook.upstreams.fleet import Fleet
 
 __all__ = ["App", "assemble", "official_schemas", "open_journal"]
@@ -193,9 +187,7 @@ def assemble(
     """
     clock = clock or SystemClock()
     ids = ids or (ContentIds() if settings.deterministic_ids else RandomIds())
-    registry = SchemaRegistry(settings.schema_root)
-    hosts = _hosts(settings, is_exposed=is_exposed)
-    collected = collect_tools(settings, registry, given=toolsets, environ=environ)
+    hosts, contracts, collected = usable_settings(settings, environ, is_exposed=is_exposed, toolsets=toolsets)
     warnings = list(collected.warnings)
     store = Store(settings.store_path, draw=draw)
     keys = Keys(store, clock)
@@ -209,7 +201,7 @@ def assemble(
     )
     executor, on_secret = _executor(settings, collected, environ, http)
     if executor.http is not None:
-        warnings.extend(executor.http.problems())
+        warnings.extend(_placed(settings, problem) for problem in executor.http.problems())
     rules = _rules(settings, collected.catalog, executor, keys, store, environ, is_exposed=is_exposed)
     if rules.callers.is_key_required and not settings.allowed_keys and not keys.allowed():
         warnings.append("a key is required and none exists; create one with `portbook keys create`")
@@ -262,11 +254,8 @@ def assemble(
         outgoing=settings.outgoing_validation,
         warn=warn,
     )
-    # A contract of the operator is compiled now, to find its mistakes; our own when it is first used.
-    contract = LateValidator if settings.schema_root is None else _loaded
-    envelope = Envelope(contract(registry.load_envelope), contract(lambda: registry.load(REQUEST)))
-    rest = Rest(contract(registry.load_execute))
-    boundary = Boundary(pipeline, envelope, official, Bare(ASSET_TOOLS), rest, tasks, notices, servers)
+    bare = Bare(ASSET_TOOLS)
+    boundary = Boundary(pipeline, contracts.envelope, official, bare, contracts.rest, tasks, notices, servers)
     gateways = [gateway.name for gateway in collected.gateways]
     # Last: whatever cannot be served is raised before a toolset knows of this boundary.
     unwatch = tuple(toolset.watch(notices.publish) for toolset in collected.toolsets)
@@ -338,17 +327,6 @@ def official_schemas(settings: Settings) -> tuple[SchemaStore, list[str]]:
     return embedded, [f"the schema override is ignored and the embedded schemas are used: {reason}"]
 
 
-def _loaded(load: Callable[[], Validator]) -> Validator:
-    return load()
-
-
-def _hosts(settings: Settings, *, is_exposed: bool) -> Hosts:
-    try:
-        return Hosts(is_exposed=is_exposed, names=settings.allowed_hosts, origins=settings.allowed_origins)
-    except BadHost as error:
-        raise settings.complain(("server", error.setting), str(error)) from None
-
-
 def _executor(
     settings: Settings,
     collected: Collected,
@@ -396,8 +374,13 @@ def _rules(
         stored=keys.configured,
         secrets=executor.secrets(),
         hash_key=_hash_key(settings, store),
-        signer=_signer(settings),
+        signer=signer_of(settings),
     )
+
+
+def _placed(settings: Settings, problem: str) -> str:
+    """Return a problem that begins with the key of a setting, with the place of that key."""
+    return f"{settings.position_of(*problem.partition(':')[0].split('.'))}: {problem}"
 
 
 def _permit(executor: Dispatch, rules: Rules) -> None:
@@ -408,19 +391,6 @@ def _permit(executor: Dispatch, rules: Rules) -> None:
         executor.http.permit(policy.destinations, policy.limits.max_attempts)
     if executor.servers is not None:
         executor.servers.permit(policy.destinations)
-
-
-def _signer(settings: Settings) -> Signer | None:
-    if settings.signing_key is None:
-        return None
-    # Late: only where envelopes are signed.
-    from portbook.app.signing_key_file import load_signing_key
-    from portbook.provenance.signing import BadKey
-
-    try:
-        return load_signing_key(settings.signing_key)
-    except BadKey as error:
-        raise settings.complain(("envelope", "signing_key"), f"cannot be used: {error}") from None
 
 
 def _hash_key(settings: Settings, store: Store) -> bytes:

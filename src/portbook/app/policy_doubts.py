@@ -46,7 +46,7 @@ def refuse_vain_conditions(settings: Settings, policy: Policy, specs: Sequence[T
 def policy_doubts(settings: Settings, policy: Policy, specs: Sequence[ToolSpec]) -> list[str]:
     """Return what has no effect with these tools, each with file and line."""
     rules = (
-        f"{settings.place_of('policy', 'rules', number, *path)}: rule {rule.name!r} {sentence}"
+        f"{settings.position_of('policy', 'rules', number, *path)}: rule {rule.name!r} {sentence}"
         for number, rule in enumerate(policy.rules)
         if not any(_is_of_server(pattern, settings) for pattern in rule.tools)
         for path, sentence in _doubts_of_rule(
@@ -91,7 +91,7 @@ def _doubts_of_keys(settings: Settings, specs: Sequence[ToolSpec]) -> Iterator[s
         for pattern in key.tools:
             is_known = pattern == "*" or any(matches((pattern,), name) for name in known)
             if not is_known and not _is_of_server(pattern, settings):
-                place = settings.place_of("keys", "allow", number, "tools")
+                place = settings.position_of("keys", "allow", number, "tools")
                 yield (
                     f"{place}: key {key.name!r} names {pattern!r}, "
                     f"which matches nothing that is served; {did_you_mean(pattern, known, _WHAT_IS_SERVED)}"
@@ -111,19 +111,21 @@ def _doubts_of_gateways(settings: Settings, policy: Policy, specs: Sequence[Tool
         # A gateway's name has no dots; the backend of assets has the key of its address instead.
         is_backend = "." in name
         gateway = name if is_backend else f"http.{name}"
-        declared = settings.place_of(*(name.split(".") if is_backend else ("http", name, "base_url")))
-        yield from _doubts_of_hosts(gateway, own, policy, declared)
+        declared = settings.position_of(*(name.split(".") if is_backend else ("http", name, "base_url")))
+        yield from _doubts_of_hosts(
+            gateway, own, policy, declared, settings.position_of("policy", "allowed_domains")
+        )
         methods = {operation.method for operation in own}
         if policy.methods is not None and not methods & policy.methods:
-            missing = " or ".join(sorted(methods))
+            missing, place = " or ".join(sorted(methods)), settings.position_of("policy", "allowed_methods")
             yield (
-                f"{policy.place_of('allowed_methods')}: policy.allowed_methods has none of the methods of "
+                f"{place}: policy.allowed_methods has none of the methods of "
                 f"{gateway} at {declared}; every call of its tools is denied; add {missing}"
             )
 
 
 def _doubts_of_hosts(
-    gateway: str, operations: Sequence[HttpOperation], policy: Policy, declared: str
+    gateway: str, operations: Sequence[HttpOperation], policy: Policy, declared: str, allowed: str
 ) -> Iterator[str]:
     """Yield the hosts of a gateway that may not be called; an unusable base URL has its own warning."""
     denied = Counter(
@@ -134,7 +136,7 @@ def _doubts_of_hosts(
     for (host, is_proposed, is_elsewhere), count in sorted(denied.items()):
         if not is_proposed:
             yield (
-                f"{policy.place_of('allowed_domains')}: policy.allowed_domains excludes the host of "
+                f"{allowed}: policy.allowed_domains excludes the host of "
                 f"{gateway}.base_url at {declared}; every call of its tools is denied; add the host"
             )
         elif policy.limits.allowed_domains is None:
@@ -145,7 +147,7 @@ def _doubts_of_hosts(
             )
         else:
             yield (
-                f"{policy.place_of('allowed_domains')}: policy.allowed_domains excludes {host}, which the "
+                f"{allowed}: policy.allowed_domains excludes {host}, which the "
                 f"document of {gateway} at {declared} names; calls of its {count} tools are denied; add it"
             )
 

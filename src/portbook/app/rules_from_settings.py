@@ -12,7 +12,7 @@ from portbook.app.policy_doubts import refuse_vain_conditions
 from portbook.envelope.call_envelope import CallEnvelopes
 from portbook.policy import BadPolicy, Policy, read_policy
 from portbook.redaction import BadRedaction, Redactor
-from portbook.settings import Settings
+from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.stages.rules import Rules
 from portbook.tools.spec import ToolSpec
 
@@ -49,11 +49,19 @@ def rules_of(
     known = [*secrets, *(environ[name] for name in settings.secret_variables if environ.get(name))]
     if operator_key:
         known.append(operator_key)
+    problems = ProblemList(BadSettings)
+    policy = redactor = None
+    with problems:
+        policy = policy_of(settings, specs)
+    with problems:
+        redactor = redactor_of(settings, known, hash_key)
+    problems.raise_all()
+    assert policy is not None
     return Rules(
-        policy=policy_of(settings, specs),
+        policy=policy,
         callers=Callers(settings.allowed_keys, required=needs_key, stored=stored, operator_key=operator_key),
         rates=Rates(settings.limits.max_calls_per_minute),
-        redactor=redactor_of(settings, known, hash_key),
+        redactor=redactor,
         secrets=tuple(known),
         enclosing=CallEnvelopes(settings.envelope_default, signer),
         on_audit_failure=settings.on_audit_failure,
@@ -79,7 +87,8 @@ def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
             is_redacting=settings.redaction_enabled,
         )
     except BadPolicy as error:
-        raise settings.complain(error.path, str(error)) from None
+        mistakes = [settings.complain(each.path, str(each)) for each in (error, *error.others)]
+        raise BadSettings(*(str(each) for each in mistakes)) from None
     refuse_vain_conditions(settings, policy, specs)
     return policy
 
@@ -114,4 +123,6 @@ def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> 
             hash_key=hash_key,
         )
     except BadRedaction as error:
-        raise settings.complain(("redaction",), str(error)) from None
+        raise settings.complain(
+            ("redaction", error.setting, error.number), f"cannot be used: {error}"
+        ) from None

@@ -20,7 +20,7 @@ def doubts_of(
     doubts = policy_doubts(settings, policy, list(specs))
     for name in settings.secret_variables:
         if not environ.get(name):
-            place = settings.place_of("redaction", "secrets")
+            place = settings.position_of("redaction", "secrets")
             doubts.append(f"{place}: the environment variable {name} is not set; its value is not redacted")
     return [*doubts, *_doubts_of_files(settings), *operator_key_doubts(environ)]
 
@@ -30,5 +30,5 @@ def _doubts_of_files(settings: Settings) -> Iterator[str]:
     for name, table in settings.http_tables.items():
         files = table.get("files")
         if isinstance(files, str) and not (settings.folder / files).is_dir():
-            place = settings.place_of("http", name, "files")
+            place = settings.position_of("http", name, "files")
             yield f"{place}: http.{name}.files is not a folder; calls that name a file are refused"

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from portbook.assets.library_folders import find_folders
-from portbook.settings import BadSettings, Settings
+from portbook.settings import BadSettings, ProblemList, Settings
 from portbook.tools.catalog import Catalog
-from portbook.tools.registry import Bundle, SchemaRegistry
+from portbook.tools.registry import BadBundle, Bundle, SchemaRegistry
 from portbook.tools.shipped import shipped_folder
-from portbook.tools.spec import ToolSpec
+from portbook.tools.spec import BadTool, ToolSpec
 from portbook.tools.toolset import Toolset
-from portbook.tools.toolset_loader import load_all
+from portbook.tools.toolset_loader import MissingToolset, ToolsetLoader
 
 if TYPE_CHECKING:
     from portbook.apis.gateway import Gateway
@@ -50,10 +51,14 @@ def collect_tools(
 
     The `registry` then knows their contracts.
 
-    Raises `BadTool`, `BadBundle` or `BadSettings` for what cannot be served.
+    Raises `BadTool`, `BadBundle` or `BadSettings` for what cannot be served; every source is read first, so
+    that all problems are told at once.
     """
     registry = registry or SchemaRegistry(settings.schema_root)
-    bundles = dict(registry.bundles())
+    problems = ProblemList(BadTool, BadBundle, BadSettings)
+    bundles: dict[str, Bundle] = {}
+    with problems:
+        bundles.update(registry.bundles())
     specs: list[ToolSpec] = []
     warnings: list[str] = []
     gateways: list[Gateway] = []
@@ -65,25 +70,32 @@ def collect_tools(
 
         warnings.extend(library.warnings)
         secrets = "give" if settings.asset_redaction == "off" else "refuse"
-        backend = _backend(settings)
+        backend: Backend | None = None
+        with problems:
+            backend = _backend(settings)
         tools = asset_tools(library, backend, settings.asset_max_batch, secrets)
         if backend is not None:
             gateways.append(_gateway_of(backend))
             tools = [_composed(spec) for spec in tools]
         specs.extend(_under_contract(tools, bundles))
         specs.extend(asset_resources(library, secrets))
-    toolsets = [*given, *load_all(settings.toolsets)]
+    toolsets = [*given, *_named_toolsets(settings, problems)]
     for toolset in toolsets:
-        specs.extend(_under_contract(toolset.specs(), bundles))
-    if settings.http_tables:
-        from portbook.apis.http_table import read_http
+        with problems:
+            specs.extend(_under_contract(toolset.specs(), bundles))
+    for name, table in settings.http_tables.items():
+        from portbook.apis.http_table import read_http  # late: only where there is an API to call
 
-        declared = read_http(settings.http_tables, environ, settings.folder, settings.complain)
-        gateways.extend(declared.gateways)
-        warnings.extend(declared.warnings)
-        left_out = tuple(declared.left_out)
-        specs.extend(_under_contract(declared.specs, bundles))
-    servers = collect_servers(settings)
+        with problems:
+            declared = read_http({name: table}, environ, settings.folder, settings.complain)
+            gateways.extend(declared.gateways)
+            warnings.extend(declared.warnings)
+            left_out = (*left_out, *declared.left_out)
+            specs.extend(_under_contract(declared.specs, bundles))
+    servers: tuple[DeclaredUpstream, ...] = ()
+    with problems:
+        servers = collect_servers(settings)
+    problems.raise_all()
     is_alone = not (toolsets or settings.http_tables or settings.mcp_tables or library)
     if _is_docs_search_served(settings, is_alone=is_alone):
         specs.append(_docs_search(settings, bundles, warnings))
@@ -110,6 +122,22 @@ def collect_servers(settings: Settings) -> tuple[DeclaredUpstream, ...]:
     return read_mcp(settings.mcp_tables, settings.folder, settings.complain)
 
 
+def _named_toolsets(settings: Settings, problems: ProblemList) -> list[Toolset]:
+    """Return the toolsets of the settings and of the command line; what is not there is told at its key."""
+    places = [("python", "toolsets", number) for number in range(len(settings.toolsets))]
+    found: list[Toolset] = []
+    loader = ToolsetLoader()
+    for source, place in zip_longest((*settings.toolsets, *settings.more_toolsets), places):
+        with problems:
+            try:
+                found.extend(loader.load(source))
+            except MissingToolset as error:
+                if place is None:
+                    raise
+                raise MissingToolset(str(settings.complain(place, f"cannot be loaded: {error}"))) from None
+    return found
+
+
 def asset_library(settings: Settings) -> Library | None:
     """Return the schemas and examples that `settings` name, or None if the asset tools are not served."""
     schemas, examples = find_folders(settings.asset_schemas, settings.asset_examples)
@@ -133,7 +161,7 @@ def _backend(settings: Settings) -> Backend | None:
     try:
         return backend_at(settings.backend_url, settings.backend_path)
     except BadBackend as error:
-        raise BadSettings(f"assets.backend_url: {error}") from None
+        raise settings.complain(("assets", "backend_url"), f"cannot be used: {error}") from None
 
 
 def _gateway_of(backend: Backend) -> Gateway:
@@ -170,7 +198,10 @@ def _docs_search(settings: Settings, bundles: dict[str, Bundle], warnings: list[
     bundle = bundles.get("docs.search") or SchemaRegistry().bundles()["docs.search"]
     folder = settings.docs_folder or shipped_folder("docs")
     if not folder.is_dir():
-        warnings.append(f"{folder}: no such folder; docs.search finds nothing")
+        place = (
+            "" if settings.docs_folder is None else f"{settings.position_of('docs', 'folder')}: docs.folder: "
+        )
+        warnings.append(f"{place}{folder}: no such folder; docs.search finds nothing")
     return docs_search_tool(bundle, folder)
 
 

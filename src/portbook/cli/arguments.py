@@ -32,7 +32,7 @@ def read_arguments(tool: Tool | None, pairs: tuple[str, ...], document: str | No
             raise click.UsageError(f"{pair!r}: write arguments as name=value")
         if name in arguments:
             raise click.UsageError(f"{name!r} is given twice")
-        arguments[name] = value if _wants_text(properties.get(name)) else _json_or_text(value)
+        arguments[name] = value if _wants_text(properties.get(name)) else _json_or_text(name, value)
     return arguments
 
 
@@ -57,8 +57,13 @@ def _wants_text(schema: Any) -> bool:
     return isinstance(schema, dict) and cast("dict[str, Any]", schema).get("type") == "string"
 
 
-def _json_or_text(value: str) -> Any:
+def _json_or_text(name: str, value: str) -> Any:
     try:
         return parse(os.fsencode(value))
-    except Refused:
+    except Refused as refused:
+        # What opens like a list or an object is meant as one: as text it would only have the wrong type.
+        if value.lstrip().startswith(("{", "[")):
+            said = refused.findings[0].message
+            hint = f"in a shell, write {name}='...'"
+            raise click.UsageError(f"{name}: not JSON: {said}; {hint}") from None
         return value

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from portbook.access.callers import ANONYMOUS, AllowedKey
 from portbook.apis.left_out import LeftOutOperation
 from portbook.app.policy_doubts import policy_doubts
-from portbook.app.rules_from_settings import policy_of
-from portbook.app.tools_from_settings import collect_tools
+from portbook.app.rules_from_settings import rules_of
+from portbook.app.usable_settings import usable_settings
 from portbook.clock import SystemClock
 from portbook.errors import Reason
 from portbook.globs import matches
@@ -85,7 +86,7 @@ def dry_run(settings: Settings) -> DryRun:
 
     Raises one of `START_ERRORS` or `OSError` for what cannot be used.
     """
-    collected = collect_tools(settings)
+    collected = usable_settings(settings, os.environ, is_exposed=False).collected
     warnings = list(collected.warnings)
     if collected.servers:
         # Starts processes: only where there are any.
@@ -94,7 +95,7 @@ def dry_run(settings: Settings) -> DryRun:
 
         warnings += observe_servers(collected, dry_trust_of(settings))
     specs = list(collected.catalog.specs())
-    policy = policy_of(settings, specs)
+    policy = rules_of(settings, specs, os.environ, is_exposed=False).policy
     warnings += policy_doubts(settings, policy, specs)
     return DryRun(collected.catalog, policy, tuple(warnings), collected.left_out, _keys(settings))
 

@@ -22,6 +22,7 @@ __all__ = ["cli", "main", "run"]
 _VERBS: Final = {
     "serve": "Serve tools over STDIO, HTTP or both.",
     "call": "Run one call through the boundary and print its result.",
+    "check": "Check settings, toolsets and documents without serving.",
     "tools": "List the tools, resources and prompts that would be served.",
     "upstreams": "List and restart the MCP servers behind Portbook.",
     "init": "Write a commented settings file.",

@@ -121,6 +121,4 @@ def settings_from(
     """
     given = {"audit.log_dir": log_dir, "ids.deterministic": deterministic_ids, **(flags or {})}
     settings = load_settings(config, os.environ, given, Path.cwd())
-    return replace(
-        settings, toolsets=(*settings.toolsets, *toolsets), tracebacks=debug or settings.tracebacks
-    )
+    return replace(settings, more_toolsets=toolsets, tracebacks=debug or settings.tracebacks)

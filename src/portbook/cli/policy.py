@@ -70,21 +70,16 @@ def test(file: Path, *, toolsets: tuple[str, ...], is_json: bool, config: Path |
 
 
 def _cases(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    import tomllib
+    from portbook.settings.toml_file import read_toml  # late: only here
 
-    from portbook.settings.line_numbers import Places
-
-    try:
-        text = path.read_text("utf-8")
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadSettings(f"{path}: not TOML: {error}") from None
-    cases = document.get("case")
-    if not isinstance(cases, list) or document.keys() != {"case"}:
-        raise BadSettings(f"{path}: must hold a list of cases, each started with [[case]], and nothing else")
-    places = Places(text)
+    file = read_toml(path, str(path))
+    cases = file.document.get("case")
+    if not isinstance(cases, list) or file.document.keys() != {"case"}:
+        raise BadSettings(
+            f"{file.place(())}: must hold a list of cases, each started with [[case]], and nothing else"
+        )
     for number, case in enumerate(cast("list[Any]", cases)):
-        place = f"{path}:{places.line_of(('case', number))}"
+        place = f"{path}:{file.line(('case', number))}"
         if not isinstance(case, dict):
             raise BadSettings(f"{place}: start each case with [[case]]")
         yield place, cast("dict[str, Any]", case)

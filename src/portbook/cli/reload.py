@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from portbook.app.assemble import App
 from portbook.cli.options import START_ERRORS
-from portbook.cli.terminal import say
+from portbook.cli.terminal import problems_of, say
 from portbook.settings import CONFIG_NAME, BadSettings, Settings
 
 __all__ = ["reload_rules"]
@@ -31,7 +31,8 @@ def reload_rules(
             raise BadSettings(f"{settings.config or CONFIG_NAME}: holds no settings")
         doubts = app.govern(settings)
     except (*START_ERRORS, OSError) as error:
-        say(f"error: {error}")
+        for problem in problems_of(error):
+            say(f"error: {problem}")
         say("reload failed; the old rules stay in force")
     else:
         for doubt in doubts:

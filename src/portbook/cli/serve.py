@@ -20,13 +20,13 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, common_options, debug_option, settings_from, toolsets_argument
 from portbook.cli.output_queue import drain_output, occupy_standard_error, queued_output
 from portbook.cli.reload import reload_rules
+from portbook.cli.served_counts import served_counts
 from portbook.cli.stop_signals import Door, stop_on_signals
 from portbook.cli.terminal import say, stop_with
 from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import Reader, StandardStreams, Writer, claim_standard_streams
 from portbook.model import Arrival
 from portbook.settings import Settings
-from portbook.tools.catalog import Catalog
 
 if TYPE_CHECKING:
     from portbook.cli.http_door import HttpDoor
@@ -148,20 +148,10 @@ def _http_door(settings: Settings) -> HttpDoor:
 
 
 def _invitation(app: App, http_door: HttpDoor) -> str:
-    served = ", ".join(
-        f"1 {kind}" if count == 1 else f"{count} {kind}s" for kind, count in _counts(app.catalog)
-    )
-    place = http_door.place
+    served, place = served_counts(app.catalog), http_door.place
     if not place.startswith("http"):
         return f"serving {served} at {place}; Ctrl-C stops"
     return f"serving {served}; open {place}/ or connect an MCP client to {place}/mcp; Ctrl-C stops"
-
-
-def _counts(catalog: Catalog) -> list[tuple[str, int]]:
-    """Return how many tools, resources and prompts are served; `0 tools` if there is nothing."""
-    kinds = ("tool", "resource", "prompt")
-    counts = [(kind, sum(spec.kind == kind for spec in catalog.specs())) for kind in kinds]
-    return [each for each in counts if each[1]] or counts[:1]
 
 
 def _run(main: Coroutine[Any, Any, None], *, with_http: bool) -> None:

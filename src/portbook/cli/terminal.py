@@ -15,8 +15,9 @@ import click
 
 from portbook.cli.exit_codes import ExitCode
 from portbook.escaping import escaped_json, escaped_lines
+from portbook.settings.bad_settings import BadSettings
 
-__all__ = ["claim_stdout", "print_data", "print_json", "say", "stop_with", "verdict_or_none"]
+__all__ = ["claim_stdout", "print_data", "print_json", "problems_of", "say", "stop_with", "verdict_or_none"]
 
 
 def say(message: str) -> None:
@@ -53,13 +54,20 @@ def print_json(data: dict[str, Any], out: TextIO, *, is_ascii: bool = False) -> 
     click.echo(escaped_json(json.dumps(data, separators=(",", ":"), ensure_ascii=is_ascii)), out)
 
 
-def stop_with(error: Exception) -> click.exceptions.Exit:
-    """Print why the verb cannot go on, and return the exit to raise."""
+def problems_of(error: Exception) -> list[str]:
+    """Return the problems that an exception tells of, each as one text."""
+    if isinstance(error, BadSettings):
+        return list(error.problems)
     if isinstance(error, OSError):
         name = f"{error.filename}: " if error.filename else ""
-        say(f"error: {name}{error.strerror or error}")
-    else:
-        say(f"error: {error}")
+        return [f"{name}{error.strerror or error}"]
+    return [str(error)]
+
+
+def stop_with(error: Exception) -> click.exceptions.Exit:
+    """Print why the verb cannot go on, and return the exit to raise."""
+    for problem in problems_of(error):
+        say(f"error: {problem}")
     return click.exceptions.Exit(ExitCode.INVALID)
 
 

@@ -43,10 +43,11 @@ _FOREIGN_ORIGIN: Final = (
 class BadHost(ValueError):
     """An entry that is not a Host or Origin; the message says why, and what one looks like."""
 
-    def __init__(self, setting: str, message: str) -> None:
+    def __init__(self, setting: str, number: int, message: str) -> None:
         super().__init__(message)
         self.setting = setting
-        """The setting that lists it."""
+        """The setting that lists it, and its place in there."""
+        self.number = number
 
 
 class _Authority(NamedTuple):
@@ -70,8 +71,8 @@ class Hosts:
         Raises `BadHost` for an invalid entry.
         """
         self._is_exposed = is_exposed
-        self._names = frozenset(_listed_host(name) for name in names)
-        self._origins = frozenset(_listed_origin(origin) for origin in origins)
+        self._names = frozenset(_listed_host(*each) for each in enumerate(names))
+        self._origins = frozenset(_listed_origin(*each) for each in enumerate(origins))
         self._judge = lru_cache(maxsize=256)(self._hint)
 
     def refuse(self, headers: Mapping[bytes, bytes]) -> Refused | None:
@@ -136,21 +137,22 @@ def _seen_by(scheme: str, authority: _Authority) -> _Origin:
     return _Origin(scheme, _Authority(authority.name, None) if is_default else authority)
 
 
-def _listed_host(text: str) -> _Authority:
+def _listed_host(number: int, text: str) -> _Authority:
     found = _authority_of(text)
     if found is None:
         raise BadHost(
-            "allowed_hosts", 'lists what can be no Host; one looks like "mcp.example.com" or "10.0.0.5:8765"'
+            "allowed_hosts", number, 'can be no Host; one looks like "mcp.example.com" or "10.0.0.5:8765"'
         )
     return found
 
 
-def _listed_origin(text: str) -> _Origin:
+def _listed_origin(number: int, text: str) -> _Origin:
     found = _origin_of(text)
     if found is None:
         raise BadHost(
             "allowed_origins",
-            'lists what can be no Origin; one looks like "http://localhost:6274", without a path',
+            number,
+            'can be no Origin; one looks like "http://localhost:6274", without a path',
         )
     return found
 

@@ -40,6 +40,8 @@ class BadPolicy(ValueError):
     def __init__(self, path: Path, sentence: str) -> None:
         super().__init__(sentence)
         self.path = path
+        self.others: tuple[BadPolicy, ...] = ()
+        """The further mistakes of the same policy."""
 
 
 def read_policy(
@@ -55,10 +57,10 @@ def read_policy(
 
     Those of them that are `own_urls` count as listed, whatever the allowlists say.
 
-    Raises `BadPolicy` for the first mistake: an unknown key, a bad pattern, a schema that does not compile, a
-    rule that can never decide.
+    Raises `BadPolicy` for the first mistake, which has the others: an unknown key, a bad pattern, a schema
+    that does not compile, a rule that can never decide.
     """
-    read = tuple(_rule(number, table, place, limits.approver) for number, table in enumerate(rules))
+    read = _rules(rules, place, limits.approver)
     names: set[str] = set()
     for number, rule in enumerate(read):
         if rule.name in names:
@@ -85,6 +87,21 @@ def read_policy(
     )
 
 
+def _rules(tables: Sequence[Mapping[str, Any]], place: Place, approver: Approver) -> tuple[Rule, ...]:
+    read: list[Rule] = []
+    mistakes: list[BadPolicy] = []
+    for number, table in enumerate(tables):
+        try:
+            read.append(_rule(number, table, place, approver))
+        except BadPolicy as mistake:
+            mistakes.append(mistake)
+    if mistakes:
+        first, *others = mistakes
+        first.others = tuple(others)
+        raise first
+    return tuple(read)
+
+
 def _digest(
     limits: Limits, rules: tuple[Rule, ...], base_urls: Sequence[str], *, is_redaction_missing: bool
 ) -> str:
@@ -109,30 +126,35 @@ def _destinations(limits: Limits, base_urls: Sequence[str], own_urls: Sequence[s
         try:
             Destinations(networks=[network])
         except BadDestination as error:
-            raise BadPolicy(("policy", "allowed_networks"), f"entry {number + 1}: {error}") from None
+            raise BadPolicy(("policy", "allowed_networks", number), f"cannot be used: {error}") from None
     if limits.allowed_domains is None:
         return Destinations.of_base_urls(base_urls, limits.allowed_networks, own_urls)
     for number, entry in enumerate(limits.allowed_domains):
         try:
             Destinations([entry])
         except BadDestination as error:
-            raise BadPolicy(("policy", "allowed_domains"), f"entry {number + 1}: {error}") from None
+            raise BadPolicy(("policy", "allowed_domains", number), f"cannot be used: {error}") from None
     return Destinations(limits.allowed_domains, limits.allowed_networks, own_urls)
 
 
 def _methods(limits: Limits) -> frozenset[str] | None:
     if limits.allowed_methods is None:
         return None
-    methods = frozenset(method.upper() for method in limits.allowed_methods)
-    if unknown := sorted(methods - set(METHODS)):
-        raise BadPolicy(("policy", "allowed_methods"), f"has {unknown[0][:40]!r}{_near(unknown[0], METHODS)}")
-    return methods
+    methods = [method.upper() for method in limits.allowed_methods]
+    for number, method in enumerate(methods):
+        if method not in METHODS:
+            raise BadPolicy(
+                ("policy", "allowed_methods", number),
+                f"is not a method that is called{_near(method, METHODS)}",
+            )
+    return frozenset(methods)
 
 
 def _require_effects(limits: Limits) -> None:
-    for effect in limits.effects or ():
+    for number, effect in enumerate(limits.effects or ()):
         if effect not in tuple(Effect):
-            raise BadPolicy(("policy", "effects"), f"has {effect[:40]!r}{_near(effect, tuple(Effect))}")
+            hint = _near(effect, tuple(Effect))
+            raise BadPolicy(("policy", "effects", number), f"is not an effect{hint}")
 
 
 def _rule(number: int, table: Mapping[str, Any], place: Place, approver: Approver) -> Rule:
@@ -144,8 +166,7 @@ def _rule(number: int, table: Mapping[str, Any], place: Place, approver: Approve
     if not isinstance(name, str) or not 0 < len(name) <= 200 or not name.isprintable():
         raise BadPolicy((*here, "name"), "must be a name of 1 to 200 characters; decisions name it")
     if action not in tuple(Action):
-        hint = _near(action, tuple(Action)) if isinstance(action, str) else ""
-        raise BadPolicy((*here, "action"), f"must be one of {', '.join(Action)}{hint}")
+        raise BadPolicy((*here, "action"), _one_of_words(action, tuple(Action)))
     return Rule(
         name=name,
         action=Action(action),
@@ -163,7 +184,7 @@ def _rule(number: int, table: Mapping[str, Any], place: Place, approver: Approve
 def _approver(here: Path, table: Mapping[str, Any], action: Any, default: Approver) -> Approver:
     given = table.get("approver", default)
     if given not in _APPROVERS:
-        raise BadPolicy((*here, "approver"), f"must be one of {', '.join(_APPROVERS)}")
+        raise BadPolicy((*here, "approver"), _one_of_words(given, _APPROVERS))
     if "approver" in table and action != Action.ASK:
         raise BadPolicy((*here, "approver"), "is only for rules that ask; remove it, or set action to ask")
     return given
@@ -176,9 +197,9 @@ def _patterns(
     values = cast("list[Any]", given) if isinstance(given, list) else []
     if not values or not all(isinstance(value, str) for value in values):
         raise BadPolicy((*here, key), "must be a list of at least one pattern")
-    for value in values:
+    for number, value in enumerate(values):
         if problem := problem_with(value):
-            raise BadPolicy((*here, key), f"has a bad pattern {value[:80]!r}: {problem}")
+            raise BadPolicy((*here, key, number), f"is a bad pattern, {value[:80]!r}: {problem}")
     return tuple(values)
 
 
@@ -221,6 +242,11 @@ def _condition(here: Path, pointer: str, schema: Any) -> Condition:
         raise BadPolicy(here, f"may match more than it says: {error}") from None
     segments = tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
     return Condition(pointer, segments, schema, validator, types)
+
+
+def _one_of_words(given: Any, known: Sequence[str]) -> str:
+    hint = did_you_mean(given, known) if isinstance(given, str) else ""
+    return f"must be one of {', '.join(known)}" + (f"; {hint}" if hint else "")
 
 
 def _near(name: str, known: Sequence[str]) -> str:

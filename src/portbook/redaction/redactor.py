@@ -53,6 +53,12 @@ _DENSE: Final = 64
 class BadRedaction(ValueError):
     """A pointer or a pattern that cannot be used; the message names it and the fix."""
 
+    def __init__(self, setting: Literal["pointers", "patterns"], number: int, message: str) -> None:
+        super().__init__(message)
+        self.setting = setting
+        """The list that has it, and its place in there."""
+        self.number = number
+
 
 class _Gone:
     """Marks a member to leave out."""
@@ -111,7 +117,7 @@ class Redactor:
         self._hash_key = hash_key
         self._names = SecretNames(self._keys)
         self._start = _start(self._pointers)
-        self._rules = tuple(map(_rule, self._patterns))
+        self._rules = tuple(_rule(*each) for each in enumerate(self._patterns))
         self._known = KnownValues(secrets)
         self._key_values = key_value_text.KeyValueText(self._names)
         self._prefilter = self._make_prefilter()
@@ -390,14 +396,16 @@ def _ends(places: Places) -> bool:
 
 
 def _start(pointers: tuple[str, ...]) -> Places:
-    for pointer in pointers:
+    for number, pointer in enumerate(pointers):
         if problem := problem_of(pointer):
-            raise BadRedaction(f"pointer {shorten(pointer)}: {problem}")
+            raise BadRedaction("pointers", number, f"pointer {shorten(pointer)}: {problem}")
     return places_of(pointers)
 
 
-def _rule(pattern: str) -> Validator:
+def _rule(number: int, pattern: str) -> Validator:
     try:
         return compile_schema({"pattern": pattern}, "")
     except BadSchema as error:
-        raise BadRedaction(f"pattern {shorten(pattern)}: {error.findings[0].message}") from None
+        raise BadRedaction(
+            "patterns", number, f"pattern {shorten(pattern)}: {error.findings[0].message}"
+        ) from None

@@ -7,12 +7,23 @@ Where one setting is given in several places, the first of these wins:
 3. `portbook.toml`,
 4. its default.
 
-An unknown key or a value of the wrong type stops the start, with file, line, key and a suggestion.
+An unknown key or a value of the wrong type stops the start, with file, line, column, key and a suggestion;
+all of them are told at once.
 """
 
 from __future__ import annotations
 
-from portbook.settings.loading import CONFIG_NAME, BadSettings, Settings, by_key, load_settings
+from portbook.settings.bad_settings import BadSettings, ProblemList
+from portbook.settings.loading import CONFIG_NAME, Settings, by_key, load_settings
 from portbook.settings.table import SETTINGS, Setting
 
-__all__ = ["CONFIG_NAME", "SETTINGS", "BadSettings", "Setting", "Settings", "by_key", "load_settings"]
+__all__ = [
+    "CONFIG_NAME",
+    "SETTINGS",
+    "BadSettings",
+    "ProblemList",
+    "Setting",
+    "Settings",
+    "by_key",
+    "load_settings",
+]

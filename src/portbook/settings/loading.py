@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from portbook.access.callers import AllowedKey
 from portbook.policy.limits import LIMIT_NAMES, Limits
-from portbook.settings.allowed_keys import read_allowed_keys
-from portbook.settings.bad_settings import BadSettings
+from portbook.settings.bad_settings import BadSettings, ProblemList
+from portbook.settings.setting_value import value_from_text, value_of
 from portbook.settings.table import SETTINGS, CertificateFiles, Setting
 from portbook.text.did_you_mean import did_you_mean
 from portbook.text.late_pattern import late_pattern
 from portbook.tools.tool_names import ToolNames
 
 if TYPE_CHECKING:
-    from portbook.settings.line_numbers import Places
+    from portbook.settings.toml_file import TomlFile
 
-__all__ = ["CONFIG_NAME", "BadSettings", "Settings", "by_key", "load_settings"]
+__all__ = ["CONFIG_NAME", "Settings", "by_key", "load_settings"]
 
 CONFIG_NAME: Final = "portbook.toml"
 
@@ -92,12 +92,14 @@ class Settings:
     signing_key: Path | None
     http_tables: dict[str, Any]
     mcp_tables: dict[str, Any]
+    more_toolsets: tuple[str, ...] = ()
+    """Those that the command line names, beside those of the file."""
     config: Path | None = None
     """The settings file, if there was one."""
     is_given: bool = False
     """Whether that file sets anything."""
-    places: Places | None = field(default=None, compare=False, repr=False)
-    """The lines of that file."""
+    file: TomlFile | None = field(default=None, compare=False, repr=False)
+    """What that file holds, and where."""
     origins: Mapping[str, str] = field(default_factory=dict[str, str], compare=False, repr=False)
     """Where each setting is given that does not come from that file, by its key."""
 
@@ -107,24 +109,30 @@ class Settings:
         return Path() if self.config is None else self.config.parent
 
     def place_of(self, *path: str | int) -> str:
-        """Return where a key is given: what its flag or variable is called, or its file and line."""
-        return self._origin(path) or self._line(path, None if self.config is None else self.config.name)
+        """Return where a key is given, as decisions and records name it: flag, variable, or file and line."""
+        if origin := self._origin(path):
+            return origin
+        return (
+            "default"
+            if self.config is None or self.file is None
+            else f"{self.config.name}:{self.file.line(path)}"
+        )
+
+    def position_of(self, *path: str | int) -> str:
+        """Return where a key is given, as messages begin: its flag, variable, or file, line and column."""
+        return self._origin(path) or ("default" if self.file is None else self.file.place(path))
 
     def complain(self, path: tuple[str | int, ...], sentence: str) -> BadSettings:
         """Return the exception for a key that cannot be used, with the place where it is given."""
-        place = self._origin(path) or self._line(path, self.config)
-        return BadSettings(f"{place}: {dotted(path)} {sentence}")
+        return BadSettings(f"{self.position_of(*path)}: {dotted(path)} {sentence}")
 
     def _origin(self, path: tuple[str | int, ...]) -> str | None:
         """Return where a key is given outside of the file; without a file, a section has that of its keys."""
         whole = f"{dotted(path)}."
         for key, origin in self.origins.items():
-            if whole.startswith((f"{key}.", f"{key}[")) or (self.places is None and key.startswith(whole)):
+            if whole.startswith((f"{key}.", f"{key}[")) or (self.file is None and key.startswith(whole)):
                 return origin
         return None
-
-    def _line(self, path: tuple[str | int, ...], name: Path | str | None) -> str:
-        return "default" if name is None or self.places is None else f"{name}:{self.places.line_of(path)}"
 
 
 def load_settings(
@@ -146,24 +154,31 @@ def load_settings(
         # Even a broken link: the operator wanted these settings, so that an error is better than none.
         config = folder / CONFIG_NAME
     values = {setting.key: setting.default for setting in SETTINGS}
-    places, given = None, {}
+    file, given = None, {}
     origins: dict[str, str] = {}
+    problems = ProblemList(BadSettings)
     if config is not None:
         values["store.path"] = config.parent / values["store.path"]
-        given, places = _read_file(config)
+        from portbook.settings.toml_file import read_toml  # late: only where there is a file
+
+        file = read_toml(config, config.name if config.parent == folder else str(config))
+        given = _values_in(file, config.parent, problems)
         values.update(given)
     for setting in SETTINGS:
         if setting.env and setting.env in environ and not _is_unset(setting.env, environ):
             origins[setting.key] = origin = f"${setting.env}"
-            values[setting.key] = _convert(setting, _from_text(setting, environ[setting.env]), origin)
+            with problems:
+                values[setting.key] = value_from_text(setting, environ[setting.env], origin)
     for key, value in flags.items():
         if value is not None:
             origins[key] = origin = flags_from(key)
-            values[key] = _convert(_BY_KEY[key], value, origin)
+            with problems:
+                values[key] = value_of(_BY_KEY[key], value, origin)
+    problems.raise_all()
     limits = Limits(**{name: values.pop(f"policy.{name}") for name in LIMIT_NAMES})
     named_values = {_BY_KEY[key].field: value for key, value in values.items()}
     return Settings(
-        **named_values, limits=limits, config=config, is_given=bool(given), places=places, origins=origins
+        **named_values, limits=limits, config=config, is_given=bool(given), file=file, origins=origins
     )
 
 
@@ -198,47 +213,34 @@ def dotted(path: tuple[str | int, ...]) -> str:
     return text.removeprefix(".")
 
 
-def _read_file(path: Path) -> tuple[dict[str, Any], Places]:
-    import tomllib  # 20 ms, only where there is a file
-
-    from portbook.settings.line_numbers import Places
-
-    try:
-        text = path.read_text("utf-8")
-        document = tomllib.loads(text)
-    except OSError as error:
-        raise BadSettings(f"{path}: cannot be read: {error.strerror}") from None
-    except RecursionError:
-        raise BadSettings(f"{path}: nested too deeply") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadSettings(f"{path}: not TOML: {error}") from None
-    places = Places(text)
+def _values_in(file: TomlFile, folder: Path, problems: ProblemList) -> dict[str, Any]:
+    """Return the settings of a file by their keys, without those that have a problem."""
     values: dict[str, Any] = {}
-    for key, value in _flatten(path, document, places):
-        origin = f"{path}:{places.line_of(tuple(key.split('.')))}"
-        setting = _BY_KEY.get(key)
-        if setting is None:
-            raise _unknown(origin, key)
-        converted = _convert(setting, value, origin, _line_of_item(path, key, places))
-        values[setting.key] = _from_folder(setting, converted, path.parent)
-    return values, places
+    for path, value in _flatten(file.document):
+        with problems:
+            key, origin = ".".join(path), file.place(path)
+            if len(path) == 1 and key in _SECTIONS:
+                raise BadSettings(f"{origin}: {key} must be a table; start it with [{key}]")
+            setting = _BY_KEY.get(key)
+            if setting is None:
+                raise _unknown(origin, key)
+            converted = value_of(setting, value, origin, partial(_place_below, file, path))
+            values[key] = _from_folder(setting, converted, folder)
+    return values
 
 
-def _line_of_item(path: Path, key: str, places: Places) -> Callable[[int], str]:
-    return lambda number: f"{path}:{places.line_of((*key.split('.'), number))}"
+def _place_below(file: TomlFile, path: tuple[str, ...], *below: str | int) -> str:
+    return file.place((*path, *below))
 
 
-def _flatten(path: Path, document: dict[str, Any], places: Places) -> Iterator[tuple[str, Any]]:
-    """Yield every key as `SETTINGS` names it, with its value."""
+def _flatten(document: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the path of every setting, with its value; a section that is no table has its own."""
     for key, value in document.items():
-        if key not in _SECTIONS:
-            yield key, value
-        elif isinstance(value, dict):
+        if key in _SECTIONS and isinstance(value, dict):
             for name, below in cast("dict[str, Any]", value).items():
-                yield f"{key}.{name}", below
+                yield (key, name), below
         else:
-            line = places.line_of((key,))
-            raise BadSettings(f"{path}:{line}: {key} must be a table; start it with [{key}]")
+            yield (key,), value
 
 
 def _from_folder(setting: Setting, value: Any, folder: Path) -> Any:
@@ -265,56 +267,3 @@ def _unknown(origin: str, key: str) -> BadSettings:
         name, everywhere, "docs/reference/settings.md lists the settings"
     )
     return BadSettings(f"{origin}: unknown setting {key[:80]!r}; {hint}")
-
-
-def _from_text(setting: Setting, text: str) -> Any:
-    if setting.kind == "whole" and re.fullmatch(r"\d{1,10}", text, re.ASCII):
-        return int(text)
-    return text
-
-
-def _convert(setting: Setting, value: Any, origin: str, origin_of: Callable[[int], str] | None = None) -> Any:
-    """Return `value` as the setting's type; `origin_of` returns where an item of a list is given.
-
-    Raises `BadSettings` where it is not one.
-    """
-    if setting.kind == "keys":
-        return read_allowed_keys(value, origin_of or (lambda _: origin))
-    is_text = isinstance(value, str) and bool(value)
-    checks: dict[str, tuple[bool, str]] = {
-        "whole": (
-            type(value) is int and setting.minimum <= value <= setting.maximum,
-            f"a whole number from {setting.minimum} to {setting.maximum}",
-        ),
-        "switch": (isinstance(value, bool), "true or false"),
-        "texts": (_is_list_of(str, value), "a list of strings"),
-        "choice": (is_text and value in setting.choices, f"one of {', '.join(setting.choices)}"),
-        "text": (is_text, "a string that is not empty"),
-        "address": (is_text, "a string that is not empty"),
-        "path": (isinstance(value, str | Path) and bool(str(value)), "a string that is not empty"),
-        "table": (isinstance(value, dict), f"a table; start it with [{setting.key}.NAME]"),
-        "certificate": (_is_certificate(value), "a table of two files: { cert = FILE, key = FILE }"),
-        "tables": (_is_list_of(dict, value), f"a list of tables; start each with [[{setting.key}]]"),
-    }
-    is_right, wanted = checks[setting.kind]
-    if not is_right:
-        raise BadSettings(f"{origin}: {setting.key} must be {wanted}")
-    if setting.kind in ("texts", "tables"):
-        return tuple(cast("list[Any]", value))
-    if setting.kind == "certificate":
-        files = cast("dict[str, str]", value)
-        return CertificateFiles(Path(files["cert"]), Path(files["key"]))
-    return Path(cast("str", value)) if setting.kind == "path" else value
-
-
-def _is_certificate(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return False
-    files = cast("dict[str, Any]", value)
-    return set(files) == {"cert", "key"} and all(isinstance(file, str) and file for file in files.values())
-
-
-def _is_list_of(kind: type, value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(
-        isinstance(item, kind) for item in cast("list[Any]", value)
-    )

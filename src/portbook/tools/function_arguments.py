@@ -9,17 +9,29 @@ import inspect
 import typing
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from portbook.model import JSONObject
 from portbook.schema.dialects import DIALECT
 from portbook.tools.context import Context
 from portbook.tools.plain_types import NotPlain, PlainType, is_plain_default, plain_type
+from portbook.tools.source_place import declared_at
 from portbook.tools.spec import BadTool
 
-__all__ = ["Bind", "are_plain_arguments", "bind_arguments", "bind_as_given", "is_context", "place_of"]
+__all__ = [
+    "UNUSABLE_HINTS",
+    "Bind",
+    "are_plain_arguments",
+    "bind_arguments",
+    "bind_as_given",
+    "is_context",
+    "unusable_hints",
+]
 
 Bind: TypeAlias = Callable[[JSONObject], dict[str, Any]]
+
+# What resolving type hints and generating schemas from them raises.
+UNUSABLE_HINTS: Final = (NameError, SyntaxError, TypeError, ValueError)
 
 _KEYWORD_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -35,11 +47,13 @@ def bind_arguments(function: Callable[..., Any], hints: dict[str, Any]) -> tuple
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in _KEYWORD_KINDS:
             raise BadTool(
-                f"{place_of(function)}: parameter {parameter} cannot be passed by name; give each one a name"
+                f"{declared_at(function)}: parameter {parameter} cannot be passed by name; give each a name"
             )
         if is_context(hints.get(parameter.name)):
             if context is not None:
-                raise BadTool(f"{place_of(function)}: one parameter may be a Context; drop {parameter.name}")
+                raise BadTool(
+                    f"{declared_at(function)}: one parameter may be a Context; drop {parameter.name}"
+                )
             context = parameter.name  # injected; not part of the input schema
         else:
             parameters.append(parameter)
@@ -57,7 +71,7 @@ def _converted(
     def through_pydantic() -> tuple[Bind, JSONObject]:
         from portbook.tools.pydantic_conversion import converted_arguments  # late: most tools need none of it
 
-        return converted_arguments(place_of(function), parameters, hints)
+        return converted_arguments(function, parameters, hints)
 
     known, defaults = _plain_types(parameters, hints), _defaults(parameters)
     if known is None:
@@ -119,7 +133,7 @@ def bind_as_given(function: Callable[..., Any], hints: dict[str, Any]) -> Bind:
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (*_KEYWORD_KINDS, inspect.Parameter.VAR_KEYWORD):
             raise BadTool(
-                f"{place_of(function)}: parameter {parameter} cannot be passed by name; give each one a name"
+                f"{declared_at(function)}: parameter {parameter} cannot be passed by name; give each a name"
             )
 
     def bind(arguments: JSONObject) -> dict[str, Any]:
@@ -133,8 +147,11 @@ def is_context(hint: Any) -> bool:
     return hint is Context or Context in typing.get_args(hint)
 
 
-def place_of(function: Callable[..., Any]) -> str:
-    """Return the name and location of a function, for messages."""
-    code = getattr(function, "__code__", None)
-    where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
-    return f"tool function {getattr(function, '__name__', function)!s}{where}"
+def unusable_hints(function: Callable[..., Any], error: Exception) -> BadTool:
+    """Return the exception for a function whose type hints give no schema."""
+    said = str(error).partition("\n")[0]
+    if isinstance(error, NameError):
+        said += "; import or define it"
+    elif isinstance(error, SyntaxError):
+        said = "a hint in quotes is not valid Python; correct it"
+    return BadTool(f"{declared_at(function)}: no schema can be generated from its type hints: {said}")

@@ -16,17 +16,20 @@ from typing import Any, Final, cast
 from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.model import JSONObject
 from portbook.schema.dialects import DIALECT
+from portbook.schema.engine import BadSchema
 from portbook.tools.content_block import Content
 from portbook.tools.context import Context, leaves_questions
 from portbook.tools.function_arguments import (
+    UNUSABLE_HINTS,
     Bind,
     are_plain_arguments,
     bind_arguments,
     bind_as_given,
     is_context,
-    place_of,
+    unusable_hints,
 )
 from portbook.tools.plain_types import NotPlain, plain_type
+from portbook.tools.source_place import declared_at
 from portbook.tools.spec import BadTool, Effect, Switch, TaskUse, ToolSpec
 from portbook.tools.tool_names import canonical_name
 
@@ -55,7 +58,8 @@ def spec_from_function(
     """
     is_async = inspect.iscoroutinefunction(function)
     if is_async and is_inline:
-        raise BadTool(f"{place_of(function)}: inline is for plain functions; drop it or drop async")
+        raise BadTool(f"{declared_at(function)}: inline is for plain functions; drop it or drop async")
+    _require_usable_schema(function, given_schema)
     try:
         types = typing.get_type_hints(function, include_extras=True)
         if given_schema is None:
@@ -68,11 +72,8 @@ def spec_from_function(
         is_plain = is_plain and given_schema is None and are_plain_arguments(function, types)
     except BadTool:
         raise
-    except (NameError, TypeError, ValueError) as error:
-        said = str(error).partition("\n")[0]
-        raise BadTool(
-            f"{place_of(function)}: no schema can be generated from its type hints: {said}"
-        ) from None
+    except UNUSABLE_HINTS as error:
+        raise unusable_hints(function, error) from None
     return ToolSpec(
         name=canonical_name(name),
         declared_name=name,
@@ -95,6 +96,21 @@ def spec_from_function(
         refuse=_rehearsed(bind),
         are_schemas_checked=is_plain,  # made of a few keywords of ours
     )
+
+
+def _require_usable_schema(function: Callable[..., Any], schema: JSONObject | None) -> None:
+    if schema is None:
+        return
+    from portbook.schema.cache import validator_for  # late, here and below: few tools give one
+
+    try:
+        validator_for(schema)
+    except BadSchema as error:
+        found = error.findings[0]
+        raise BadTool(
+            f"{declared_at(function)}: input_schema is not a usable JSON Schema at "
+            f"{found.pointer or '(root)'}: {found.message}"
+        ) from None
 
 
 def _rehearsed(bind: Bind) -> Callable[[JSONObject], Refused | None]:
@@ -175,7 +191,7 @@ def _not_awaited(value: Any, function: Callable[..., Any]) -> Failed:
         said = "returned a coroutine; write `async def` and `await`"
     else:
         said = "asked its caller without `await`, so no question was sent; write `async def` and `await`"
-    note = f"{place_of(function)} {said}"
+    note = f"{declared_at(function)} {said}"
     return Failed(Reason.TOOL_FAILED, note=note, details={"error": f"The tool {said}."})
 
 

@@ -18,6 +18,7 @@ from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSONObject
 from portbook.schema.messages import escape_pointer
 from portbook.tools.accepted_names import flaw_of
+from portbook.tools.source_place import declared_at
 from portbook.tools.spec import BadTool
 from portbook.tools.type_schemas import ArgumentSchemas, TypeSchemas, line_of, schema_of
 
@@ -25,12 +26,12 @@ __all__ = ["any_to_json", "converted_arguments", "converted_result"]
 
 
 def converted_arguments(
-    place: str, parameters: Sequence[inspect.Parameter], hints: dict[str, Any]
+    function: Callable[..., Any], parameters: Sequence[inspect.Parameter], hints: dict[str, Any]
 ) -> tuple[Callable[[JSONObject], dict[str, Any]], JSONObject]:
     """Return a function that converts validated JSON to the values of `parameters`, and their schema.
 
-    Raises `BadTool`, which names the `place`, where a parameter has an unusable default or takes a value
-    under a name that the schema does not have; `TypeError` where a type has no schema.
+    Raises `BadTool`, with the place of the `function`, where a parameter has an unusable default or takes a
+    value under a name that the schema does not have; `TypeError` where a type has no schema.
     """
     # Fields get generated names: a parameter may be called `schema` or `_x`, a model's field may not.
     fields: dict[str, Any] = {}
@@ -38,8 +39,8 @@ def converted_arguments(
     for at, parameter in enumerate(parameters):
         if isinstance(parameter.default, FieldInfo):
             raise BadTool(
-                f"{place}: parameter {parameter.name} has a Field as its default, which a plain "
-                f"call would pass on as the value; write {parameter.name}: Annotated[..., Field(...)] instead"
+                f"{declared_at(function)}: parameter {parameter.name} has a Field as its default, which a "
+                f"plain call would pass on as the value; write {parameter.name}: Annotated[..., Field(...)]"
             )
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[f"p{at}"] = (hints.get(parameter.name, Any), pydantic.Field(default, alias=parameter.name))
@@ -47,7 +48,7 @@ def converted_arguments(
     try:
         model = pydantic.create_model("Arguments", __config__=pydantic.ConfigDict(extra="forbid"), **fields)
         if flaw := flaw_of(model.__pydantic_core_schema__):
-            raise BadTool(f"{place}: {flaw}")
+            raise BadTool(f"{declared_at(function)}: {flaw}")
         schema = schema_of(
             lambda: model.model_json_schema(
                 by_alias=True, schema_generator=ArgumentSchemas, mode="validation"

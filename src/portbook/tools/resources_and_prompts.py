@@ -13,8 +13,9 @@ from portbook.exception_place import place_of as fault_of
 from portbook.model import JSONObject
 from portbook.schema.dialects import DIALECT
 from portbook.tools.content import Blob, contents_of, messages_of
-from portbook.tools.function_arguments import bind_arguments, place_of
+from portbook.tools.function_arguments import UNUSABLE_HINTS, bind_arguments, unusable_hints
 from portbook.tools.functions import jsonable, runner
+from portbook.tools.source_place import declared_at
 from portbook.tools.spec import BadTool, Complete, Effect, NotFound, Switch, ToolSpec
 
 __all__ = ["specs_from_prompt", "specs_from_resource"]
@@ -48,7 +49,7 @@ def specs_from_resource(
     """
     bind, schema = _bound(function)
     if set(cast("JSONObject", schema["properties"])) != set(names):
-        raise BadTool(f"{place_of(function)}: its parameters must be the names in {uri!r}")
+        raise BadTool(f"{declared_at(function)}: its parameters must be the names in {uri!r}; rename them")
     mime_type = shown.get("mimeType")
 
     def finish(value: Any) -> Any:
@@ -73,7 +74,7 @@ def specs_from_resource(
         switch=switch,
         cache_ms=cache_ms,
     )
-    return [spec, _completion(uri, "resource", complete, names, switch)]
+    return [spec, _completion(function, uri, "resource", complete, names, switch)]
 
 
 def specs_from_prompt(
@@ -106,7 +107,7 @@ def specs_from_prompt(
         shown=shown,
         switch=switch,
     )
-    return [spec, _completion(name, "prompt", complete, tuple(properties), switch)]
+    return [spec, _completion(function, name, "prompt", complete, tuple(properties), switch)]
 
 
 def _bound(function: Callable[..., Any]) -> tuple[Callable[[JSONObject], dict[str, Any]], JSONObject]:
@@ -115,19 +116,20 @@ def _bound(function: Callable[..., Any]) -> tuple[Callable[[JSONObject], dict[st
         bind, schema = bind_arguments(function, hints)
     except BadTool:
         raise
-    except (NameError, TypeError, ValueError) as error:
-        raise BadTool(
-            f"{place_of(function)}: no schema can be generated from its type hints: {error}"
-        ) from None
+    except UNUSABLE_HINTS as error:
+        raise unusable_hints(function, error) from None
     properties = schema.get("properties", {})
     assert isinstance(properties, dict)
     for name, described in properties.items():
         if not isinstance(described, dict) or described.get("type", "string") != "string":
-            raise BadTool(f"{place_of(function)}: parameter {name} must be a str: clients send only strings")
+            raise BadTool(
+                f"{declared_at(function)}: parameter {name} must be a str: clients send strings; hint it so"
+            )
     return bind, schema
 
 
 def _completion(
+    function: Callable[..., Any],
     name: str,
     of: Literal["prompt", "resource"],
     complete: Mapping[str, Complete],
@@ -136,7 +138,8 @@ def _completion(
 ) -> ToolSpec:
     for argument in complete:
         if argument not in arguments:
-            raise BadTool(f"{of} {name!r}: complete names {argument!r}, which is not one of its arguments")
+            said = f"complete names {argument!r}, which is not one of its arguments; use their names"
+            raise BadTool(f"{declared_at(function)}: {of} {name!r}: {said}")
 
     def run(given: JSONObject) -> list[str]:
         source, value = complete.get(str(given["name"]), ()), str(given["value"])

@@ -5,42 +5,56 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from traceback import walk_tb
 from types import ModuleType
 
+from portbook.text.did_you_mean import did_you_mean
+from portbook.text.late_pattern import late_pattern
 from portbook.tools.imported_files import forget, imported_from, remember
+from portbook.tools.source_place import place_of_error, shown_file
 from portbook.tools.spec import BadTool
 from portbook.tools.toolset import Toolset
 
-__all__ = ["load_all", "load_toolsets"]
+__all__ = ["MissingToolset", "ToolsetLoader", "load_toolsets"]
 
 # Names of the folders of installed packages.
 _INSTALLED = ("site-packages", "dist-packages")
+
+_NO_NAME = late_pattern(r"cannot import name '([^']+)'")
+_FASTMCP = "docs/how-to/come-from-fastmcp.md"
 
 # Path prefixes of files in a traceback that are not the operator's.
 _NOT_THEIRS = (str(Path(__file__).parent.parent) + "/", importlib.__file__, "<frozen importlib")
 
 
-def load_all(sources: Iterable[str]) -> list[Toolset]:
-    """Import every source and return their toolsets, each once.
+class MissingToolset(BadTool):
+    """There is no such file or module: the mistake is where it is named."""
+
+
+class ToolsetLoader:
+    """Imports sources one after the other, and returns each toolset once.
 
     A file that is named twice is imported once, whether by different paths, through a link, or as a file and
     as a module: the command line may name what the settings name too. So is one that another one imports.
-
-    Raises `BadTool` where a source does not exist, cannot be imported, or has no toolset.
     """
-    files: set[tuple[int, int]] = set()
-    found: dict[int, Toolset] = {}
-    for source in sources:
+
+    def __init__(self) -> None:
+        self._files: set[tuple[int, int]] = set()
+        self._found: set[int] = set()
+
+    def load(self, source: str) -> list[Toolset]:
+        """Return the toolsets of a source that no earlier one had.
+
+        Raises `BadTool` where it does not exist, cannot be imported, or has no toolset.
+        """
         file = _file_of(source)
-        if file is not None and file in files:
-            continue
-        found |= {id(toolset): toolset for toolset in load_toolsets(source)}
+        if file is not None and file in self._files:
+            return []
+        new = [toolset for toolset in load_toolsets(source) if id(toolset) not in self._found]
+        self._found.update(map(id, new))
         if file is not None:
-            files.add(file)
-    return list(found.values())
+            self._files.add(file)
+        return new
 
 
 def load_toolsets(source: str) -> list[Toolset]:
@@ -48,12 +62,12 @@ def load_toolsets(source: str) -> list[Toolset]:
 
     Raises `BadTool` where it does not exist, cannot be imported, or has no toolset.
     """
-    module = _import_file(Path(source)) if source.endswith(".py") else _import_module(source)
+    is_file = source.endswith(".py")
+    module = _import_file(Path(source)) if is_file else _import_module(source)
     found = {id(value): value for value in vars(module).values() if isinstance(value, Toolset)}
     if not found:
-        raise BadTool(
-            f'{source}: no toolset in it; make one with toolset = Toolset("name") and @toolset.tool'
-        )
+        place = f"{shown_file(source)}:1:1" if is_file else source
+        raise BadTool(f'{place}: no toolset in it; make one with toolset = Toolset("name") and @toolset.tool')
     return list(found.values())
 
 
@@ -75,7 +89,7 @@ def _file_of(source: str) -> tuple[int, int] | None:
 
 def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise BadTool(f"{path}: no such file")
+        raise MissingToolset(f"{shown_file(str(path))}: no such file; create it, or correct the path")
     imported = imported_from(path)
     if imported is not None:
         return imported
@@ -91,7 +105,7 @@ def _import_file(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
         forget(module)
-        raise BadTool(_explain(str(path), error)) from error
+        raise _explained(str(path), error) from error
     return module
 
 
@@ -123,18 +137,37 @@ def _import_module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        raise BadTool(_explain(name, error)) from error
+        raise _explained(name, error) from error
 
 
-def _explain(source: str, error: BaseException) -> str:
-    if isinstance(error, SyntaxError) and error.lineno is not None:
-        # The error may be in a file that this one imports.
-        return f"{error.filename or source}: line {error.lineno}: {error.msg}"
-    # The innermost line of the operator's code: lines of Portbook and of importlib do not help.
-    theirs = [
-        f" (line {line} of {frame.f_code.co_filename})"
-        for frame, line in walk_tb(error.__traceback__)
-        if not frame.f_code.co_filename.startswith(_NOT_THEIRS)
-    ]
-    where = theirs[-1] if theirs else ""
-    return f"{source}: cannot be imported: {type(error).__name__}: {error}{where}"
+def _explained(source: str, error: BaseException) -> BadTool:
+    """Return why a source cannot be imported, where in the author's code, and what to do."""
+    # The innermost line of the author's code: lines of Portbook and of importlib do not help.
+    place = place_of_error(error, _NOT_THEIRS)
+    if place is None and isinstance(error, ImportError | ValueError):
+        return MissingToolset(f"{source}: cannot be imported: {error}; {_remedy(error)}")
+    place = place or source
+    if isinstance(error, BadTool):
+        return BadTool(f"{place}: {error}")
+    if isinstance(error, SyntaxError):
+        return BadTool(f"{place}: not valid Python: {error.msg}; {_remedy(error)}")
+    return BadTool(f"{place}: cannot be imported: {type(error).__name__}: {error}; {_remedy(error)}")
+
+
+def _remedy(error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        return "correct this line, or the one before it"
+    if isinstance(error, SystemExit):
+        return 'put what ends the program below if __name__ == "__main__":'
+    if isinstance(error, ImportError):
+        if (error.name or "").startswith("mcp."):
+            return f"declare tools with a Toolset; {_FASTMCP} shows how"
+        return _hint_of_name(error) or "correct the name, or install the package where Portbook is installed"
+    return "correct this line"
+
+
+def _hint_of_name(error: ImportError) -> str:
+    """Return the public name that was meant, where a file imports one that its module does not have."""
+    found = _NO_NAME.match(str(error))
+    known = getattr(sys.modules.get(error.name or ""), "__all__", ())
+    return "" if found is None else did_you_mean(found[1], known)

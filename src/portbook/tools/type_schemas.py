@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import pydantic
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -13,6 +13,7 @@ from pydantic_core import PydanticSerializationError, SchemaError, core_schema
 from portbook.canonical import NotJSON, json_bytes
 from portbook.model import JSONObject
 from portbook.schema.dialects import DIALECT
+from portbook.text.late_pattern import late_pattern
 
 __all__ = ["ArgumentSchemas", "TypeSchemas", "line_of", "schema_and_maker", "schema_of"]
 
@@ -66,6 +67,13 @@ def _closed(made: JsonSchemaValue) -> JsonSchemaValue:
     return {"additionalProperties": False, **made} if "properties" in made else made
 
 
+# What pydantic says of a type without a schema.
+_NO_SCHEMA: Final = late_pattern(
+    r"Unable to generate pydantic-core schema for (?:<class ')?(.+?)(?:'>)?\. Set "
+    r"|Cannot generate a JsonSchema for core_schema\.(\w+)Schema"
+)
+
+
 def schema_and_maker(hint: Any) -> tuple[JSONObject, Callable[[Any], Any]]:
     """Return the schema of a type, and a function that converts JSON to it or raises `ValueError`.
 
@@ -88,6 +96,10 @@ def schema_of(make: Callable[[], dict[str, Any]]) -> JSONObject:
 
 
 def line_of(error: Exception) -> str:
-    """Return the line of a pydantic error that states the problem."""
+    """Return the problem that a pydantic error states, in one line."""
     # pydantic states it in the first line; pydantic_core in the last.
-    return str(error).splitlines()[-1 if isinstance(error, SchemaError) else 0]
+    said = str(error).splitlines()[-1 if isinstance(error, SchemaError) else 0]
+    if found := _NO_SCHEMA.match(said):
+        name = (found[1] or found[2]).rpartition(".")[2]
+        return f"{name} has no JSON Schema; use a plain type, a dataclass, a TypedDict or a pydantic model"
+    return said.removeprefix("error: ")

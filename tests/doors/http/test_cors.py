@@ -121,4 +121,4 @@ def test_an_entry_that_cannot_be_meant_stops_the_start_with_its_line(
     (tmp_path / "portbook.toml").write_text(f'[server]\n{setting} = ["{entry}"]\n')
     finished = run("serve", "--stdio", cwd=tmp_path)
     assert finished.code == 2
-    assert f"portbook.toml:2: server.{setting} lists what {words}" in finished.err
+    assert f"server.{setting}[0] {words}" in finished.err

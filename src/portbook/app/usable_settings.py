@@ -1,0 +1,115 @@
+"""What settings describe, or everything that is wrong with them at once: what a start and a dry run share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from portbook.app.rules_from_settings import policy_of, redactor_of
+from portbook.app.tools_from_settings import Collected, collect_tools
+from portbook.dialects.envelope import Envelope
+from portbook.dialects.rest_bodies import Rest
+from portbook.envelope.request import REQUEST
+from portbook.net.allowed_hosts_and_origins import BadHost, Hosts
+from portbook.schema.engine import Validator
+from portbook.schema.late_validator import LateValidator
+from portbook.settings import BadSettings, ProblemList, Settings
+from portbook.tools.registry import BadBundle, SchemaRegistry
+from portbook.tools.spec import BadTool
+from portbook.tools.toolset import Toolset
+
+if TYPE_CHECKING:
+    from portbook.provenance.signing import Signer
+
+__all__ = ["Contracts", "UsableSettings", "signer_of", "usable_settings"]
+
+
+class Contracts(NamedTuple):
+    """The wire contracts of our own, with the operator's schemas."""
+
+    envelope: Envelope
+    rest: Rest
+
+
+class UsableSettings(NamedTuple):
+    """The parts that settings describe, before anything is opened."""
+
+    hosts: Hosts
+    contracts: Contracts
+    collected: Collected
+
+
+def usable_settings(
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    is_exposed: bool,
+    toolsets: Sequence[Toolset] = (),
+) -> UsableSettings:
+    """Return the parts that `settings` describe; `toolsets` are served beside those that they name.
+
+    Raises `BadTool`, `BadBundle` or `BadSettings` for what cannot be used. Where a part cannot be used, the
+    others are checked before it is told.
+    """
+    registry = SchemaRegistry(settings.schema_root)
+    problems = ProblemList(BadTool, BadBundle, BadSettings)
+    hosts = contracts = collected = None
+    with problems:
+        hosts = _hosts(settings, is_exposed=is_exposed)
+    with problems:
+        contracts = _contracts(settings, registry)
+    with problems:
+        signer_of(settings)
+    with problems:
+        collected = collect_tools(settings, registry, given=toolsets, environ=environ)
+    if hosts is None or contracts is None or collected is None or problems.texts():
+        with problems:
+            redactor_of(settings, (), b"")
+        with problems:
+            policy_of(settings, () if collected is None else collected.catalog.specs())
+        problems.raise_all()
+    assert hosts is not None
+    assert contracts is not None
+    assert collected is not None
+    return UsableSettings(hosts, contracts, collected)
+
+
+def signer_of(settings: Settings) -> Signer | None:
+    """Return what signs envelopes, or None where they are not signed.
+
+    Raises `BadSettings` where the key cannot be used.
+    """
+    if settings.signing_key is None:
+        return None
+    # Late: only where envelopes are signed.
+    from portbook.app.signing_key_file import load_signing_key
+    from portbook.provenance.signing import BadKey
+
+    path = ("envelope", "signing_key")
+    try:
+        return load_signing_key(settings.signing_key)
+    except BadKey as error:
+        raise settings.complain(path, f"cannot be used: {error}") from None
+    except OSError as error:
+        remedy = f"`portbook keys signing {settings.signing_key}` makes one"
+        raise settings.complain(path, f"cannot be read: {error.strerror}; {remedy}") from None
+
+
+def _hosts(settings: Settings, *, is_exposed: bool) -> Hosts:
+    try:
+        return Hosts(is_exposed=is_exposed, names=settings.allowed_hosts, origins=settings.allowed_origins)
+    except BadHost as error:
+        raise settings.complain(("server", error.setting, error.number), str(error)) from None
+
+
+def _contracts(settings: Settings, registry: SchemaRegistry) -> Contracts:
+    # A contract of the operator is compiled now, to find its mistakes; our own when it is first used.
+    contract = LateValidator if settings.schema_root is None else _loaded
+    return Contracts(
+        Envelope(contract(registry.load_envelope), contract(lambda: registry.load(REQUEST))),
+        Rest(contract(registry.load_execute)),
+    )
+
+
+def _loaded(load: Callable[[], Validator]) -> Validator:
+    return load()

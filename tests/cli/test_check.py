@@ -1,0 +1,102 @@
+"""`portbook check`: all that a start would refuse or warn of, as text and as JSON, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from support.portbook_process import run
+
+BROKEN = """\
+[server]
+allowed_hosts = ["http://x"]
+[python]
+toolsets = ["nowhere.py", "broken.py"]
+[envelope]
+signing_key = "signing.pem"
+[redaction]
+patterns = ["("]
+[[policy.rules]]
+name = "r"
+action = "denny"
+[http.shop]
+openapi = "none.json"
+[http.books]
+base_url = 5
+"""
+PLACES = ["2:18", "4:13", "6:1", "8:13", "11:1", "13:1", "15:1"]
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    (tmp_path / "portbook.toml").write_text(BROKEN)
+    (tmp_path / "broken.py").write_text("from portbook import Toolset\nx = (\n")
+    return tmp_path
+
+
+def test_everything_that_serve_would_refuse_is_told_at_once(broken: Path) -> None:
+    finished = run("check", cwd=broken)
+    lines = finished.out.decode().splitlines()
+    assert finished.code == 2
+    assert finished.err == "portbook: 8 errors, 0 warnings\n"
+    assert all(": error: " in line for line in lines)
+    wanted = [f"portbook.toml:{place}" for place in PLACES]
+    assert sorted(line.partition(": ")[0] for line in lines) == sorted(["broken.py:2:5", *wanted])
+
+
+def test_serve_and_every_verb_before_it_refuse_the_same(broken: Path) -> None:
+    told = [line.replace(": error: ", ": ", 1) for line in run("check", cwd=broken).out.decode().splitlines()]
+    for verb in (["serve", "--stdio"], ["tools"], ["explain", "x"], ["call", "x"]):
+        finished = run(*verb, cwd=broken)
+        assert finished.code == 2, verb
+        assert finished.err.splitlines() == [f"portbook: error: {line}" for line in told], verb
+
+
+def test_json_has_file_line_and_column(broken: Path) -> None:
+    finished = run("check", "--json", cwd=broken)
+    said = json.loads(finished.out)
+    assert (finished.code, finished.err, said["ok"], said["warnings"]) == (2, "", False, [])
+    assert said["errors"][0] == {
+        "file": "portbook.toml",
+        "line": 2,
+        "column": 18,
+        "message": 'server.allowed_hosts[0] can be no Host; one looks like "mcp.example.com" or '
+        '"10.0.0.5:8765"',
+    }
+
+
+def test_warnings_alone_exit_with_one(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text('[redaction]\nsecrets = ["NOT_SET"]\n')
+    finished = run("check", cwd=tmp_path)
+    assert finished.code == 1
+    assert finished.out.decode() == (
+        "portbook.toml:2:1: warning: the environment variable NOT_SET is not set; its value is not redacted\n"
+    )
+    assert json.loads(run("check", "--json", cwd=tmp_path).out)["ok"] is True
+
+
+def test_nothing_to_say_exits_with_zero_and_writes_nothing(tmp_path: Path) -> None:
+    finished = run("check", cwd=tmp_path)
+    assert (finished.code, finished.out) == (0, b"")
+    assert finished.err == "portbook: nothing to say; `portbook serve` would serve 1 tool\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o500)
+    (tmp_path / "portbook.toml").write_text('[audit]\nlog_dir = "closed/runs"\n')
+    finished = run("check", cwd=tmp_path)
+    assert finished.code == 2
+    assert finished.out.startswith(b"portbook.toml:2:1: error: audit.log_dir cannot be written below ")
+
+
+def test_a_file_in_the_way_of_the_records_is_told(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("")
+    (tmp_path / "portbook.toml").write_text('[audit]\nlog_dir = "runs"\n')
+    finished = run("check", cwd=tmp_path)
+    assert finished.code == 2
+    assert finished.out.startswith(b"portbook.toml:2:1: error: audit.log_dir cannot be written below ")
