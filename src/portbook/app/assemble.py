@@ -254,8 +254,9 @@ def assemble(
         outgoing=settings.outgoing_validation,
         warn=warn,
     )
-    bare = Bare(ASSET_TOOLS)
-    boundary = Boundary(pipeline, contracts.envelope, official, bare, contracts.rest, tasks, notices, servers)
+    boundary = Boundary(
+        pipeline, contracts.envelope, official, Bare(ASSET_TOOLS), contracts.rest, tasks, notices, servers
+    )
     gateways = [gateway.name for gateway in collected.gateways]
     # Last: whatever cannot be served is raised before a toolset knows of this boundary.
     unwatch = tuple(toolset.watch(notices.publish) for toolset in collected.toolsets)

@@ -65,7 +65,7 @@ _GOVERNED: Final[dict[str, Kind]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _ServedMethod:
     """What this server does with a method of a revision; the same for every message of it."""
 
