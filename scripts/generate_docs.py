@@ -89,7 +89,7 @@ _TABLES: Final = {
         'where = { "/cents" = { minimum = 10000 } }',
     ),
     "http": ("[http.orders]", 'base_url = "http://127.0.0.1:9000"'),
-    "mcp": ("[mcp.github]", 'command = ["npx", "-y", "@example/server"]', 'trust = "first-use"'),
+    "mcp": ("[mcp.github]", 'command = ["npx", "-y", "@example/server"]'),
 }
 
 # Read before there are settings, or not a setting at all.

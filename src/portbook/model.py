@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from portbook.errors import Failed, Refused
@@ -207,12 +206,8 @@ class EnvelopeRequest(NamedTuple):
 NO_WISH: Final = EnvelopeRequest({})
 
 
-@dataclass(slots=True)
-class Call:
-    """One request to the boundary, independent of the wire contract: data alone, never changed.
-
-    Not frozen, and neither is `Done`: that would double the cost of making one.
-    """
+class Call(NamedTuple):
+    """One request to the boundary, independent of the wire contract: data alone."""
 
     arrival: Arrival
     method: str | None
@@ -273,10 +268,11 @@ class Run(NamedTuple):
     caller: str | None = None
     resumption: Resumption | None = None
     """Set where this round continues an earlier one."""
+    is_approved: bool = False
+    """Whether a person approved the call; the approval is for the tool as it was defined then."""
 
 
-@dataclass(slots=True)
-class Done:
+class Done(NamedTuple):
     """The tool ran and its result passed every check."""
 
     body: bytes

@@ -329,6 +329,7 @@ class Pipeline:
             state.hear,
             None if state.caller is None else state.caller.name,
             state.exchange.resumption,
+            is_approved=state.approval is not None,
         )
 
     def _fail(self, error: BaseException, state: CallState, tool: Tool) -> Coroutine[Any, Any, Done]:
@@ -380,9 +381,14 @@ class Pipeline:
         if row is None or (row.switch is not None and not row.switch.is_on):
             tool = self._catalog.find(name, kind)  # perhaps a new one, in place of one that was switched off
             if tool is None:
-                raise Refused(_UNKNOWN[kind])
+                raise self._missing(name, kind)
             row = rules.prepare(tool)
         return row
+
+    def _missing(self, name: str, kind: Kind) -> Refused:
+        """Return the refusal of a call to something that is not served."""
+        withheld = self._catalog.withheld_as(name, kind)
+        return Refused(_UNKNOWN[kind]) if withheld is None else withheld.refusal()
 
     def _require_rate(self, caller: Caller, rules: Rules) -> None:
         """Raise `Refused` if the caller is beyond the rate limit."""
@@ -501,6 +507,8 @@ def _as_outcome(ending: Ending, state: CallState) -> Outcome:
     for name in _WORDS_OF_SERVERS:
         if name in ending.details:
             ending.details = {**ending.details, name: state.redacted(cast("JSON", ending.details[name]))}
+    if ending.difference is not None and state.redactor is not None:  # it has texts of a server
+        ending.difference = cast("JSONObject", state.redactor.redact(cast("JSON", ending.difference))[0])
     ending.only_read = _only_reads(state)
     if state.is_redacted:
         ending.details = {**ending.details, "redacted": True}

@@ -9,8 +9,10 @@ from pathlib import Path
 from support.portbook_process import PORTBOOK, child, environment
 
 
-def on_a_terminal(folder: Path, *arguments: str, term: str = "xterm") -> tuple[str, int | None]:
-    """Run on a pseudo terminal; return what it shows, and its exit status."""
+def on_a_terminal(
+    folder: Path, *arguments: str, term: str = "xterm", typed: str = ""
+) -> tuple[str, int | None]:
+    """Run on a pseudo terminal where a person has typed ahead; return what it shows, and its exit status."""
     ours, theirs = pty.openpty()
     with child(
         [*PORTBOOK, *arguments],
@@ -21,6 +23,7 @@ def on_a_terminal(folder: Path, *arguments: str, term: str = "xterm") -> tuple[s
         env=environment(TERM=term),
     ) as process:
         os.close(theirs)
+        os.write(ours, typed.encode())
         shown = b""
         try:
             while chunk := os.read(ours, 65536):

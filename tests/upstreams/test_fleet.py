@@ -8,20 +8,24 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from portbook.pins.pin_settings import PinSettings
 from portbook.tools.catalog import Catalog
 from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.fleet import Fleet
-from portbook.upstreams.trust import FirstUse
+from portbook.upstreams.pinned_trust import Memory, PinnedTrust
 from support.fake_upstream import validator
 from support.mcp_peer import SMALL_SERVER
 
 
-def fleet_of(catalog: Catalog, *servers: DeclaredUpstream, published: list[Any] | None = None) -> Fleet:
+def fleet_of(
+    folder: Path, catalog: Catalog, *servers: DeclaredUpstream, published: list[Any] | None = None
+) -> Fleet:
     told = [] if published is None else published
+    memory = Memory(lambda _: None, lambda _: None)
     return Fleet(
         servers,
         validator=validator(),
-        trust=FirstUse(),
+        trust=PinnedTrust(folder, memory, lambda _: None),
         shelf=catalog,
         environ=os.environ,
         publish=lambda kind, uri: told.append((kind, uri)),
@@ -30,14 +34,21 @@ def fleet_of(catalog: Catalog, *servers: DeclaredUpstream, published: list[Any] 
 
 def server(alias: str, *command: str) -> DeclaredUpstream:
     return DeclaredUpstream(
-        alias, "stdio", command=command or (sys.executable, str(SMALL_SERVER)), folder=Path(), timeout_ms=5000
+        alias,
+        "stdio",
+        command=command or (sys.executable, str(SMALL_SERVER)),
+        pins=PinSettings("first-use"),
+        folder=Path(),
+        timeout_ms=5000,
     )
 
 
-def test_after_settling_the_catalog_has_what_servers_offer() -> None:
+def test_after_settling_the_catalog_has_what_servers_offer(tmp_path: Path) -> None:
     async def main() -> None:
         catalog, published = Catalog([]), []
-        fleet = fleet_of(catalog, server("a"), server("broken", "/no/such/program"), published=published)
+        fleet = fleet_of(
+            tmp_path, catalog, server("a"), server("broken", "/no/such/program"), published=published
+        )
         assert not fleet.is_settled
         await asyncio.gather(fleet.settle(), fleet.settle())
         assert fleet.is_settled
@@ -54,5 +65,5 @@ def test_after_settling_the_catalog_has_what_servers_offer() -> None:
     asyncio.run(main())
 
 
-def test_without_servers_nothing_has_to_be_settled() -> None:
-    assert fleet_of(Catalog([])).is_settled
+def test_without_servers_nothing_has_to_be_settled(tmp_path: Path) -> None:
+    assert fleet_of(tmp_path, Catalog([])).is_settled

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from portbook.pins.grade import OnChange, Reaction
+from portbook.pins.pin_settings import PinSettings
 from portbook.tools.spec import Effect
 from portbook.upstreams.declared_upstream import DeclaredUpstream, ValueSource
 from portbook.upstreams.mcp_table import read_mcp
@@ -23,7 +25,7 @@ def complain(path: tuple[str | int, ...], sentence: str) -> Exception:
 
 
 def read(alias: str = "git", **keys: Any) -> DeclaredUpstream:
-    [declared] = read_mcp({alias: {"trust": "first-use", **keys}}, FOLDER, complain)
+    [declared] = read_mcp({alias: keys}, FOLDER, complain)
     return declared
 
 
@@ -62,9 +64,10 @@ def test_an_alias_that_could_be_mistaken_is_refused(alias: str) -> None:
         read(alias, command=["x"])
 
 
-def test_without_trust_nothing_is_served() -> None:
-    with pytest.raises(Wrong, match="first-use"):
-        read_mcp({"git": {"command": ["x"]}}, FOLDER, complain)
+def test_who_approves_and_what_a_change_leads_to_are_read() -> None:
+    assert read(command=["x"]).pins == PinSettings("lock")
+    found = read(command=["x"], trust="first-use", on_change={"words": "block"}).pins
+    assert found == PinSettings("first-use", OnChange(words=Reaction.BLOCK))
 
 
 @pytest.mark.parametrize(

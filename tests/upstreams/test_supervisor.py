@@ -9,6 +9,7 @@ import pytest
 
 from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.definitions import Offer
 from portbook.upstreams.supervisor import Supervisor, Watcher
 from portbook.upstreams.transport import NotSent
 from support.fake_upstream import FakeLink, validator
@@ -46,9 +47,12 @@ class Scene:
         self.offers: list[Any] = []
         self.told: list[str] = []
         checks = AnswerChecks(validator(), is_enforced=True, warn=self.told.append)
-        watcher = Watcher(lambda offer, _: self.offers.append(offer), lambda _: None, self.told.append)
+        watcher = Watcher(self._offered, lambda _: None, self.told.append)
         upstream = DeclaredUpstream("s", "stdio", timeout_ms=2000, **declared)
         self.server = Supervisor(upstream, self._link, checks, watcher)
+
+    async def _offered(self, offer: Offer, _announced: frozenset[str]) -> None:
+        self.offers.append(offer)
 
     def _link(self) -> FakeLink:
         link = self.links.pop(0) if self.links else Behaving()

@@ -229,11 +229,14 @@ def assemble(
     tasks, notices = TaskBoard(clock, draw), ChangeFeed()
     servers = reports = None
     if collected.servers:
-        from portbook.app.server_reports import ServerReports  # only where there is a server to call
+        # Only where there is a server to call.
+        from portbook.app.pins_from_settings import trust_of
+        from portbook.app.server_reports import ServerReports
         from portbook.app.servers_from_settings import fleet_of
         from portbook.stores.upstreams import UpstreamStore
 
-        servers = fleet_of(collected, executor, validator, notices, environ, pipeline, warn)
+        trust = trust_of(settings, store, clock, warn)
+        servers = fleet_of(collected, executor, validator, notices, environ, pipeline, trust, warn)
         reports = ServerReports(servers, UpstreamStore(store, clock), clock, warn)
         _permit(executor, rules)
     official = McpDialect(
@@ -251,8 +254,9 @@ def assemble(
         outgoing=settings.outgoing_validation,
         warn=warn,
     )
-    bare = Bare(ASSET_TOOLS)
-    boundary = Boundary(pipeline, contracts.envelope, official, bare, contracts.rest, tasks, notices, servers)
+    boundary = Boundary(
+        pipeline, contracts.envelope, official, Bare(ASSET_TOOLS), contracts.rest, tasks, notices, servers
+    )
     gateways = [gateway.name for gateway in collected.gateways]
     # Last: whatever cannot be served is raised before a toolset knows of this boundary.
     unwatch = tuple(toolset.watch(notices.publish) for toolset in collected.toolsets)

@@ -10,23 +10,26 @@ from portbook.net.destinations import Destinations
 from portbook.protocol.conformance import SchemaValidator
 from portbook.schema.store import SchemaStore
 from portbook.upstreams.fleet import Fleet
-from portbook.upstreams.trust import FirstUse
+from portbook.upstreams.trust import Trust
 
 __all__ = ["observe_servers"]
 
 
-def observe_servers(collected: Collected) -> list[str]:
-    """Start every server, add what it offers to the catalog, and end it; return what is not served."""
-    return asyncio.run(_observe(collected))
+def observe_servers(collected: Collected, trust: Trust) -> list[str]:
+    """Add what servers offer to the catalog, as `trust` decides; return what is not served.
+
+    A server that has to be asked is started, and ended.
+    """
+    return asyncio.run(_observe(collected, trust))
 
 
-async def _observe(collected: Collected) -> list[str]:
+async def _observe(collected: Collected, trust: Trust) -> list[str]:
     validator = SchemaValidator(SchemaStore())
     validator.initialize()
     fleet = Fleet(
         collected.servers,
         validator=validator,
-        trust=FirstUse(),
+        trust=trust,
         shelf=collected.catalog,
         environ=os.environ,
     )
@@ -36,8 +39,13 @@ async def _observe(collected: Collected) -> list[str]:
         failed = [f"mcp.{alias}: {why}" for alias, why in fleet.problems().items() if why is not None]
     finally:
         await fleet.close()
+    withheld = [
+        f"mcp.{each.observed.server}: {each.observed.kind} {each.observed.name!r} is withheld: it is "
+        f"{each.verdict.standing}; run `portbook review`"
+        for each in fleet.withheld()
+    ]
     left_out = [
         f"mcp.{each.source}: {each.kind} {each.name!r} is not served: {each.why}"
         for each in collected.catalog.left_out
     ]
-    return failed + left_out
+    return failed + withheld + left_out

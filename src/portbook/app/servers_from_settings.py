@@ -14,7 +14,7 @@ from portbook.pipeline import Pipeline
 from portbook.protocol.conformance import SchemaValidator
 from portbook.tools.toolset import Changed
 from portbook.upstreams.fleet import Fleet
-from portbook.upstreams.trust import FirstUse
+from portbook.upstreams.trust import Trust
 
 __all__ = ["fleet_of"]
 
@@ -26,6 +26,7 @@ def fleet_of(
     changes: ChangeFeed,
     environ: Mapping[str, str],
     pipeline: Pipeline,
+    trust: Trust,
     warn: Callable[[str], None],
 ) -> Fleet:
     """Return the MCP servers behind the boundary; `executor` calls them from now on."""
@@ -40,7 +41,7 @@ def fleet_of(
     fleet = Fleet(
         collected.servers,
         validator=validator,
-        trust=FirstUse(),
+        trust=trust,
         shelf=collected.catalog,
         environ=environ,
         publish=publish,

@@ -20,7 +20,7 @@ from portbook.tools.spec import identifier_of
 __all__ = ["NO_ROUTE", "RecordForm", "json_text", "record_form"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RecordForm:
     """The lines of a record, in pieces: between them stand the values that differ from call to call."""
 

@@ -89,9 +89,11 @@ def dry_run(settings: Settings) -> DryRun:
     collected = usable_settings(settings, os.environ, is_exposed=False).collected
     warnings = list(collected.warnings)
     if collected.servers:
-        from portbook.app.observed_servers import observe_servers  # starts processes
+        # Starts processes: only where there are any.
+        from portbook.app.observed_servers import observe_servers
+        from portbook.app.pins_from_settings import dry_trust_of
 
-        warnings += observe_servers(collected)
+        warnings += observe_servers(collected, dry_trust_of(settings))
     specs = list(collected.catalog.specs())
     policy = rules_of(settings, specs, os.environ, is_exposed=False).policy
     warnings += policy_doubts(settings, policy, specs)

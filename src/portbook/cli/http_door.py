@@ -31,6 +31,7 @@ class HttpDoor:
         except BadProxy as error:
             raise settings.complain(("server", "trusted_proxies"), str(error)) from None
         self._trusted_proxies = settings.trusted_proxies
+        self._has_legacy_sse = settings.legacy_sse
         self._certificate = _certificate(settings)
         self._unix = None if settings.socket is None else UnixSocket(settings.socket)
         self._listener = _bound(settings) if self._unix is None else self._unix.listener
@@ -54,7 +55,8 @@ class HttpDoor:
             trusted_proxies=self._trusted_proxies,
             tls=None if self._certificate is None else self._certificate.context,
         )
-        return HttpServer(routes_of(app, warn), [self._listener], options, on_stop=app.changes.close)
+        routes = routes_of(app, warn, has_legacy_sse=self._has_legacy_sse)
+        return HttpServer(routes, [self._listener], options, on_stop=app.changes.close)
 
     def reload_certificate(self) -> None:
         """Read the certificate again, if there is one.

@@ -69,7 +69,7 @@ on_failure = "refuse"             # or "warn": run calls without records
 # [mcp.github]
 # command = ["npx", "-y", "@example/server"]
 # env = { GITHUB_TOKEN = { env = "GITHUB_TOKEN" } }
-# trust = "first-use"             # what is seen first is approved
+# Nothing of it is served before `portbook pin` has approved what it offers.
 """
 
 

@@ -27,6 +27,8 @@ _VERBS: Final = {
     "upstreams": "List and restart the MCP servers behind Portbook.",
     "init": "Write a commented settings file.",
     "fetch": "Fetch an OpenAPI document and pin it by its digest.",
+    "pin": "Approve the definitions of MCP servers as they are now, or check them.",
+    "review": "Review changed definitions of MCP servers, and approve or keep them withheld.",
     "explain": "Show how policy decides a call, without running it.",
     "policy": "Test a policy before it is in force.",
     "approvals": "List, show and decide approvals.",

@@ -27,6 +27,7 @@ from portbook.protocol.conformance import INPUT_REQUIRED
 from portbook.protocol.extensions import META_CAPABILITIES, TASKS, declares
 from portbook.protocol.log_levels import LEVELS
 from portbook.tools.catalog import Tool
+from portbook.tools.spec import ToolSpec
 from portbook.tools.upstream_entry import UpstreamEntry
 from portbook.tools.uri_templates import UriTemplate
 from portbook.upstreams.answer_checks import TASK, BadAnswer, RpcError
@@ -84,9 +85,7 @@ class McpServerExecutor:
         assert entry is not None
         server = self._fleet[entry.server]
         held = self._continued(run)
-        connection = await self._connected(server, run) if held is None else held.connection
-        if not tool.spec.is_on:  # its server started just now, and defines it differently
-            raise Refused(Reason.UNKNOWN_TOOL)
+        connection = await self._connected(server, tool.spec, run) if held is None else held.connection
         way = _Way(tool, entry, arguments, run, connection, server.declared.may_ask)
         if held is not None:
             return await self._resume(way, held)
@@ -94,7 +93,7 @@ class McpServerExecutor:
         try:
             return await self._call(way, answers, state)
         except SessionLost:  # it did not look at the request: a new session does
-            way.connection = await self._connected(server, run)
+            way.connection = await self._connected(server, tool.spec, run)
             return await self._call(way, answers, state)
 
     def permit(self, destinations: Destinations) -> None:
@@ -110,7 +109,17 @@ class McpServerExecutor:
         self._held.close()
         await self._fleet.close()
 
-    async def _connected(self, server: Supervisor, run: Run) -> UpstreamConnection:
+    async def _connected(self, server: Supervisor, spec: ToolSpec, run: Run) -> UpstreamConnection:
+        """Return a connection to the server, begun now if there is none; then it said what it offers.
+
+        Raises `Refused` where there is none, or the server defines the tool differently by now.
+        """
+        connection = await self._begun(server, run)
+        if not spec.is_on:
+            self._require_same(spec, run)
+        return connection
+
+    async def _begun(self, server: Supervisor, run: Run) -> UpstreamConnection:
         key = "" if server.declared.isolation == "shared" else _key_of(run)
         try:
             async with asyncio.timeout(run.timeout_ms / 1000):
@@ -121,6 +130,27 @@ class McpServerExecutor:
             raise Refused(Reason.TIMEOUT, happened="the server did not start in time") from None
         except asyncio.CancelledError:
             raise NothingSent from None
+
+    def _require_same(self, spec: ToolSpec, run: Run) -> None:
+        """Check that a call may go on although the definition of its tool has changed: only its words have.
+
+        An approval is for the definition that a person saw, words included.
+
+        Raises `Refused` otherwise.
+        """
+        now, withheld = self._fleet.offers.find(spec.kind, spec.name)
+        if withheld is not None:
+            raise withheld.refusal()
+        if now is None:
+            raise Refused(Reason.UPSTREAM_ERROR, happened="its server no longer offers it")
+        is_same = (now.input_schema, now.output_schema, now.effect) == (
+            spec.input_schema,
+            spec.output_schema,
+            spec.effect,
+        )
+        if run.is_approved or not is_same:
+            happened = "its definition has changed since; list the tools again"
+            raise Refused(Reason.UPSTREAM_ERROR, happened=happened, is_retryable=True)
 
     # -- rounds
 

@@ -65,7 +65,7 @@ _GOVERNED: Final[dict[str, Kind]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _ServedMethod:
     """What this server does with a method of a revision; the same for every message of it."""
 
@@ -259,6 +259,8 @@ class McpDialect:
             found = self._by_any_name.get(name) if isinstance(name, str) else None
             if found is not None:
                 return found.spec.name, arguments
+            if isinstance(name, str):
+                name = self._catalog.canonical_name(name) or name  # a withheld tool has its names, too
             return (name if isinstance(name, str) and is_slug(name) else None), arguments
         if kind == "prompt":
             return (name if isinstance(name, str) and len(name) <= 128 else None), arguments

@@ -23,7 +23,7 @@ from portbook.tools.catalog import Tool
 __all__ = ["Results"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Sealing:
     """How the results of one tool are sealed in one revision."""
 
@@ -60,7 +60,8 @@ class Results:
         Raises `Failed` where the official schema does not allow it.
         """
         spec = tool.spec
-        if spec.switch is not None and not spec.switch.is_on:  # switched off while it ran
+        switch = spec.switch
+        if switch is not None and not switch.is_on and not switch.is_replaced:  # switched off while it ran
             raise Failed(Reason.BAD_RESULT, note="no longer served")
         key = (revision.name, method, spec.name)
         sealing = self._sealings.get(key)

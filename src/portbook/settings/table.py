@@ -129,6 +129,14 @@ SETTINGS: Final = (
         "their place.",
     ),
     Setting(
+        "server.legacy_sse",
+        "legacy_sse",
+        "switch",
+        False,
+        None,
+        "Whether clients of 2024-11-05 may connect over HTTP+SSE: GET /sse and POST /messages.",
+    ),
+    Setting(
         "server.name",
         "server_name",
         "text",

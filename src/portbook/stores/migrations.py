@@ -86,8 +86,17 @@ CREATE TABLE upstream_restart (
 ) STRICT, WITHOUT ROWID;
 """
 
+# What each MCP server offered when it was last asked.
+_OBSERVATIONS: Final = """
+CREATE TABLE observation (
+    server      TEXT NOT NULL PRIMARY KEY,
+    definitions TEXT NOT NULL,
+    seen_at     TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
 # The migration to each version. Only append: files of every version are in use.
-_STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS)
+_STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS)
 TABLES_VERSION: Final = len(_STEPS)
 
 

@@ -21,6 +21,7 @@ from portbook.tools.claimed_names import claims_of, contested
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
 from portbook.tools.tool_names import ToolNames, listed_name
 from portbook.tools.uri_templates import UriTemplate
+from portbook.tools.withheld_entry import WithheldEntry
 
 __all__ = ["Catalog", "LeftOutEntry", "Tool"]
 
@@ -98,6 +99,7 @@ class Catalog:
         "_templates",
         "_tools",
         "_unusable",
+        "_withheld",
         "by_any_name",
         "left_out",
     )
@@ -130,10 +132,11 @@ class Catalog:
         """The tools by their canonical, listed and declared names."""
         self._parts: dict[str, list[Tool]] = {}
         self._unusable: dict[str, list[LeftOutEntry]] = {}
+        self._withheld: dict[str, tuple[WithheldEntry, ...]] = {}
         self._index()
 
-    def replace(self, source: str, specs: Iterable[ToolSpec]) -> None:
-        """Serve `specs` in place of all that came from the MCP server `source` before.
+    def replace(self, source: str, specs: Iterable[ToolSpec], withheld: Iterable[WithheldEntry] = ()) -> None:
+        """Serve `specs` in place of all that came from the MCP server `source` before; refuse the `withheld`.
 
         What cannot be served stops nothing else: `left_out` has it. An entry that is no longer served is
         switched off, so that calls that know it from before find the new one, or none.
@@ -141,6 +144,7 @@ class Catalog:
         before = {id(tool): tool for tool in self._served.values()}
         known = {(tool.spec.kind, tool.spec.name): tool for tool in self._parts.get(source, ())}
         self._parts[source], self._unusable[source] = [], []
+        self._withheld[source] = tuple(withheld)
         for spec in specs:
             same = known.get((spec.kind, spec.name))
             if same is not None and same.spec == replace(spec, switch=same.spec.switch):
@@ -154,6 +158,7 @@ class Catalog:
         kept = {id(tool) for tool in self._served.values()}
         for key, tool in before.items():
             if key not in kept and tool.spec.switch is not None:
+                tool.spec.switch.is_replaced = (tool.spec.kind, tool.spec.name) in self._served
                 tool.spec.switch.is_on = False
         for tool in self._served.values():
             if tool.spec.switch is not None and tool.spec.upstream is not None:
@@ -203,7 +208,18 @@ class Catalog:
     def canonical_name(self, name: str) -> str | None:
         """Return the canonical name of the tool with this canonical, listed or declared `name`, or None."""
         tool = self.by_any_name.get(name)
-        return None if tool is None else tool.spec.name
+        if tool is not None:
+            return tool.spec.name
+        withheld = (each for each in self.withheld() if each.kind == "tool" and name in each.other_names)
+        return next((each.name for each in withheld), None)
+
+    def withheld(self) -> Iterator[WithheldEntry]:
+        """Iterate over what MCP servers offer, and no client gets until a person approves it."""
+        return (each for entries in self._withheld.values() for each in entries)
+
+    def withheld_as(self, name: str, kind: Kind) -> WithheldEntry | None:
+        """Return the withheld entry of this `name` and `kind`, or None."""
+        return next((each for each in self.withheld() if (each.kind, each.name) == (kind, name)), None)
 
     def locate(self, uri: str) -> tuple[str, JSONObject] | None:
         """Return the name of the resource at `uri`, and the values of its template's variables, or None."""

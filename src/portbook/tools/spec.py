@@ -100,10 +100,12 @@ TaskUse = Literal["never", "optional", "required"]
 class Switch:
     """Whether an entry is currently served. Read on every call, set by the toolset's author."""
 
-    __slots__ = ("is_on",)
+    __slots__ = ("is_on", "is_replaced")
 
     def __init__(self) -> None:
         self.is_on = True
+        self.is_replaced = False
+        """Whether it is off because a new definition of the same entry is served."""
 
 
 @dataclass(frozen=True, slots=True)

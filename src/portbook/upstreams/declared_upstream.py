@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from portbook.globs import matches
+from portbook.pins.pin_settings import PinSettings
 from portbook.tools.spec import Effect
 
 __all__ = ["DeclaredUpstream", "Isolation", "StartTime", "UpstreamTransport", "ValueSource"]
@@ -50,6 +51,7 @@ class DeclaredUpstream:
     start: StartTime = "lazy"
     idle_s: int = 600
     isolation: Isolation = "shared"
+    pins: PinSettings = field(default_factory=PinSettings)
     folder: Path = field(default_factory=Path)
     """Where its program starts."""
 

@@ -72,6 +72,26 @@ class Offer:
         """Iterate over the definitions of a kind."""
         return (each for each in self.definitions if each.kind == kind)
 
+    def as_data(self) -> JSONObject:
+        """Return the offer as JSON."""
+        definitions: list[JSON] = [[each.kind, each.name, each.definition] for each in self.definitions]
+        return {
+            "definitions": definitions,
+            "instructions": self.instructions,
+            "completes": self.completes,
+        }
+
+    @classmethod
+    def of_data(cls, server: str, data: JSONObject) -> Offer:
+        """Return the offer that `as_data` gave."""
+        found = cast("list[tuple[str, str, JSONObject]]", data["definitions"])
+        return cls(
+            server,
+            tuple(ObservedDefinition(server, kind, name, definition) for kind, name, definition in found),
+            cast("str | None", data["instructions"]),
+            completes=data["completes"] is True,
+        )
+
 
 async def observe(server: str, connection: UpstreamConnection, timeout_s: float) -> Offer:
     """Return what the server at the other end offers now.

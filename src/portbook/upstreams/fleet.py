@@ -6,21 +6,18 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
-from portbook.canonical import fingerprint
-from portbook.model import JSONObject, Kind
+from portbook.model import Kind
 from portbook.net.destinations import Destinations
 from portbook.net.http_client import HttpClient
 from portbook.protocol.conformance import SchemaValidator
-from portbook.protocol.headers import BadMark, Mark, marked_params
-from portbook.tools.spec import ToolSpec
+from portbook.protocol.headers import Mark
 from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.child_environment import child_environment
 from portbook.upstreams.declared_upstream import DeclaredUpstream
-from portbook.upstreams.definitions import Offer
 from portbook.upstreams.http_transport import HttpTransport
-from portbook.upstreams.offered_specs import specs_of
+from portbook.upstreams.served_offers import ServedOffers, Shelf
 from portbook.upstreams.server_status import ServerStatus
 from portbook.upstreams.stdio_transport import StdioTransport
 from portbook.upstreams.supervisor import Supervisor, Watcher
@@ -28,29 +25,12 @@ from portbook.upstreams.transport import NotSent, UpstreamLink
 from portbook.upstreams.trust import Trust, Withheld
 from portbook.upstreams.value_reader import ValueReader
 
-__all__ = ["Fleet", "Shelf"]
+__all__ = ["Fleet"]
 
 # How long the first list waits for servers that start slowly; they are listed when they are there.
 _SETTLE_S: Final = 10.0
-_LISTED: Final[tuple[Kind, ...]] = ("tool", "resource", "prompt")
 # Earlier values of secrets are still redacted; no server changes its credentials more often than this.
 _REMEMBERED: Final = 64
-
-
-class Shelf(Protocol):
-    """Where entries of servers are served from: the catalog."""
-
-    def locate(self, uri: str) -> tuple[str, JSONObject] | None:
-        """Return the name of the resource at `uri`, and the values of its template's variables, or None."""
-        ...
-
-    def server_of(self, resource: str) -> str | None:
-        """Return the alias of the server that offers the resource of this name, or None."""
-        ...
-
-    def replace(self, source: str, specs: Iterable[ToolSpec]) -> None:
-        """Serve `specs` in place of all that came from `source` before."""
-        ...
 
 
 class Fleet:
@@ -74,7 +54,8 @@ class Fleet:
         `publish` is told of changed lists and resources, `tell` of what concerns the operator, `notice` of
         every secret value. Servers with an address are called with `client`.
         """
-        self._trust = trust
+        self.offers = ServedOffers(trust, shelf, lambda kind: publish(kind, None), self._tell_of)
+        """What the servers offer, and what of it is served."""
         self._shelf = shelf
         self._environ = environ
         self._publish = publish
@@ -83,12 +64,11 @@ class Fleet:
         self._client = client
         self._destinations = Destinations()
         self._secrets: list[str] = []
-        self._withheld: dict[str, tuple[Withheld, ...]] = {}
-        self._counts: dict[str, int] = {}
-        self._marks: dict[tuple[str, str], tuple[Mark, ...]] = {}
         self._validator = validator
-        self._listed: dict[str, dict[Kind, str]] = {}
         self._servers = {each.alias: self._supervised(each) for each in declared}
+        for server in self._servers.values():
+            if server.declared.start == "lazy":
+                server.has_offered = self.offers.put_known(server.declared)
         self._settling: asyncio.Task[None] | None = None
         self.is_settled = not self._servers
         """Whether every server has been asked once what it offers."""
@@ -100,7 +80,8 @@ class Fleet:
         return alias in self._servers
 
     def start(self) -> None:
-        """Start the servers that are wanted at all times."""
+        """Start the servers that are wanted at all times, and serve what is approved from now on."""
+        self.offers.watch()
         if any(each.declared.start == "eager" for each in self._servers.values()):
             self._settling = self._settling or asyncio.get_running_loop().create_task(self._settle())
 
@@ -135,7 +116,7 @@ class Fleet:
 
     def withheld(self) -> list[Withheld]:
         """Return every definition that is not approved."""
-        return [each for alias in sorted(self._withheld) for each in self._withheld[alias]]
+        return [each for alias in sorted(self._servers) for each in self.offers.withheld_of(alias)]
 
     def problems(self) -> dict[str, str | None]:
         """Return why each server does not work, None where it does or is not running."""
@@ -146,6 +127,7 @@ class Fleet:
         if self._settling is not None:
             self._settling.cancel()
             await asyncio.wait((self._settling,))
+        await self.offers.close()
         await asyncio.gather(*(each.close() for each in self._servers.values()))
         if self._client is not None:
             await self._client.close()
@@ -160,7 +142,7 @@ class Fleet:
         ]
         if starts:
             await asyncio.wait(starts, timeout=_SETTLE_S)
-        self.is_settled = True
+        self.is_settled = self.offers.has_listed = True
 
     def _status(self, alias: str) -> ServerStatus:
         server = self._servers[alias]
@@ -169,8 +151,8 @@ class Fleet:
             server.declared.transport,
             server.state,
             server.revision,
-            self._counts.get(alias, 0),
-            len(self._withheld.get(alias, ())),
+            self.offers.tools_of(alias),
+            len(self.offers.withheld_of(alias)),
             server.last_error,
             server.restarts,
         )
@@ -178,7 +160,7 @@ class Fleet:
     def _supervised(self, declared: DeclaredUpstream) -> Supervisor:
         tell = partial(self._tell_of, declared.alias)
         checks = AnswerChecks(self._validator, is_enforced=declared.is_enforced, warn=tell)
-        watcher = Watcher(partial(self._take_offer, declared), partial(self._publish, "resource"), tell)
+        watcher = Watcher(partial(self.offers.take, declared), partial(self._publish, "resource"), tell)
         return Supervisor(declared, partial(self._link, declared, tell), checks, watcher)
 
     def _link(self, declared: DeclaredUpstream, tell: Callable[[str], None]) -> UpstreamLink:
@@ -200,32 +182,7 @@ class Fleet:
 
     def _marks_of(self, alias: str, name: str) -> tuple[Mark, ...]:
         """Return the arguments that a tool wants in headers, by the server's own name of it."""
-        return self._marks.get((alias, name), ())
-
-    def _take_offer(self, declared: DeclaredUpstream, offer: Offer, announced: frozenset[str]) -> None:
-        judged = self._trust.judge(declared.alias, offer.definitions)
-        self._withheld[declared.alias] = judged.withheld
-        specs = list(specs_of(declared, judged.served, completes=offer.completes))
-        self._counts[declared.alias] = sum(spec.kind == "tool" for spec in specs)
-        for spec in specs:
-            if spec.kind == "tool" and spec.upstream is not None:
-                with contextlib.suppress(BadMark):  # the catalog leaves such a tool out
-                    self._marks[declared.alias, spec.upstream.name] = marked_params(spec.input_schema)
-        self._shelf.replace(declared.alias, specs)
-        self._publish_changes(declared.alias, specs, announced)
-
-    def _publish_changes(self, alias: str, specs: list[ToolSpec], announced: frozenset[str]) -> None:
-        """Publish which lists are different now; first ones are news only to clients that listed before."""
-        listed: dict[Kind, str] = {
-            kind: fingerprint([spec.definition() for spec in specs if spec.kind == kind]) for kind in _LISTED
-        }
-        before = self._listed.get(alias)
-        self._listed[alias] = listed
-        for kind in _LISTED:
-            is_new = before is None and self.is_settled and any(spec.kind == kind for spec in specs)
-            is_announced = any(f"/{kind}s/" in method for method in announced)
-            if is_new or is_announced or (before is not None and before[kind] != listed[kind]):
-                self._publish(kind, None)
+        return self.offers.marks_of(alias, name)
 
     def _learn(self, secret: str) -> None:
         if secret not in self._secrets:

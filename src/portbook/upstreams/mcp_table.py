@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 from portbook.apis.table_reader import Complain, Table
 from portbook.globs import problem_of
 from portbook.net.destinations import BadDestination, parse_url
+from portbook.pins.pin_settings import PIN_KEYS, read_pin_settings
 from portbook.tools.spec import Effect
 from portbook.upstreams.declared_upstream import (
     DeclaredUpstream,
@@ -32,7 +33,8 @@ _OURS: Final = frozenset(
 )
 
 _KEYS: Final = (
-    *("command", "url", "transport", "env", "headers", "tools", "prefix", "effects", "trust", "validation"),
+    *("command", "url", "transport", "env", "headers", "tools", "prefix", "effects", "validation"),
+    *PIN_KEYS,
     *("may_ask", "timeout_ms", "start", "idle_s", "isolation"),
 )
 _ASKS: Final = ("elicitation", "sampling", "roots")
@@ -58,8 +60,6 @@ def _server(alias: str, table: Table, folder: Path) -> DeclaredUpstream:
     for key, belongs in (("env", is_program), ("headers", not is_program)):
         if key in table and not belongs:
             raise table.wrong(key, f"is only for servers with a {'command' if key == 'env' else 'url'}")
-    if table.choice("trust", ("first-use",)) is None:
-        raise table.wrong(None, 'needs trust = "first-use": what is seen first is approved')
     return DeclaredUpstream(
         alias=alias,
         transport=transport,
@@ -76,6 +76,7 @@ def _server(alias: str, table: Table, folder: Path) -> DeclaredUpstream:
         start=cast("StartTime", table.choice("start", ("lazy", "eager")) or "lazy"),
         idle_s=_or(table.whole("idle_s", 0, 86_400), 600),
         isolation=cast("Isolation", table.choice("isolation", ("shared", "session")) or "shared"),
+        pins=read_pin_settings(table),
         folder=folder,
     )
 

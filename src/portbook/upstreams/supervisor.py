@@ -8,7 +8,7 @@ do not wait for a server that just failed: they are refused, with the reason.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 from portbook.errors import Finding
@@ -35,7 +35,7 @@ _COALESCE_S: Final = 0.05
 class Watcher(NamedTuple):
     """Who learns what of a server."""
 
-    offered: Callable[[Offer, frozenset[str]], None]
+    offered: Callable[[Offer, frozenset[str]], Awaitable[None]]
     """It said what it offers; with the notifications of changed lists that it sent before."""
     updated: Callable[[str], None]
     """A resource has changed: its URI."""
@@ -181,6 +181,7 @@ class Supervisor:
                 await connection.open()
                 await shake_hands(connection, self._era, declared.may_ask, timeout_s)
                 offer = await observe(declared.alias, connection, timeout_s)
+            await self._watcher.offered(offer, frozenset())  # before a call can use the connection
         except BaseException as error:
             problem = _words_of(error)
             if problem is None:
@@ -191,7 +192,6 @@ class Supervisor:
         instance.connection = connection
         self.revision = connection.revision.name
         self.has_offered = True
-        self._watcher.offered(offer, frozenset())
         self._subscriptions.begin(connection)
         return connection
 
@@ -309,7 +309,7 @@ class Supervisor:
         except (ConnectionLost, NotSent, RpcError, BadAnswer, TimeoutError, TooMany) as error:
             self._watcher.tell(f"its changed list could not be read: {_words_of(error)}")
         else:
-            self._watcher.offered(offer, announced)
+            await self._watcher.offered(offer, announced)
 
     def _note_oddity(self, problem: str) -> None:
         self._odd += 1

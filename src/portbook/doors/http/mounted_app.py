@@ -35,7 +35,7 @@ class MountedApp:
         file = None if config is None else Path(config)
         settings = load_settings(file, os.environ, {}, Path.cwd())
         self._app = assemble(settings, is_exposed=is_exposed, toolsets=toolsets, is_server=True)
-        self._serve = asgi_application(routes_of(self._app))
+        self._serve = asgi_application(routes_of(self._app, has_legacy_sse=settings.legacy_sse))
         self._is_open = True
 
     async def __call__(
