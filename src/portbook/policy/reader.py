@@ -153,8 +153,8 @@ def _methods(limits: Limits) -> frozenset[str] | None:
 def _require_effects(limits: Limits) -> None:
     for number, effect in enumerate(limits.effects or ()):
         if effect not in tuple(Effect):
-            hint = _near(effect, tuple(Effect))
-            raise BadPolicy(("policy", "effects", number), f"is not an effect{hint}")
+            near = _near(effect, tuple(Effect))
+            raise BadPolicy(("policy", "effects", number), f"is not an effect{near}")
 
 
 def _rule(number: int, table: Mapping[str, Any], place: Place, approver: Approver) -> Rule:
