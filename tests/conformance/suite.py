@@ -7,6 +7,7 @@ scenario has to have run, and what was skipped has to be on a list, with its rea
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -20,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from support import sdks  # noqa: E402 - found beside the tests
-from support.portbook_process import http_server  # noqa: E402 - likewise
+from support.portbook_process import HttpServer, http_server  # noqa: E402 - likewise
 
 EVERYTHING = HERE / "everything.py"
 SUITE = "0.2.0-alpha.12"
@@ -74,8 +75,33 @@ class Counted:
         return f"{self.selection.name}: {self.scenarios} scenarios, {self.checks} checks, {verdict}"
 
 
-def run_all(selections: tuple[Selection, ...] = SELECTIONS) -> Iterator[Counted]:
-    """Yield what came of each selection.
+@contextlib.contextmanager
+def served(folder: Path, behind: str | None) -> Iterator[HttpServer]:
+    """A Portbook with the fixture: its own tools, or a server `behind` it, over `stdio` or `http`."""
+    tools = (str(EVERYTHING),)
+    if behind is None:
+        with http_server(cwd=folder, tools=tools) as server:
+            yield server
+        return
+    with contextlib.ExitStack() as stack:
+        (folder / "behind").mkdir()
+        (folder / "front").mkdir()
+        if behind == "http":
+            fixture = stack.enter_context(http_server(cwd=folder / "behind", tools=tools))
+            where = f'url = "{fixture.url}/mcp"'
+        else:
+            # In a folder of its own, where it does not find the settings that name it.
+            program = f'cd "{folder / "behind"}" && exec "{sys.executable}" -m portbook serve --stdio "$0"'
+            where = f"command = {json.dumps(['sh', '-c', program, *tools])}"
+        (folder / "front" / "portbook.toml").write_text(
+            f'[mcp.fixture]\n{where}\ntrust = "first-use"\nprefix = false\n'
+            'may_ask = ["elicitation", "sampling", "roots"]\n'
+        )
+        yield stack.enter_context(http_server(cwd=folder / "front", tools=()))
+
+
+def run_all(selections: tuple[Selection, ...] = SELECTIONS, behind: str | None = None) -> Iterator[Counted]:
+    """Yield what came of each selection, with the fixture itself or with a server `behind` Portbook.
 
     Raises `sdks.Unavailable` where the suite cannot be installed.
     """
@@ -84,7 +110,9 @@ def run_all(selections: tuple[Selection, ...] = SELECTIONS) -> Iterator[Counted]
         for number, selection in enumerate(selections):
             modules = sdks.conformance_suite(selection.suite)
             # A server of its own for each, so that none can lean on what another left behind.
-            with http_server(cwd=folder, tools=(str(EVERYTHING),)) as server:
+            own = folder / f"served-{number}"
+            own.mkdir()
+            with served(own, behind) as server:
                 counted = Counted(selection)
                 _require_answer(server.url, "before", counted)
                 out = folder / str(number)

@@ -96,3 +96,16 @@ def test_every_scenario_of_the_official_suite_passes(
             pytest.fail(str(unavailable))
         pytest.skip(str(unavailable))
     assert counted.problems == []
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.covers("design.conformance.behind")
+@pytest.mark.parametrize("behind", ["stdio", "http"])
+def test_every_scenario_passes_through_portbook_with_the_fixture_behind_it(behind: str) -> None:
+    try:
+        [counted] = SUITE.run_all(SUITE.SELECTIONS[:1], behind)
+    except SUITE.sdks.Unavailable as unavailable:
+        if os.environ.get("CI"):
+            pytest.fail(str(unavailable))
+        pytest.skip(str(unavailable))
+    assert counted.problems == []

@@ -46,7 +46,7 @@ def test_a_server_that_says_more_than_it_should_is_still_served(tmp_path: Path, 
     with peer_of(tmp_path, table("small", small_server(mode))) as peer:
         for at in range(3):
             assert peer.text("small__echo", {"text": f"call {at}"}) == f"call {at}"
-    assert len((tmp_path / "stderr").read_bytes()) < 200_000
+    assert len((tmp_path / "stderr").read_bytes()) < 1_000_000  # of 6 MB
 
 
 @pytest.mark.covers("design.servers.malformed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from portbook.errors import Reason, Refused
 from portbook.model import JSONObject, Kind
@@ -10,8 +10,7 @@ from portbook.model import JSONObject, Kind
 __all__ = ["WithheldEntry"]
 
 
-@dataclass(frozen=True, slots=True)
-class WithheldEntry:
+class WithheldEntry(NamedTuple):
     """An entry that is not listed, and whose calls are refused."""
 
     kind: Kind
