@@ -86,7 +86,7 @@ class Composer:
         self._members = {item.name for item in operation.parameters if item.place is ParameterPlace.BODY}
 
         is_json = kind_of(operation.request) is MediaKind.JSON
-        self._writer = None if is_json or operation.write is not None else BodyWriter(operation)
+        self._writer = None if is_json or operation.write is not None else BodyWriter(operation, self._taken)
 
     @property
     def writes_form_or_data(self) -> bool:
@@ -177,7 +177,20 @@ class Composer:
             return b"" if operation.method in BODY_METHODS else None, operation.request
         if self._writer is not None:
             return self._writer.write(value, place, files)
+        self._require_not_fixed(value, place)
         return json_bytes(value), operation.request
+
+    def _require_not_fixed(self, body: JSON, place: tuple[str, ...]) -> None:
+        """Require that no member of a JSON body overrides the query: many servers read both into one table.
+
+        Raises `Refused` where a member that is not described has a name that is fixed in the query.
+        """
+        if not isinstance(body, dict):
+            return
+        described = self.operation.body_members
+        for name in body:
+            if name not in described and name not in self._members and self._taken.is_fixed(name):
+                raise unsendable((*place, name), "is fixed in this tool's query; leave it out")
 
     def _cookies(self, parameter: Parameter, value: JSON) -> Iterator[str]:
         for name, members, text in _pairs(parameter, value, as_uri_text):
