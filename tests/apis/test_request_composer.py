@@ -281,6 +281,12 @@ HEADERS: list[tuple[str, JSON, Style, list[tuple[str, str]]]] = [
     ("a list", ["a", 1], Style.COMMA, [("X-Tenant", "a,1")]),
     ("an object", {"a": 1}, Style.REPEAT, [("X-Tenant", '{"a":1}')]),
     ("JSON", "a", Style.JSON, [("X-Tenant", '"a"')]),
+    ("an empty list", [], Style.COMMA, []),
+    ("a list of nothing", [None], Style.COMMA, []),
+    ("an empty object", {}, Style.PAIRS, []),
+    ("an object of nothing", {"a": None}, Style.COMMA, []),
+    ("an empty list as JSON", [], Style.JSON, [("X-Tenant", "[]")]),
+    ("an empty string", "", Style.COMMA, [("X-Tenant", "")]),
 ]
 
 

@@ -22,6 +22,7 @@ from portbook.apis.parameter_styles import (
     as_uri_text,
     expanded,
     pairs_of,
+    without_nulls,
 )
 from portbook.apis.path_arguments import segment_of
 from portbook.apis.query_names import TakenNames
@@ -236,8 +237,12 @@ def _header(parameter: Parameter, value: JSON) -> Iterable[tuple[str, str]]:
         return ()
     # Without a style, an object is JSON, as in a query.
     is_json = parameter.style is Style.REPEAT and isinstance(value, dict)
+    style = Style.JSON if is_json else parameter.style
+    written = without_nulls(value, style)
+    if isinstance(written, list | dict) and not written and style is not Style.JSON:
+        return ()
     try:
-        text = expanded(parameter.name, value, Style.JSON if is_json else parameter.style, as_is)
+        text = expanded(parameter.name, written, style, as_is)
     except AmbiguousText as why:
         raise unsendable((parameter.argument,), str(why)) from None
     if not text.isascii() or not text.isprintable():
