@@ -61,6 +61,61 @@ def test_what_one_schema_of_all_describes_and_another_requires_is_left_out(write
         assert not accepts(result, {"name": "n"})
 
 
+def ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"allOf": [ref("Open"), ref("Ext")]},
+        {"allOf": [ref("Open"), {"allOf": [ref("Ext")]}]},
+        {"allOf": [ref("Open"), {"oneOf": [ref("Ext")]}]},
+        {"allOf": [ref("Open")], "anyOf": [ref("Ext")]},
+        {"allOf": [ref("Chain"), ref("Ext")]},
+        {"required": ["id", "name"], "oneOf": [ref("Open")]},
+        {"required": ["id", "name"], "anyOf": [ref("Chain")]},
+        {"allOf": [ref("Loop"), ref("Open")]},
+    ],
+)
+def test_no_schema_around_or_beside_requires_a_read_only_property(
+    write: Any, version: str, schema: Any
+) -> None:
+    described = {
+        "Open": OPEN,
+        "Chain": {"allOf": [ref("Open")]},
+        "Ext": {"type": "object", "required": ["id", "name"], "properties": {"name": STRING}},
+        "Loop": {"required": ["id", "name"], "properties": {"inner": ref("Loop")}},
+    }
+    content = {"application/json": {"schema": schema}}
+    given = document(version, method="put", requestBody={"content": content})
+    arguments = only(write({**given, "components": {"schemas": described}})).input_schema
+    assert accepts(arguments, {"body": {"name": "n"}})
+    assert not accepts(arguments, {"body": {}})
+    assert not accepts(arguments, {"body": {"name": "n", "id": "a"}})
+
+
+def test_references_that_fan_out_are_written_in_place_once(write: Any) -> None:
+    described: dict[str, Any] = {
+        f"S{level}": {"required": ["id"], "anyOf": [ref(f"S{level + 1}"), ref(f"S{level + 1}")]}
+        for level in range(6)
+    }
+    described |= {"S6": {"type": "object", "required": ["id"]}, "Open": OPEN}
+    content = {"application/json": {"schema": {"allOf": [ref("Open"), ref("S0")]}}}
+    given = document(method="put", requestBody={"content": content})
+    arguments = only(write({**given, "components": {"schemas": described}})).input_schema
+    assert json.dumps(arguments["properties"]).count("anyOf") == 6
+    assert accepts(arguments, {"body": {}})
+
+
+def test_alternatives_are_not_beside_each_other(write: Any) -> None:
+    other = {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}
+    arguments, _ = imported(write, {"oneOf": [{**OPEN, "required": ["pin"]}, other]})
+    assert accepts(arguments, {"body": {"id": 5}})
+    assert not accepts(arguments, {"body": {}})
+
+
 def test_a_required_property_of_a_reference_is_left_out(write: Any) -> None:
     schema = {"allOf": [{"$ref": "#/components/schemas/Base"}, {"type": "object", "properties": {"id": {}}}]}
     arguments, _ = imported(write, schema)

@@ -15,7 +15,13 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from portbook.apis.openapi.document_files import DocumentNode, Documents
-from portbook.apis.openapi.one_sided_properties import Side, leave_out_other_side
+from portbook.apis.openapi.one_sided_properties import (
+    NOTHING_LEFT_OUT,
+    OtherSideNames,
+    Side,
+    leave_out_other_side,
+    left_out_in,
+)
 from portbook.apis.openapi.vendor_keywords import DROPPED, translated
 from portbook.model import JSONObject
 from portbook.schema.definition_weights import DefinitionWeights, referred_names
@@ -64,8 +70,10 @@ class SchemaWriter:
         self.unchecked_patterns: list[str] = []
         """The places of patterns that are not checked."""
 
-    def write(self, node: DocumentNode) -> Any:
-        """Return the schema at `node`; `with_definitions` adds the targets of its references.
+    def write(self, node: DocumentNode, left_out: OtherSideNames = NOTHING_LEFT_OUT) -> Any:
+        """Return the schema at `node`, which does not require what is `left_out`.
+
+        `with_definitions` adds the targets of its references.
 
         Raises `BadOpenAPI` for a reference without a target.
         """
@@ -76,7 +84,7 @@ class SchemaWriter:
             raise node.bad("must be a schema")
         self._around.append(node)
         try:
-            return self._written(node, value)
+            return self._written(node, value, left_out)
         finally:
             self._around.pop()
 
@@ -136,17 +144,23 @@ class SchemaWriter:
         last = target.pointer.rpartition("/")[2] or target.file
         return f"{_UNSAFE.sub('_', last)}_{name_digest(f'{target.file}#{target.pointer}')}"
 
-    def _written(self, node: DocumentNode, value: JSONObject) -> Any:
+    def _written(self, node: DocumentNode, value: JSONObject, left_out: OtherSideNames) -> Any:
         reference = node.text("$ref")
         if reference is not None:
-            referring = self._reference_to(self._documents.target(node, reference))
+            target = self._documents.target(node, reference)
+            if left_out.is_required_at(self._documents, target):
+                referring: dict[str, Any] = {"allOf": [self.write(target, left_out)]}
+            else:
+                referring = self._reference_to(target)
             # In OpenAPI 3.0, keywords beside a reference are ignored; these two change no verdict on a value
             # that is not null.
-            beside = {} if self._is_old else self._keywords(node, value)
+            beside = {} if self._is_old else self._keywords(node, value, left_out)
             if isinstance(words := value.get("description"), str):
                 beside["description"] = words
+            if "allOf" in beside and "allOf" in referring:
+                referring["allOf"] += beside["allOf"]
             return _with_null(value, {**beside, **referring})
-        written = self._keywords(node, value)
+        written = self._keywords(node, value, left_out)
         for keyword, anchor in _DYNAMIC.items():
             if isinstance(value.get(keyword), str):
                 written.update(self._reference_to(self._nearest(anchor)))
@@ -157,13 +171,14 @@ class SchemaWriter:
         marked = (node for node in reversed(self._around) if node.at(anchor).value)
         return next(marked, self._around[0])
 
-    def _keywords(self, node: DocumentNode, value: JSONObject) -> dict[str, Any]:
+    def _keywords(self, node: DocumentNode, value: JSONObject, around: OtherSideNames) -> dict[str, Any]:
         written: dict[str, Any] = {}
         for key, given in value.items():
             if key in _ONE:
                 written.update(self._one(key, node.at(key)))
             elif key in _LISTS:
-                written.update(self._list(key, node.at(key)))
+                left_out = left_out_in(self._documents, node, key, self._side, around)
+                written.update(self._list(key, node.at(key), left_out))
             elif key in _MAPS:
                 written.update(self._map(key, node.at(key)))
             elif key == "dependencies":
@@ -176,7 +191,7 @@ class SchemaWriter:
             self._check_names(node, written)
         if "properties" in written:
             self._require(node, written)
-        leave_out_other_side(self._documents, node, written, self._side)
+        leave_out_other_side(self._documents, node, written, self._side, around)
         _renew_bounds(value, written)
         return written
 
@@ -184,13 +199,13 @@ class SchemaWriter:
         if isinstance(child.value, dict | bool):
             yield key, self.write(child)
         elif key == "items" and isinstance(child.value, list):  # the form of earlier drafts
-            yield from self._list("prefixItems", child)
+            yield from self._list("prefixItems", child, NOTHING_LEFT_OUT)
         elif child.value in ("true", "false"):
             yield key, child.value == "true"
 
-    def _list(self, key: str, child: DocumentNode) -> Iterator[tuple[str, Any]]:
+    def _list(self, key: str, child: DocumentNode, left_out: OtherSideNames) -> Iterator[tuple[str, Any]]:
         items = [child] if isinstance(child.value, dict) else child.items
-        written = [self.write(item) for item in items if isinstance(item.value, dict | bool)]
+        written = [self.write(item, left_out) for item in items if isinstance(item.value, dict | bool)]
         if written:
             yield key, written
 
