@@ -98,6 +98,22 @@ def test_room_that_was_granted_to_a_cancelled_call_is_given_back() -> None:
     asyncio.run(main())
 
 
+def test_who_gives_up_as_room_comes_free_is_only_cancelled() -> None:
+    async def main() -> None:
+        room = MemoryRoom(10)
+        async with AsyncExitStack() as held:
+            await held.enter_async_context(room.of(10))
+            waiting, behind = Holder(room, 10), Holder(room, 10)
+            await settled()
+            waiting.task.cancel()  # not yet awake when the room comes free
+        await settled()
+        assert waiting.task.cancelled()
+        assert behind.is_in
+        await behind.go()
+
+    asyncio.run(main())
+
+
 def test_room_is_given_back_after_a_failure() -> None:
     async def main() -> None:
         room = MemoryRoom(10)

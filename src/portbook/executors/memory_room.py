@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 __all__ = ["MemoryRoom"]
 
@@ -38,11 +38,12 @@ class MemoryRoom:
         try:
             await granted
         except asyncio.CancelledError:
-            if granted.done() and not granted.cancelled():
-                self._give_back(size)
-            else:
-                self._waiting.remove((size, granted))
+            if granted.cancelled():
+                with suppress(ValueError):  # room came free before this task woke: it is no longer in line
+                    self._waiting.remove((size, granted))
                 self._grant()  # those behind it may need less
+            else:
+                self._give_back(size)
             raise
 
     def _give_back(self, size: int) -> None:
