@@ -6,7 +6,6 @@ in which the event loop serves other calls. What all such bodies hold in memory 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
@@ -55,9 +54,12 @@ class ComposedRequests:
             yield composer.compose(arguments)
             return
         gateway = self._gateways[operation.gateway]
-        async with self._room.of(size + (gateway.max_file_bytes if named else 0)):
-            files = await asyncio.to_thread(_read, gateway, named) if named else {}
-            yield await asyncio.to_thread(composer.compose, arguments, files)
+        async with self._room.of(size + (gateway.max_file_bytes if named else 0)) as held:
+            files: dict[str, bytes] = {}
+            if named:
+                files = await held.in_thread(_read, gateway, named)
+                held.keep_only(size + sum(len(files[file.path]) for file in named))
+            yield await held.in_thread(composer.compose, arguments, files)
 
 
 def _read(gateway: Gateway, named: list[NamedFile]) -> dict[str, bytes]:
