@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ UPLOAD = HttpOperation(
     parts=(BodyPart("file", is_binary=True),),
 )
 JSON = HttpOperation("api", "https://a.example", "POST", "/")
+FORM = replace(JSON, request="application/x-www-form-urlencoded")
+QUERY = replace(JSON, method="GET")
 LARGE = base64.b64encode(bytes(1024 * 1024)).decode()
 
 
@@ -58,11 +61,22 @@ def composed_in(
         (UPLOAD, {"file": "AA=="}, False),
         (UPLOAD, {"file": LARGE}, True),
         (UPLOAD, {"file": [{"base64": LARGE}]}, True),
-        (JSON, {"file": LARGE}, False),
+        (JSON, {"file": LARGE}, True),
+        (JSON, {"file": "AA=="}, False),
+        (UPLOAD, {"ids": [1] * 3000}, True),
+        (UPLOAD, {"ids": [""] * 3000}, True),
+        (UPLOAD, {"ids": [1] * 1000}, False),
+        (FORM, {f"key{number}": 1 for number in range(3000)}, True),
+        (FORM, {"k" * 300_000: 1}, True),
+        (QUERY, {"ids": [1] * 3000}, True),
+        (QUERY, {"ids": [1] * 1000}, False),
     ],
-    ids=["small", "large", "large in a list", "JSON"],
-)
-def test_a_large_form_is_composed_beside_the_event_loop(
+    ids=[
+        "small", "large", "large in a list", "large JSON", "small JSON", "many numbers", "many empty texts",
+        "some numbers", "many fields", "a long name", "a long query", "a short query",
+    ],
+)  # fmt: skip
+def test_a_large_request_is_composed_beside_the_event_loop(
     monkeypatch: pytest.MonkeyPatch, operation: HttpOperation, arguments: Any, is_beside: bool
 ) -> None:
     composed, was_beside = composed_in(monkeypatch, operation, arguments)
