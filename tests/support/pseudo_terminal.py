@@ -9,9 +9,12 @@ from pathlib import Path
 from support.portbook_process import PORTBOOK, child, environment
 
 
-def on_a_terminal(folder: Path, *arguments: str, term: str = "xterm") -> tuple[str, int | None]:
-    """Run on a pseudo terminal; return what it shows, and its exit status."""
+def on_a_terminal(
+    folder: Path, *arguments: str, term: str = "xterm", typed: str = ""
+) -> tuple[str, int | None]:
+    """Run on a pseudo terminal, on which this is typed; return what it shows, and its exit status."""
     ours, theirs = pty.openpty()
+    os.write(ours, typed.encode())
     with child(
         [*PORTBOOK, *arguments],
         stdin=theirs,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from portbook.app.assemble import App, assemble
-from portbook.cli.arguments import read_arguments
+from portbook.cli.arguments import ask_for, missing_arguments, read_arguments
 from portbook.cli.options import (
     START_ERRORS,
     arguments_of_a_call,
@@ -26,6 +27,7 @@ from portbook.errors import Ending, Reason, Refused
 from portbook.escaping import escaped_json
 from portbook.model import Arrival, Done, JSONObject, Outcome
 from portbook.text.did_you_mean import did_you_mean
+from portbook.tools.catalog import Tool
 from portbook.tools.spec import is_slug, slug_of
 from portbook.wire.violations import violations
 
@@ -62,6 +64,7 @@ def command(
     """Run one call through the boundary and print its result.
 
     A value is a string where the tool's schema wants one, and JSON otherwise: topK=3, tags='["a"]'.
+    NAME=@FILE takes the content of a file, NAME=- standard input. A terminal is asked for missing arguments.
     The exit code is 0 for a result, 2 for an invalid call, 3 for a call that is not allowed (no key, policy,
     no approval), 4 for an unknown tool, 5 for a result that breaks its schema, and 1 for any other failure.
     """
@@ -77,7 +80,9 @@ def command(
         raise stop_with(error) from None
     for warning in app.warnings:
         say(f"warning: {warning}")
-    given = read_arguments(app.catalog.find(slug_of(tool)), arguments, document)
+    found = app.catalog.find(slug_of(tool))
+    is_person = sys.stdin.isatty() and out.isatty() and not is_json
+    given = _given(found, arguments, document, is_person=is_person)
     meta: JSONObject = {}
     if approval is not None:
         meta["portbook/approval_id"] = approval
@@ -97,6 +102,16 @@ def command(
         if hint:
             say(f"  {hint}")
     raise click.exceptions.Exit(outcome.row.exit)
+
+
+def _given(
+    tool: Tool | None, arguments: tuple[str, ...], document: str | None, *, is_person: bool
+) -> JSONObject:
+    """Return the arguments of the command line, and of a person those that are missing."""
+    given = read_arguments(tool, arguments, document)
+    if tool is not None and is_person:
+        given |= ask_for(tool, missing_arguments(tool, given))
+    return given
 
 
 async def _invoke(

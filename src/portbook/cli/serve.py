@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,6 +29,9 @@ from portbook.doors.ndjson import NdjsonDoor
 from portbook.doors.stdio import Reader, StandardStreams, Writer, claim_standard_streams
 from portbook.model import Arrival
 from portbook.settings import Settings
+
+if TYPE_CHECKING:
+    from portbook.cli.inherited_socket import Inherited
 
 __all__ = ["command", "serve_until_done"]
 
@@ -46,11 +49,15 @@ __all__ = ["command", "serve_until_done"]
     metavar="URI",
     help="File or address of a schema that replaces the embedded official one.",
 )
+@click.option(
+    "--reload", is_flag=True, help="Over HTTP: take up toolsets, settings and documents when they change."
+)
 @debug_option
 @common_options
 def command(
     toolsets: tuple[str, ...],
     *,
+    reload: bool,
     debug: bool,
     stdio: bool,
     http: bool,
@@ -69,8 +76,13 @@ def command(
     if not stdio and not http:
         http = sys.stdin.isatty()
         stdio = not http
+    if reload and stdio:
+        raise click.UsageError("--reload is for --http; over STDIO, start the client again")
     flags = {"server.host": host, "server.port": port, "schema_override_uri": schema_override}
     given = partial(settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags)
+    if reload:
+        raise click.exceptions.Exit(_serve_and_watch(given, config))
+    inherited = _inherited()
     gc.disable()  # until it serves: whatever a start makes, it keeps
     occupy_standard_error()
     # Before any tool is loaded: what its module prints must not mix with the frames.
@@ -81,7 +93,7 @@ def command(
     with queued_output():
         try:
             settings = given(config, toolsets=toolsets, debug=debug)
-            listener = _listen(settings) if http else None
+            listener = _listen(settings, inherited) if http else None
             is_exposed = listener is not None and not _is_loopback(settings.host)
             app = assemble(
                 settings,
@@ -94,7 +106,9 @@ def command(
         for warning in app.warnings:
             say(f"warning: {warning}")
         # A reload reads the same file; if it is gone by then, the rules stay as they are.
-        _run(_serve(app, streams, listener, load=partial(given, settings.config)), with_http=http)
+        load = partial(given, settings.config)
+        on_ready = partial(_tell_ready, inherited, settings)
+        _run(_serve(app, streams, listener, load=load, on_ready=on_ready), with_http=http)
 
 
 async def _serve(
@@ -103,6 +117,7 @@ async def _serve(
     listener: socket.socket | None,
     *,
     load: Callable[[], Settings],
+    on_ready: Callable[[], None],
 ) -> None:
     doors: list[Door] = []
     if listener is not None:
@@ -112,6 +127,7 @@ async def _serve(
         doors.append(NdjsonDoor(app.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival))
     stop_on_signals(doors, before=app.approvals.stop_waiting)
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_rules, app, load)
+    on_ready()
     if listener is not None:
         say(_invitation(app, listener))
     # What is there now stays. The collector need not look at it again, however many tools there are.
@@ -154,7 +170,37 @@ def _invitation(app: App, listener: socket.socket) -> str:
     return f"serving {served}; open {url}/ or connect an MCP client to {url}/mcp; Ctrl-C stops"
 
 
-def _listen(settings: Settings) -> socket.socket:
+def _serve_and_watch(given: Callable[..., Settings], config: Path | None) -> int:
+    """Watch the files of a server in a child process; return its exit code."""
+    from portbook.cli.reloading_server import ReloadingServer, command_of_this_process  # late: only here
+
+    try:
+        listener = _listen(given(config), None)
+    except (*START_ERRORS, OSError) as error:
+        raise stop_with(error) from None
+    return ReloadingServer(listener, command_of_this_process()).run()
+
+
+def _inherited() -> Inherited | None:
+    """Return the socket of the process that watches, if one started this one."""
+    if "_PORTBOOK_TAKE_OVER" not in os.environ:
+        return None
+    from portbook.cli.inherited_socket import Inherited  # late: only where a process watches
+
+    return Inherited.of_environment()
+
+
+def _tell_ready(inherited: Inherited | None, settings: Settings) -> None:
+    if inherited is not None:
+        from portbook.cli.reloading_server import tell_ready  # late: only where a process watches
+        from portbook.cli.watched_files import watched_files
+
+        tell_ready(inherited.pipe, watched_files(settings))
+
+
+def _listen(settings: Settings, inherited: Inherited | None) -> socket.socket:
+    if inherited is not None:
+        return socket.socket(fileno=inherited.listener)
     from portbook.doors.http.server.listeners import bind
 
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from itertools import count
+from itertools import accumulate, count
 from typing import Final, NamedTuple, TypeAlias
 
 from portbook.text.late_pattern import late_pattern
@@ -44,7 +44,7 @@ class TomlPositions:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
+        self._starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
         self._offsets: dict[Path, int] = {}
         self._counts: dict[Path, int] = {}
         self._read()
