@@ -24,7 +24,12 @@ def main(arguments: list[str] | None = None) -> int:
     size = QUICK if options.quick else FULL
     if options.rounds:
         size = size._replace(rounds=options.rounds)
-    rows = [row for row in scenarios(size) if not options.only or row.name in options.only]
+    every = scenarios(size)
+    if unknown := set(options.only or ()) - {row.name for row in every}:
+        names = ", ".join(f'"{row.name}"' for row in every)
+        print(f'bench: no row "{min(unknown)}"; --only takes one of {names}', file=sys.stderr)
+        return 2
+    rows = [row for row in every if not options.only or row.name in options.only]
     try:
         compile_portbook()
         measured = measure(size, rows, _tell)

@@ -18,6 +18,9 @@ __all__ = ["GOALS", "Goal", "Reached", "judged"]
 
 _SDK, _, _TYPESCRIPT, _BARE = PEERS
 
+_MCP, _SDK_MCP = "portbook over http", "sdk over http"
+_RPC, _EXECUTE = "portbook over http, /rpc", "portbook over http, /execute"
+
 _Ratio: TypeAlias = Callable[[Measured], Figure | None]
 
 
@@ -98,6 +101,13 @@ def _more_calls(what: str, ours: str, must: float, aim: float, theirs: str = _SD
     return Goal(what, unit, must, aim, True, _against(ours, theirs, "calls_per_second"), by_cpu)
 
 
+def _more_calls_over_http(what: str, era: str, must: float, aim: float) -> Goal:
+    ours, theirs = f"portbook over http{era}", f"sdk over http{era}"
+    by_cpu = _against(theirs, ours, "cpu_us")
+    calls = _against(ours, theirs, "calls_per_second")
+    return Goal(what, "times the SDK's calls", must, aim, True, calls, by_cpu)
+
+
 def _sooner(what: str, ours: str, must: float, aim: float) -> Goal:
     started, by_cpu = _against(ours, _SDK, "start_ms"), _against(ours, _SDK, "start_cpu_ms")
     return Goal(f"start to first answer, {what}", "times the SDK's start", must, aim, False, started, by_cpu)
@@ -127,6 +137,11 @@ GOALS: Final[tuple[Goal, ...]] = (
     _waits("times the bare loop's p50", 1.25, _BARE),
     _sooner("a pydantic toolset", "portbook", 1 / 3, 1 / 5),
     _sooner("without pydantic", "without pydantic", 1 / 6, 1 / 10),
+    _more_calls_over_http("`/mcp` with a handshake", "", 10, 40),
+    _more_calls_over_http("`/mcp`, 2026-07-28", ", 2026-07-28", 6, 12),
+    _at_most("`/rpc`", "times the CPU of `/mcp`", 1.2, None, _against(_RPC, _MCP, "cpu_us")),
+    _at_most("`/execute`", "times the CPU of `/mcp`", 1.2, None, _against(_EXECUTE, _MCP, "cpu_us")),
+    _at_most("`/mcp`, one at a time", "times the SDK's p50", 0.25, None, _against(_MCP, _SDK_MCP, "p50_us")),
     _at_most("memory, idle", "times the SDK's", 0.65, 0.45, _against("portbook", _SDK, "idle_mib")),
     _at_most("most tools beside fewest", "times the CPU of a call", 1.1, None, _growth_of_tools),
     _at_most("largest payload", "times parse, validate, serialise alone", 1.5, None, _growth_of_payload),

@@ -9,13 +9,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from statistics import median
+from typing import Any, Final, Literal, TypeAlias
 
 from bench.child import Child, WrongAnswer
 from bench.figures import Run
-from bench.wire import REVISION, check, greeting, initialized, message
+from bench.wire import REVISION, check, check_texts, greeting, initialized, message
 
 __all__ = ["HttpCalls", "free_port", "measure_http"]
+
+Route: TypeAlias = Literal["/mcp", "/rpc", "/execute"]
 
 _META: Final = "io.modelcontextprotocol/"
 _PATIENCE_S: Final = 60
@@ -24,16 +27,21 @@ _WARM_UP: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class HttpCalls:
-    """What is called over HTTP at `/mcp`, how often, and in which revision."""
+    """What is called over HTTP, how often, and in which revision of MCP."""
 
     calls: int
     revision: str = REVISION
     connections: int = 32
+    route: Route = "/mcp"
+    one_at_a_time: int = 0
+    """Further calls, each after the answer to the last, whose duration is measured."""
+    listens_early: bool = False
+    """Whether the server listens before it can answer, as a proxy does that reads its routes later."""
 
     @property
     def has_handshake(self) -> bool:
         """Return whether a session begins with `initialize`."""
-        return self.revision == REVISION
+        return self.revision == REVISION and self.route == "/mcp"
 
 
 def free_port() -> int:
@@ -51,6 +59,8 @@ def measure_http(
     Raises `WrongAnswer` where an answer is not the echo of its call.
     """
     with Child(command, folder, extra) as child:
+        if calls.listens_early:
+            _wait_until_served(port)
         first = _connect(port)
         headers = _headers(calls, first)
         start_s, start_cpu_s = time.perf_counter() - child.started, child.cpu_seconds()
@@ -60,16 +70,40 @@ def measure_http(
         cpu_before, before = child.cpu_seconds(), time.perf_counter()
         _exchange(connections, headers, calls, range(1 + _WARM_UP, 1 + _WARM_UP + calls.calls))
         elapsed, cpu_s = time.perf_counter() - before, child.cpu_seconds() - cpu_before
+        p50_us = _wait_us(first, headers, calls)
         for connection in connections:
             connection.close()
         child.stop()
     return Run(
         calls_per_second=calls.calls / elapsed,
         cpu_us=cpu_s / calls.calls * 1e6,
+        p50_us=p50_us,
         start_ms=start_s * 1e3,
         start_cpu_ms=start_cpu_s * 1e3,
         idle_mib=idle_mib,
     )
+
+
+def _wait_until_served(port: int) -> None:
+    """Ask until a request is answered with success."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline:
+        with _connect(port) as connection:
+            connection.sendall(_request({"content-type": "application/json"}, greeting()))
+            if connection.recv(1 << 16).startswith(b"HTTP/1.1 200"):
+                return
+        time.sleep(0.01)
+
+
+def _wait_us(connection: socket.socket, headers: dict[str, str], calls: HttpCalls) -> float | None:
+    """Return how long one call takes, the median of many; None where none is asked for."""
+    taken: list[float] = []
+    for number in range(calls.one_at_a_time):
+        request = _request(headers, _call(calls, number), calls.route)
+        before = time.perf_counter()
+        _ask(connection, request)
+        taken.append(time.perf_counter() - before)
+    return median(taken) * 1e6 if taken else None
 
 
 def _connect(port: int) -> socket.socket:
@@ -89,6 +123,8 @@ def _connect(port: int) -> socket.socket:
 def _headers(calls: HttpCalls, connection: socket.socket) -> dict[str, str]:
     """Return the headers of every call; where there is a handshake, after it."""
     headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    if calls.route != "/mcp":
+        return headers
     if not calls.has_handshake:
         own = {"mcp-protocol-version": calls.revision, "mcp-method": "tools/call", "mcp-name": "echo"}
         return headers | own
@@ -101,7 +137,12 @@ def _headers(calls: HttpCalls, connection: socket.socket) -> dict[str, str]:
 
 
 def _call(calls: HttpCalls, number: int) -> bytes:
-    params: dict[str, Any] = {"name": "echo", "arguments": {"text": f"message {number}"}}
+    given = {"text": f"message {number}"}
+    if calls.route == "/execute":
+        return json.dumps({"session_id": "bench", "tool_id": "echo", "args": given}).encode()
+    if calls.route == "/rpc":
+        return message("mcp.tool.invoke", number, {"tool": "mcp.tool:echo", "input": given})
+    params: dict[str, Any] = {"name": "echo", "arguments": given}
     if not calls.has_handshake:
         params["_meta"] = {
             f"{_META}protocolVersion": calls.revision,
@@ -111,9 +152,9 @@ def _call(calls: HttpCalls, number: int) -> bytes:
     return message("tools/call", number, params)
 
 
-def _request(headers: dict[str, str], body: bytes) -> bytes:
+def _request(headers: dict[str, str], body: bytes, route: Route = "/mcp") -> bytes:
     lines = [f"{name}: {value}" for name, value in headers.items()]
-    head = ["POST /mcp HTTP/1.1", "host: 127.0.0.1:80", f"content-length: {len(body)}", *lines, "", ""]
+    head = [f"POST {route} HTTP/1.1", "host: 127.0.0.1:80", f"content-length: {len(body)}", *lines, "", ""]
     return "\r\n".join(head).encode() + body
 
 
@@ -159,7 +200,7 @@ def _exchange(
     connections: Sequence[socket.socket], headers: dict[str, str], calls: HttpCalls, numbers: Sequence[int]
 ) -> None:
     """Send all calls, one at a time on each connection, and check the answers."""
-    waiting = iter([_request(headers, _call(calls, number)) for number in numbers])
+    waiting = iter([_request(headers, _call(calls, number), calls.route) for number in numbers])
     bodies: list[bytes] = []
     with selectors.DefaultSelector() as selector:
         for connection, request in zip(connections, waiting, strict=False):
@@ -182,4 +223,7 @@ def _exchange(
                 else:
                     connection.sendall(request)
                     selector.modify(connection, selectors.EVENT_READ, _Answer())
-    check(b"\n".join(json.dumps(json.loads(body)).encode() for body in bodies), numbers)
+    if calls.route == "/execute":
+        check_texts(bodies, numbers)
+    else:
+        check(b"\n".join(json.dumps(json.loads(body)).encode() for body in bodies), numbers)

@@ -18,7 +18,17 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from support import sdks  # noqa: E402 - found beside the tests
 
-__all__ = ["PEERS", "ROOT", "SERVERS", "Unavailable", "compile_portbook", "portbook", "sdk_over_http"]
+__all__ = [
+    "PEERS",
+    "ROOT",
+    "SERVERS",
+    "Unavailable",
+    "bare_http",
+    "compile_portbook",
+    "portbook",
+    "proxied_http",
+    "sdk_over_http",
+]
 
 SERVERS: Final = ROOT / "bench" / "servers"
 Unavailable = sdks.Unavailable
@@ -39,6 +49,16 @@ def compile_portbook() -> None:
 def sdk_over_http(port: int, *options: str) -> list[str]:
     """Return the command that serves the official Python SDK over HTTP."""
     return [*_python_sdk(), "--http", str(port), *options]
+
+
+def bare_http(port: int) -> list[str]:
+    """Return the command of the floor over HTTP."""
+    return [str(sdks.runtime()), str(SERVERS / "bare_http.py"), str(port)]
+
+
+def proxied_http(name: str) -> Callable[[int], list[str]]:
+    """Return the command, by its port, of a proxy in front of that floor: `caddy` or `traefik`."""
+    return lambda port: [str(sdks.proxies()), str(SERVERS / "proxied_http.py"), name, str(port)]
 
 
 def _python_sdk() -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from bench.http_load import HttpCalls
-from bench.peers import PEERS, portbook, sdk_over_http
+from bench.peers import PEERS, bare_http, portbook, proxied_http, sdk_over_http
 from bench.stdio_load import StdioCalls
 
 __all__ = ["FULL", "QUICK", "Scenario", "Size", "payload", "scenarios"]
@@ -132,10 +132,19 @@ def _over_http(size: Size) -> list[Scenario]:
     def serve(port: int) -> list[str]:
         return portbook("portbook_echo.py", "--http", "--port", str(port))
 
-    handshake, newest = HttpCalls(size.slow_calls), HttpCalls(size.slow_calls, _NEWEST)
+    def calls(**options: Any) -> HttpCalls:
+        return HttpCalls(size.slow_calls, one_at_a_time=size.one_at_a_time, **options)
+
+    handshake, newest = calls(), calls(revision=_NEWEST)
+    proxied = calls(revision=_NEWEST, listens_early=True)
     return [
+        Scenario("bare httptools", bare_http, newest),
+        Scenario("caddy in front of it", proxied_http("caddy"), proxied),
+        Scenario("traefik in front of it", proxied_http("traefik"), proxied),
         Scenario("sdk over http", lambda port: sdk_over_http(port, "--stateless"), handshake),
         Scenario("portbook over http", serve, handshake),
         Scenario(f"sdk over http, {_NEWEST}", sdk_over_http, newest),
         Scenario(f"portbook over http, {_NEWEST}", serve, newest),
+        Scenario("portbook over http, /rpc", serve, calls(route="/rpc")),
+        Scenario("portbook over http, /execute", serve, calls(route="/execute")),
     ]

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from bench.child import WrongAnswer
 
-__all__ = ["REVISION", "Dialect", "check", "frames", "greeting", "initialized", "message"]
+__all__ = ["REVISION", "Dialect", "check", "check_texts", "frames", "greeting", "initialized", "message"]
 
 REVISION: Final = "2025-11-25"
 
@@ -58,6 +58,16 @@ def frames(
     if items is None:
         return [call(number, {"text": f"message {number}"}) for number in numbers]
     return [call(number, {"items": [*items, f"message {number}"]}) for number in numbers]
+
+
+def check_texts(answers: Sequence[bytes], numbers: Sequence[int]) -> None:
+    """Check that answers without an id are the echoes of all numbers, in any order.
+
+    Raises `WrongAnswer` otherwise.
+    """
+    texts = sorted(json.loads(answer)["result"]["text"] for answer in answers)
+    if texts != sorted(f"message {number}" for number in numbers):
+        raise WrongAnswer("a call was not answered with its echo")
 
 
 def check(answers: bytes, numbers: Sequence[int]) -> None:

@@ -55,11 +55,13 @@ _TYPES: Final = {
     "address": "path or address",
     "table": "table",
     "tables": "list of tables",
+    "certificate": "table of two files",
 }
 
 # What to show for settings that have no default and are not plain paths.
 _SAMPLES: Final = {
     "server.title": '"Orders"',
+    "server.tls": '{ cert = "cert.pem", key = "key.pem" }',
     "server.version": '"1.2.0"',
     "server.instructions": '"Look an order up before you refund it."',
     "keys.required": "true",
@@ -349,6 +351,7 @@ def _told(reason: Reason, row: Row) -> list[str]:
 # What `import portbook` offers, by what it is for; every name stands in one of these.
 _GROUPS: Final = {
     "Declare": ("Toolset",),
+    "Serve inside an application": ("MountedApp",),
     "Talk to the caller": ("Context",),
     "Ask several things at once": ("Form", "OpenPage", "Sample", "Roots"),
     "Return content": (

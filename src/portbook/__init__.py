@@ -8,6 +8,7 @@ from portbook.version import __version__
 
 if TYPE_CHECKING:
     from portbook.canonical import NotJSON
+    from portbook.doors.http.mounted_app import MountedApp
     from portbook.envelope.controls import Controls
     from portbook.envelope.enclose import Failure, enclose
     from portbook.envelope.inspection import inspect_envelope
@@ -39,6 +40,7 @@ __all__ = [
     "Form",
     "Image",
     "Message",
+    "MountedApp",
     "NotAnEnvelope",
     "NotFound",
     "NotJSON",
@@ -77,6 +79,7 @@ _HOMES = {
     "Controls": "portbook.envelope.controls",
     "Failed": "portbook.errors",
     "Failure": "portbook.envelope.enclose",
+    "MountedApp": "portbook.doors.http.mounted_app",
     "NotAnEnvelope": "portbook.envelope.wrap",
     "NotFound": "portbook.tools.spec",
     "NotJSON": "portbook.canonical",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
-from typing import Protocol
+from typing import Any, Protocol
 
 from portbook.model import Identity
 
@@ -47,8 +47,11 @@ class RandomIds:
             pool += _drawn(self._BATCH)
         digits = pool.pop()
         request = f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}"
-        return Identity(request, digits[32:64], digits[64:])
+        return _identity(Identity, (request, digits[32:64], digits[64:]))
 
+
+# Makes a named tuple in a third of the time that its own constructor takes.
+_identity: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 # The bytes of a UUID that hold its version (4) and its variant.
 _VERSION = bytes(0x40 | byte & 0x0F for byte in range(256))

@@ -233,7 +233,7 @@ class Pipeline:
             raise Refused(decision.reason, details={"rule": decision.rule})
         if rules.rates.per_minute is not None:
             self._require_rate(caller, rules)
-        if not tool.input.allows(call.arguments):
+        if not tool.input.accepts(call.arguments):
             raise Refused(Reason.BAD_ARGUMENTS, tool.input.findings(call.arguments))
         if decision.action is Action.ALLOW:
             return self._perform(state, row)
@@ -294,8 +294,9 @@ class Pipeline:
         if row.has_intent:
             self.recorder.intend(state)
         state.has_begun = True
+        run = row.run or self._run_of(state, row)
         try:
-            result = self._execute(state, row)
+            result = self._executor.execute(row.tool, state.call.arguments, run)
         except (Exception, InputNeeded, NothingSent) as error:  # noqa: BLE001 - a tool may raise anything
             return self._fail(error, state, row.tool)
         if isinstance(result, CoroutineType):
@@ -312,18 +313,18 @@ class Pipeline:
             return await self._fail(error, state, tool)
         return await _settled(self._returned(state, tool, result))
 
-    def _execute(self, state: CallState, row: PreparedTool) -> Any | Coroutine[Any, Any, Any]:
-        call, report = state.call, state.exchange.report
-        run = row.run or Run(
+    def _run_of(self, state: CallState, row: PreparedTool) -> Run:
+        """Return what the executor gets about a call."""
+        report = state.exchange.report
+        return Run(
             row.timeout_ms,
             state.identity,
             state.session,
-            call.context.correlation,
+            state.call.context.correlation,
             None if report is None else _without_secrets(report, state),
             partial(redacted_client, state, self._off_loop),
             state.hear,
         )
-        return self._executor.execute(row.tool, call.arguments, run)
 
     def _fail(self, error: BaseException, state: CallState, tool: Tool) -> Coroutine[Any, Any, Done]:
         """Raise the ending of a call whose tool raised `error`; return what raises it if that takes long."""

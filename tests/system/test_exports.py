@@ -12,6 +12,7 @@ import portbook
 import portbook.testing
 from portbook.access.approval_ticket import Undecidable
 from portbook.canonical import NotJSON
+from portbook.doors.http.mounted_app import MountedApp
 from portbook.envelope.controls import Controls
 from portbook.envelope.enclose import Failure, enclose
 from portbook.envelope.inspection import inspect_envelope
@@ -46,6 +47,7 @@ def test_the_package_exports_exactly_these_names() -> None:
         "Controls": Controls,
         "Failed": Failed,
         "Failure": Failure,
+        "MountedApp": MountedApp,
         "NotAnEnvelope": NotAnEnvelope,
         "NotFound": NotFound,
         "NotJSON": NotJSON,

@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.errors import Failed, Refused
+from portbook.schema.engine import compile_schema
+from portbook.tools.catalog import Catalog
 from portbook.tools.function_arguments import bind_arguments
 from portbook.tools.functions import spec_from_function
 from portbook.tools.plain_types import NotPlain, plain_type
@@ -179,3 +181,27 @@ def test_what_is_not_json_is_not_plain() -> None:
     for value in ((1,), {1: 2}, float("nan"), date(2026, 3, 1), [Level.LOW]):
         with pytest.raises(NotPlain):
             anything.give(value)
+
+
+@pytest.mark.parametrize("hint", PLAIN, ids=str)
+def test_the_schemas_of_plain_types_compile_and_are_compiled_with_the_first_call(hint: Any) -> None:
+    spec = tool_returning(hint, None)
+    assert spec.are_schemas_checked
+    tool = Catalog([spec]).find("t")
+    assert tool is not None
+    assert compile_schema(spec.output_schema, "").is_valid([]) is tool.output.is_valid([])
+
+
+@pytest.mark.parametrize("hint", [date, set[str], list[date]], ids=str)
+def test_the_schemas_of_other_types_are_compiled_at_once(hint: Any) -> None:
+    assert not tool_returning(hint, None).are_schemas_checked
+
+
+def test_a_parameter_of_another_type_is_enough_to_compile_at_once() -> None:
+    def function(when: date) -> str:
+        return when.isoformat()
+
+    spec = spec_from_function(
+        "t", function, description=None, effect=Effect.READ, is_inline=True, timeout_ms=None
+    )
+    assert not spec.are_schemas_checked

@@ -6,8 +6,9 @@ A form is a text with places for the few values that differ from call to call: t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -19,7 +20,8 @@ from portbook.tools.spec import identifier_of
 __all__ = ["NO_ROUTE", "RecordForm", "json_text", "record_form"]
 
 
-class RecordForm(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RecordForm:
     """The lines of a record, in pieces: between them stand the values that differ from call to call."""
 
     envelope: tuple[str, ...]

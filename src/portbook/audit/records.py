@@ -79,15 +79,14 @@ def both_views(
     request, trace, span = identity
     if call.trace is not None:
         trace = _in_quotes(trace)
-    took, size = repr(duration_ms), 0
+    took, sent, size = repr(duration_ms), str(call.input_bytes), "0"
     if isinstance(outcome, Done):
-        status, code, error, error_class, size = "ok", 200, "null", "", len(outcome.body)
+        status, code, error, error_class, size = "ok", "200", "null", "", str(len(outcome.body))
     else:
-        status, code, error = "error", outcome.row.http, json_text(_error(outcome))
+        status, code, error = "error", str(outcome.row.http), json_text(_error(outcome))
         error_class = f'"error_class":"{outcome.reason.value}",'
     redacted = "true" if trail.is_redacted else "false"
     shown = "" if arguments is None else _member_of(arguments)
-    sent = call.input_bytes
     a, b, c, d, e, f, g, h, i, j = form.envelope
     envelope = f"{a}{ts}{b}{request}{c}{trace}{d}{span}{e}{status}{f}{took}{g}{sent}{h}{size}{i}{error}{j}"
     a, b, c, d, e, f, g, h, i, j, k = form.execution

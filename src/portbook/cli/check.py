@@ -55,10 +55,18 @@ def _check(config: Path | None, toolsets: tuple[str, ...]) -> _Checked:
         settings = settings_from(config, toolsets=toolsets)
         # Without records and without a door: nothing is written, and nobody can call.
         app = assemble(settings, is_exposed=_is_exposed(settings), sink=NoSink(), is_server=True)
+        _require_door(settings)
     except (*START_ERRORS, OSError) as error:
         return _Checked(problems_of(error), [])
     asyncio.run(app.close())
     return _Checked(_unwritable(settings), list(app.warnings), app)
+
+
+def _require_door(settings: Settings) -> None:
+    """Raise `BadSettings` where the HTTP door could not be opened for its proxies or its certificate."""
+    from portbook.cli.http_door import usable_certificate  # late: only here
+
+    usable_certificate(settings)
 
 
 def _is_exposed(settings: Settings) -> bool:

@@ -12,8 +12,19 @@ from portbook.settings import CONFIG_NAME, BadSettings, Settings
 __all__ = ["reload_rules"]
 
 
-def reload_rules(app: App, load: Callable[[], Settings]) -> None:
-    """Put the rules of the changed settings file into force, or keep the old ones if it cannot be used."""
+def reload_rules(
+    app: App, load: Callable[[], Settings], reload_certificate: Callable[[], None] | None = None
+) -> None:
+    """Put the rules of the changed settings file into force, or keep the old ones if it cannot be used.
+
+    So for the certificate of the server, if it has one.
+    """
+    if reload_certificate is not None:
+        try:
+            reload_certificate()
+        except ValueError as error:
+            say(f"error: {error}")
+            say("the old certificate stays in use")
     try:
         settings = load()
         if settings.config is None or not settings.is_given:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import gc
 import os
 import signal
-import socket
 import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -31,6 +29,7 @@ from portbook.model import Arrival
 from portbook.settings import Settings
 
 if TYPE_CHECKING:
+    from portbook.cli.http_door import HttpDoor
     from portbook.cli.inherited_socket import Inherited
 
 __all__ = ["command", "serve_until_done"]
@@ -93,11 +92,10 @@ def command(
     with queued_output():
         try:
             settings = given(config, toolsets=toolsets, debug=debug)
-            listener = _listen(settings, inherited) if http else None
-            is_exposed = listener is not None and not _is_loopback(settings.host)
+            http_door = _http_door(settings, inherited) if http else None
             app = assemble(
                 settings,
-                is_exposed=is_exposed,
+                is_exposed=http_door is not None and http_door.is_exposed,
                 warn=lambda text: say(f"warning: {text}"),
                 is_server=True,
             )
@@ -108,28 +106,29 @@ def command(
         # A reload reads the same file; if it is gone by then, the rules stay as they are.
         load = partial(given, settings.config)
         on_ready = partial(_tell_ready, inherited, settings)
-        _run(_serve(app, streams, listener, load=load, on_ready=on_ready), with_http=http)
+        _run(_serve(app, streams, http_door, load=load, on_ready=on_ready), with_http=http)
 
 
 async def _serve(
     app: App,
     streams: StandardStreams | None,
-    listener: socket.socket | None,
+    http_door: HttpDoor | None,
     *,
     load: Callable[[], Settings],
     on_ready: Callable[[], None],
 ) -> None:
     doors: list[Door] = []
-    if listener is not None:
-        doors.append(_http_door(app, listener))
+    if http_door is not None:
+        doors.append(http_door.open(app, warn=lambda text: say(f"warning: {text}")))
     if streams is not None:
         arrival = Arrival("stdio", "stdio", os.environ.pop("PORTBOOK_KEY", None))
         doors.append(NdjsonDoor(app.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival))
     stop_on_signals(doors, before=app.approvals.stop_waiting)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_rules, app, load)
+    reload_certificate = None if http_door is None else http_door.reload_certificate
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_rules, app, load, reload_certificate)
     on_ready()
-    if listener is not None:
-        say(_invitation(app, listener))
+    if http_door is not None:
+        say(_invitation(app, http_door))
     # What is there now stays. The collector need not look at it again, however many tools there are.
     gc.freeze()
     gc.enable()
@@ -137,6 +136,8 @@ async def _serve(
         await asyncio.gather(*(serve_until_done(door, doors) for door in doors))
     finally:
         await app.close()
+        if http_door is not None:
+            http_door.close()
     if app.executor.has_strays:
         # Every call is answered and recorded; the loop would wait for threads that do not end.
         drain_output()
@@ -153,29 +154,24 @@ async def serve_until_done(door: Door, doors: list[Door]) -> None:
             other.stop()
 
 
-def _http_door(app: App, listener: socket.socket) -> Door:
-    # Only where there is an HTTP door: its routes and pages are not needed otherwise.
-    from portbook.doors.http.route_table import routes_of
-    from portbook.doors.http.server.http_server import HttpServer
+def _http_door(settings: Settings, inherited: Inherited | None) -> HttpDoor:
+    from portbook.cli.http_door import HttpDoor  # only where it is served: its routes and pages take time
 
-    routes = routes_of(app, warn=lambda text: say(f"warning: {text}"))
-    return HttpServer(routes, [listener], on_stop=app.changes.close)
-
-
-def _invitation(app: App, listener: socket.socket) -> str:
-    bound, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(str(bound), str(bound))  # noqa: S104 - an address to open, not to bind
-    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    served = served_counts(app.catalog)
-    return f"serving {served}; open {url}/ or connect an MCP client to {url}/mcp; Ctrl-C stops"
+    return HttpDoor(settings, None if inherited is None else inherited.listener)
 
 
 def _serve_and_watch(given: Callable[..., Settings], config: Path | None) -> int:
     """Watch the files of a server in a child process; return its exit code."""
-    from portbook.cli.reloading_server import ReloadingServer, command_of_this_process  # late: only here
+    from portbook.cli.http_door import bound  # late, here and below: only where files are watched
+    from portbook.cli.reloading_server import ReloadingServer, command_of_this_process
 
     try:
-        listener = _listen(given(config), None)
+        settings = given(config)
+        if settings.socket is not None:
+            raise settings.complain(
+                ("server", "socket"), "cannot be reloaded; leave it out, or leave out --reload"
+            )
+        listener = bound(settings)
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
     return ReloadingServer(listener, command_of_this_process()).run()
@@ -198,26 +194,11 @@ def _tell_ready(inherited: Inherited | None, settings: Settings) -> None:
         tell_ready(inherited.pipe, watched_files(settings))
 
 
-def _listen(settings: Settings, inherited: Inherited | None) -> socket.socket:
-    if inherited is not None:
-        return socket.socket(fileno=inherited.listener)
-    from portbook.doors.http.server.listeners import bind
-
-    try:
-        return bind(settings.host, settings.port)
-    except OSError as error:
-        hint = (
-            "the port is in use; choose a different one with --port"
-            if error.errno == errno.EADDRINUSE
-            else "check --host"
-        )
-        raise OSError(error.errno, f"cannot listen on {settings.host} port {settings.port}: {hint}") from None
-
-
-def _is_loopback(host: str) -> bool:
-    from portbook.doors.http.server.listeners import is_loopback
-
-    return is_loopback(host)
+def _invitation(app: App, http_door: HttpDoor) -> str:
+    served, place = served_counts(app.catalog), http_door.place
+    if not place.startswith("http"):
+        return f"serving {served} at {place}; Ctrl-C stops"
+    return f"serving {served}; open {place}/ or connect an MCP client to {place}/mcp; Ctrl-C stops"
 
 
 def _run(main: Coroutine[Any, Any, None], *, with_http: bool) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Final
 
@@ -86,7 +86,7 @@ class NdjsonDoor:
                     in_turn.close()  # ends the call now, so that its record is written in time
                 raise
             if in_turn is not None:
-                self._outlet.put(await in_turn)
+                self._outlet.put_all((await in_turn,))
                 await self._outlet.flush()
             if self._has_cancelled:
                 self._has_cancelled = False
@@ -109,8 +109,7 @@ class NdjsonDoor:
                     waiting = self._start(received, answered)
                 if len(answered) == _BATCH or monotonic() > until:
                     break
-        for each in answered:  # only now: records come before answers
-            self._outlet.put(each)
+        self._outlet.put_all(answered)  # only now: records come before answers
         return waiting
 
     def _start(self, work: Work, answered: list[CallState | Answer]) -> Remainder[Answer] | None:
@@ -134,7 +133,7 @@ class NdjsonDoor:
         try:
             answer = await rest
             self._running[task] = None  # it has its answer: a cancellation now would cut a frame in two
-            self._outlet.put(answer)
+            self._outlet.put_all((answer,))
             await self._outlet.flush()
         except asyncio.CancelledError:  # by the client, which expects no answer
             pass
@@ -201,14 +200,17 @@ class _Outlet:
         """Return whether the client keeps up: what is queued fits into one write."""
         return self._size <= _GATHERED_BYTES
 
-    def put(self, answered: CallState | Answer) -> None:
-        """Queue an answer, if it has a body to send."""
-        if isinstance(answered, CallState):
-            body = answered.body()
-        else:
-            body = None if answered.is_notification else answered.body
-        if body is not None:
-            self.put_now(body)
+    def put_all(self, answered: Iterable[CallState | Answer]) -> None:
+        """Queue answers, those that have a body to send."""
+        for each in answered:
+            if isinstance(each, CallState):
+                assert each.outcome is not None
+                body = each.exchange.body(each.outcome)
+            else:
+                body = None if each.is_notification else each.body
+            if body is not None:
+                self._gathered.append(body)
+                self._size += len(body) + 1
 
     def has_room_for(self, message: bytes) -> bool:
         """Return whether to queue a message that may be dropped.

@@ -8,6 +8,7 @@ taken at once, and most coroutines take no second: then the task is kept for the
 from __future__ import annotations
 
 import asyncio
+from asyncio import get_running_loop
 from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
 from typing import Any, Final
@@ -47,7 +48,7 @@ class Coroutines:
 
         Raises `Failed` where it does not end in time, and any exception of the coroutine.
         """
-        loop, context, idle = asyncio.get_running_loop(), copy_context(), self._idle
+        loop, context, idle = get_running_loop(), copy_context(), self._idle
         reusable = idle.pop() if idle else None
         if reusable is None or reusable.loop is not loop or not _is_same(reusable.context, context):
             reusable = ReusableTask(loop)

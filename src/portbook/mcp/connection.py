@@ -208,11 +208,13 @@ class McpConnection:
         flaw = exchange.call.flaw
         if flaw is not None and self._is_unclaimed(message):
             exchange.call = unread(message, arrival, flaw)
-        if nobody_waits(message):
+        key = message.get("id")
+        if (key is None or "method" not in message) and nobody_waits(message):
             return Work(self._take_notification(message, exchange))
         if flaw is not None:
             return self._answer(exchange, None, Order.IN_TURN)
-        return self._take_request(exchange, cast("Key", message["id"]))
+        assert isinstance(key, str | int | float)  # as the schema requires
+        return self._take_request(exchange, key)
 
     def _take_request(self, exchange: McpExchange, key: Key) -> CallState | Work:
         """Answer a valid request."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, cast
+from typing import Final
 
 from portbook.canonical import fingerprint, rewritten_bytes
 from portbook.dialects.request_meta import NO_CONTROLS, context_of, controls_of
@@ -65,7 +65,7 @@ _GOVERNED: Final[dict[str, Kind]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _ServedMethod:
     """What this server does with a method of a revision; the same for every message of it."""
 
@@ -105,21 +105,26 @@ class McpDialect:
 
     def read(self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink) -> McpExchange:
         """Return the message as an exchange; if a check fails, its call has that flaw."""
-        session, headers, method = link.session, arrival.headers, message.get("method")
-        params = message.get("params")
-        meta = params.get("_meta") if isinstance(params, dict) else None
+        session, headers = link.session, arrival.headers
+        method, params = message.get("method"), message.get("params")
+        if not isinstance(method, str):
+            method = ""
+        if not isinstance(params, dict):
+            params = {}
+        meta = params.get("_meta")
+        if not isinstance(meta, dict):
+            meta = _NO_META
         revision, refusal = session.revision, None
         if revision is None or headers is not None or meta:  # otherwise nothing but the handshake names it
             revision, refusal = revision_of(message, session, headers)
-        name = method if isinstance(method, str) else ""
         flaw = (
             refuse_structure(message, identifier)
             or refusal
-            or self._refuse(message, name, revision, session, headers)
+            or self._refuse(message, method, revision, session, headers)
         )
         if flaw is not None and any(finding.pointer == "/id" for finding in flaw.findings):
             identifier = _UNUSABLE  # an answer may not repeat an invalid id
-        return self._exchange(message, name, revision, identifier, arrival, flaw, link)
+        return self._exchange(method, params, meta, revision, identifier, arrival, flaw, link)
 
     def _refuse(
         self,
@@ -197,28 +202,25 @@ class McpDialect:
 
     def _exchange(
         self,
-        message: JSONObject,
         method: str,
+        params: JSONObject,
+        meta: JSONObject,
         revision: Revision,
         identifier: Id,
         arrival: Arrival,
         flaw: Refused | None,
         link: ClientLink,
     ) -> McpExchange:
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
-        meta = params.get("_meta")
-        meta = meta if isinstance(meta, dict) else _NO_META
         kind = _GOVERNED.get(method)
         called, arguments = self._named(kind, params)
         if kind == "tool" and called is not None and called != params["name"]:
             params = {**params, "name": called}  # the same call, whichever of its names the tool is called by
-        carried, controls, trace, wish = _NOTHING_CARRIED, NO_CONTROLS, None, NO_WISH
+        carried, controls, wish, trace = _NOTHING_CARRIED, NO_CONTROLS, NO_WISH, None
         if meta:
-            controls, wish = controls_of(meta), EnvelopeRequest(cast("JSON", meta))
+            controls, wish = controls_of(meta), EnvelopeRequest(meta)
         if meta or arrival.traceparent is not None:
             trace = _trace(meta, arrival)
-        if kind is not None and kind != "completion" and flaw is None and not revision.has_handshake:
+        if not revision.has_handshake and kind is not None and kind != "completion" and flaw is None:
             bound = partial(bound_to, method, called, arguments, arrival.key)
             try:
                 carried = carried_by(params, bound, self._parts.states)
@@ -241,9 +243,8 @@ class McpDialect:
             kind or "tool",
             wish if kind == "tool" else None,
         )
-        handler = None if kind is not None else self._handlers.get(method)
         answer = None
-        if handler is not None:
+        if kind is None and (handler := self._handlers.get(method)) is not None:
             answer = partial(handler, Asked(params, revision, link.session, fingerprint(arrival.key)))
         exchange = McpExchange(call, self._parts, link, method, params, revision, identifier, carried, answer)
         if meta and (token := meta.get("progressToken")) is not None:

@@ -44,7 +44,7 @@ from portbook.wire.jsonrpc import Id, generic_error, mcp_refusal_frame, result_f
 __all__ = ["ClientLink", "McpExchange", "McpParts", "bound_to", "write_error"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ClientLink:
     """What is known of the client that sent a request, and the way to it before the answer."""
 
@@ -56,7 +56,7 @@ class ClientLink:
     """Whether the client gets what is emitted before the answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class McpParts:
     """What all exchanges share."""
 

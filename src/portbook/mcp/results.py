@@ -23,7 +23,7 @@ from portbook.tools.catalog import Tool
 __all__ = ["Results"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Sealing:
     """How the results of one tool are sealed in one revision."""
 

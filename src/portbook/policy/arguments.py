@@ -39,6 +39,16 @@ class Reach(IntEnum):
 def find(arguments: JSONObject, schema: JSONObject, segments: tuple[str, ...]) -> JSON | Gap:
     """Return the value at `segments`, or its default, or why there is neither."""
     value: JSON | Gap = arguments
+    for segment in segments:
+        value = _step(value, segment)
+        if isinstance(value, Gap):
+            return _find_default(arguments, schema, segments)
+    return value
+
+
+def _find_default(arguments: JSONObject, schema: JSONObject, segments: tuple[str, ...]) -> JSON | Gap:
+    """Return the value that a tool sees where its caller gives none, by its schema."""
+    value: JSON | Gap = arguments
     nodes = [*_nodes(schema, schema)]
     for segment in segments:
         is_required = any(segment in _texts(node.get("required")) for node in nodes)

@@ -37,4 +37,5 @@ class Condition(NamedTuple):
             return is_cautious and value is Gap.UNTOLD
         if self.types is not None and not types_of(value) & self.types:
             return is_cautious
-        return self.validator.is_valid(value)
+        # A string is JSON in any case; a number of a default may be none.
+        return self.validator.allows(value) if isinstance(value, str) else self.validator.is_valid(value)

@@ -23,9 +23,19 @@ from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.text.late_pattern import late_pattern
 
-__all__ = ["VERSION", "BadMark", "Mark", "marked_params", "mismatch", "refuse_headers", "refuse_params"]
+__all__ = [
+    "SESSION",
+    "VERSION",
+    "BadMark",
+    "Mark",
+    "marked_params",
+    "mismatch",
+    "refuse_headers",
+    "refuse_params",
+]
 
 VERSION: Final = "mcp-protocol-version"
+SESSION: Final = "mcp-session-id"
 _METHOD: Final = "mcp-method"
 _NAME: Final = "mcp-name"
 _PARAM: Final = "mcp-param-"

@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSONObject
-from portbook.protocol.headers import VERSION, mismatch, refuse_headers
+from portbook.protocol.headers import SESSION, VERSION, mismatch, refuse_headers
 from portbook.protocol.revisions import (
     HANDSHAKE_REVISIONS,
     NEWEST_HANDSHAKE,
@@ -30,9 +30,10 @@ def revision_of(
     """Return the revision of `message`; where it has none, the one to answer in and the refusal.
 
     1. The request names one: it must be a revision without a handshake, and match the header.
-    2. The header names one without a handshake: then the request should have named it too.
+    2. The header names one without a handshake: then the request should have named it too, and no session.
     3. `initialize` names the one it prefers; it is validated by the one that will be agreed on.
-    4. The connection has agreed on one.
+    4. The connection has agreed on one. A header that names a different one with a handshake changes nothing:
+       published clients send the newest that they know.
     5. `ping` is allowed before that.
     """
     meta = meta_of(message)
@@ -40,7 +41,9 @@ def revision_of(
     if META_REVISION in meta:
         return _named(message, meta[META_REVISION], headers, header)
     if header is not None and header.strip() in STATELESS_REVISIONS:
-        return REVISIONS[header.strip()], None  # validation will report what is missing
+        is_in_session = headers is not None and SESSION in headers
+        refused = mismatch(VERSION, "must be the negotiated revision") if is_in_session else None
+        return REVISIONS[header.strip()], refused  # validation will report what is missing
     if header is not None and header not in REVISIONS:
         agreed = session.revision
         spoken = tuple(REVISIONS) if agreed is None else (agreed.name,)
@@ -50,8 +53,7 @@ def revision_of(
         wanted = params.get("protocolVersion") if isinstance(params, dict) else None
         return _negotiated(wanted if isinstance(wanted, str) else ""), None
     if session.revision is not None:
-        differs = header is not None and header != session.revision.name
-        return session.revision, mismatch(VERSION, "must be the negotiated revision") if differs else None
+        return session.revision, None
     if message.get("method") == "ping" or "id" not in message:
         return NEWEST_HANDSHAKE, None
     finding = Finding("/params/_meta", f"send initialize first, or set {META_REVISION}", "required", "")

@@ -17,7 +17,7 @@ from math import log2
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from portbook.redaction.marks import NOT_MARKED
-from portbook.redaction.prefilter import LONG_RUN, fold
+from portbook.redaction.prefilter import LARGE, LONG_RUN, Prefilter, fold
 from portbook.text.late_pattern import late_pattern
 
 __all__ = [
@@ -216,6 +216,12 @@ _BY_TRIGGER: Final[dict[Cards, tuple[_TriggeredSearch, ...]]] = {
     cards: _searches(*_TOKENS, *_SHAPES, *detectors, _RANDOM) for cards, detectors in _CARDS.items()
 }
 
+# Of a text without a run of a token's length: neither tokens nor random text.
+_WITHOUT_RUNS: Final[dict[Cards, tuple[_TriggeredSearch, ...]]] = {
+    cards: _searches(*_SHAPES, *detectors) for cards, detectors in _CARDS.items()
+}
+_RUNS: Final = Prefilter.of((), in_runs=RUN_TRIGGERS, passes_runs=True)
+
 
 def _has_material(text: str) -> bool:
     """Return whether a private key has content: a schema may describe the lines around one."""
@@ -230,7 +236,11 @@ _MARKED: Final = _searches(*_TOKENS, _PRIVATE_KEY._replace(is_secret=_has_materi
 
 def spans_of_shapes(text: str, cards: Cards = "strings") -> Iterator[Span]:
     """Yield the spans of `text` that look like a secret."""
-    plain = fold(text.encode("utf-8", "surrogatepass"))
+    data = text.encode("utf-8", "surrogatepass")
+    plain = fold(data)
+    if len(data) >= LARGE and not _RUNS.passes(data):
+        yield from _found(_WITHOUT_RUNS[cards], text, plain)
+        return
     yield from _found(_BY_TRIGGER[cards], text, plain)
     if _JWT_TRIGGER in plain:
         yield from _web_tokens(text)

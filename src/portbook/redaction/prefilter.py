@@ -19,7 +19,7 @@ from typing import Final
 from portbook.schema.engine import Validator, compile_official
 from portbook.schema.late_validator import LateValidator
 
-__all__ = ["LONG_RUN", "RUN", "Prefilter", "fold", "literal"]
+__all__ = ["LARGE", "LONG_RUN", "RUN", "Prefilter", "fold", "literal"]
 
 _LOWER: Final = bytes.maketrans(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", b"abcdefghijklmnopqrstuvwxyz0000000000"
@@ -40,7 +40,7 @@ _BATCH: Final = 200
 
 # From here on, a search for each kind of trigger takes less time than one for all. It compares so many
 # literals at once with sixteen bytes of text; from three such searches on, a batch is as quick.
-_LARGE: Final = 4096
+LARGE: Final = 4096
 _AT_ONCE: Final = 32
 
 _SYNTAX: Final = frozenset("\\^$.*+?()[]{}|/")
@@ -51,7 +51,7 @@ def fold(data: bytes) -> str:
     return data.translate(_LOWER, _DROPPED).decode("latin-1")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Prefilter:
     """Passes bytes that may contain a secret."""
 
@@ -92,14 +92,14 @@ class Prefilter:
         if self.passes_all or (self.passes_beyond_ascii and not data.isascii()):
             return True
         text = data.translate(_LOWER, _DROPPED).decode("latin-1")  # as `fold` does
-        for triggers in self.triggers if len(data) < _LARGE else self.kinds:
+        for triggers in self.triggers if len(data) < LARGE else self.kinds:
             if triggers.accepts(text):
                 return True
         if not self.passes_runs:
             return False
         runs = data.translate(_RUNS)
         # The longer a run, the quicker it is searched for; few bytes have one, large ones few triggers.
-        if len(data) < _LARGE and runs.find(_RUN) < 0:
+        if len(data) < LARGE and runs.find(_RUN) < 0:
             return False
         if runs.find(_LONG_RUN) >= 0:
             return True

@@ -11,7 +11,7 @@ from enum import Enum
 from itertools import chain, islice
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from portbook.canonical import json_bytes
+from portbook.canonical import NotJSON, json_bytes, rewritten_bytes
 from portbook.errors import Refused
 from portbook.model import JSON
 from portbook.redaction import detectors, key_value_text
@@ -40,6 +40,9 @@ _ROUNDS: Final = 4
 # names of an installation's tools, too few to fill the memory.
 _MAX_CLEAN: Final = 4096
 _MAX_CLEAN_LENGTH: Final = 64
+
+# From so many items on, each is looked at as bytes before it is walked: most rows have no secret.
+_LONG_LIST: Final = 16
 
 # A text with more than _MANY secrets, plus one per _DENSE characters, is redacted as a whole: little else is
 # in it, and each separate redaction takes time.
@@ -214,7 +217,11 @@ class Redactor:
             return self._redacted(value)
         made: list[JSON] = []
         is_changed = False
+        is_spared = self._is_spared if len(value) >= _LONG_LIST and not places else _never
         for index, item in enumerate(value):
+            if is_spared(item):
+                made.append(item)
+                continue
             deeper = below(places, str(index)) if places else ()
             is_end = bool(deeper) and _ends(deeper)
             found = self._redacted(item) if is_end else self._walk(item, deeper, depth + 1)
@@ -223,6 +230,15 @@ class Redactor:
             is_changed = is_changed or found is not item
             made.append(found)
         return made if is_changed else value
+
+    def _is_spared(self, item: JSON) -> bool:
+        """Return whether a row certainly has no secret; that takes a tenth of the time of walking it."""
+        if not isinstance(item, dict | list) or self._prefilter.passes_all:
+            return False
+        try:
+            return not self._prefilter.passes(rewritten_bytes(item))
+        except NotJSON:
+            return False
 
     def _string(self, text: str, places: Places, depth: int) -> str | _Gone:
         """Redact a string: as a whole for one of the operator's patterns, otherwise each secret in it.
@@ -365,6 +381,10 @@ class _Object:
             self._number += 1
             free = f"{name} {self._number}"
         self.members[free] = value
+
+
+def _never(_: JSON) -> bool:
+    return False
 
 
 def _bytes_of(text: str) -> bytes:

@@ -13,7 +13,7 @@ from portbook.access.callers import AllowedKey
 from portbook.policy.limits import LIMIT_NAMES, Limits
 from portbook.settings.bad_settings import BadSettings, ProblemList
 from portbook.settings.setting_value import value_from_text, value_of
-from portbook.settings.table import SETTINGS, Setting
+from portbook.settings.table import SETTINGS, CertificateFiles, Setting
 from portbook.text.did_you_mean import did_you_mean
 from portbook.text.late_pattern import late_pattern
 from portbook.tools.tool_names import ToolNames
@@ -43,6 +43,10 @@ class Settings:
     port: int
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
+    socket: Path | None
+    tls: CertificateFiles | None
+    trusted_proxies: tuple[str, ...]
+    legacy_sse: bool
     server_name: str
     server_title: str | None
     server_version: str | None
@@ -169,7 +173,7 @@ def load_settings(
         if value is not None:
             origins[key] = origin = flags_from(key)
             with problems:
-                values[key] = value_of(_BY_KEY[key], value, origin)
+                values[key] = value_of(_BY_KEY[key], value, partial(_flag_place, origin))
     problems.raise_all()
     limits = Limits(**{name: values.pop(f"policy.{name}") for name in LIMIT_NAMES})
     named_values = {_BY_KEY[key].field: value for key, value in values.items()}
@@ -214,15 +218,19 @@ def _values_in(file: TomlFile, folder: Path, problems: ProblemList) -> dict[str,
     values: dict[str, Any] = {}
     for path, value in _flatten(file.document):
         with problems:
-            key, origin = ".".join(path), file.place(path)
+            key = ".".join(path)
             if len(path) == 1 and key in _SECTIONS:
-                raise BadSettings(f"{origin}: {key} must be a table; start it with [{key}]")
+                raise BadSettings(f"{file.place(path)}: {key} must be a table; start it with [{key}]")
             setting = _BY_KEY.get(key)
             if setting is None:
-                raise _unknown(origin, key)
-            converted = value_of(setting, value, origin, partial(_place_below, file, path))
+                raise _unknown(file.place(path), key)
+            converted = value_of(setting, value, partial(_place_below, file, path))
             values[key] = _from_folder(setting, converted, folder)
     return values
+
+
+def _flag_place(origin: str, *_: str | int) -> str:
+    return origin
 
 
 def _place_below(file: TomlFile, path: tuple[str, ...], *below: str | int) -> str:
@@ -243,6 +251,8 @@ def _from_folder(setting: Setting, value: Any, folder: Path) -> Any:
     """Return `value`, with a relative path in the file starting in the folder of the file."""
     if setting.kind == "path":
         return folder / value
+    if setting.kind == "certificate":
+        return CertificateFiles(folder / value.cert, folder / value.key)
     if setting.kind == "address" and not _SCHEME.match(value):
         return str(folder / value)
     if setting.key == "python.toolsets":

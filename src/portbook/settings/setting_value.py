@@ -9,13 +9,14 @@ from typing import Any, TypeAlias, cast
 
 from portbook.settings.allowed_keys import read_allowed_keys
 from portbook.settings.bad_settings import BadSettings
-from portbook.settings.table import Setting
+from portbook.settings.table import CertificateFiles, Setting
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["value_from_text", "value_of"]
 
-# Returns where a part of a value is given, by its path in the value.
-PlaceBelow: TypeAlias = Callable[..., str]
+# Returns where a value is given, or a part of it by its path in the value. Called for messages alone: to
+# find a place takes time.
+Place: TypeAlias = Callable[..., str]
 
 _ITEMS: dict[str, type] = {"texts": str, "tables": dict}
 
@@ -26,23 +27,25 @@ def value_from_text(setting: Setting, text: str, origin: str) -> Any:
     Raises `BadSettings` where it cannot be one.
     """
     is_number = setting.kind == "whole" and re.fullmatch(r"\d{1,10}", text, re.ASCII)
-    return value_of(setting, int(text) if is_number else text, origin)
+    return value_of(setting, int(text) if is_number else text, lambda *_: origin)
 
 
-def value_of(setting: Setting, value: Any, origin: str, place_below: PlaceBelow | None = None) -> Any:
-    """Return `value` as the setting's type; `place_below` returns where a part of it is given.
+def value_of(setting: Setting, value: Any, place: Place) -> Any:
+    """Return `value` as the setting's type; `place` returns where it, or a part of it, is given.
 
     Raises `BadSettings` where it is not of that type.
     """
-    place_below = place_below or (lambda *_: origin)
     if setting.kind == "keys":
-        return read_allowed_keys(value, place_below)
+        return read_allowed_keys(value, place)
     if not _is_right(setting, value):
         number = _first_wrong_item(setting, value)
-        place = origin if number is None else place_below(number)
-        raise BadSettings(f"{place}: {setting.key} must be {_wanted(setting, value)}")
+        where = place() if number is None else place(number)
+        raise BadSettings(f"{where}: {setting.key} must be {_wanted(setting, value)}")
     if setting.kind in _ITEMS:
         return tuple(cast("list[Any]", value))
+    if setting.kind == "certificate":
+        files = cast("dict[str, str]", value)
+        return CertificateFiles(Path(files["cert"]), Path(files["key"]))
     return Path(cast("str", value)) if setting.kind == "path" else value
 
 
@@ -60,8 +63,17 @@ def _is_right(setting: Setting, value: Any) -> bool:
             return isinstance(value, str | Path) and bool(str(value))
         case "table":
             return isinstance(value, dict)
+        case "certificate":
+            return _is_certificate(value)
         case _:
             return isinstance(value, str) and bool(value)
+
+
+def _is_certificate(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    files = cast("dict[str, Any]", value)
+    return set(files) == {"cert", "key"} and all(isinstance(file, str) and file for file in files.values())
 
 
 def _first_wrong_item(setting: Setting, value: Any) -> int | None:
@@ -84,6 +96,8 @@ def _wanted(setting: Setting, value: Any) -> str:
             return f"a list of tables; start each with [[{setting.key}]]"
         case "table":
             return f"a table; start it with [{setting.key}.NAME]"
+        case "certificate":
+            return "a table of two files: { cert = FILE, key = FILE }"
         case "choice":
             hint = did_you_mean(value, setting.choices) if isinstance(value, str) else ""
             return f"one of {', '.join(setting.choices)}" + (f"; {hint}" if hint else "")

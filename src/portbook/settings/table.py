@@ -9,9 +9,18 @@ from portbook.policy.limits import Limits
 from portbook.schema.pins import PINS
 from portbook.tools.tool_names import ToolNames
 
-__all__ = ["SETTINGS", "Kind", "Setting"]
+__all__ = ["SETTINGS", "CertificateFiles", "Kind", "Setting"]
 
-Kind = Literal["text", "path", "whole", "switch", "texts", "keys", "choice", "address", "tables", "table"]
+Kind = Literal[
+    "text", "path", "whole", "switch", "texts", "keys", "choice", "address", "tables", "table", "certificate"
+]
+
+
+class CertificateFiles(NamedTuple):
+    """The files of a certificate and its key."""
+
+    cert: Path
+    key: Path
 
 
 class Setting(NamedTuple):
@@ -92,6 +101,40 @@ SETTINGS: Final = (
         (),
         None,
         "Origins whose pages may call tools from a browser, such as http://localhost:6274.",
+    ),
+    Setting(
+        "server.socket",
+        "socket",
+        "path",
+        None,
+        None,
+        "Path of a Unix socket to serve HTTP at, for its owner alone, in place of the address and port.",
+    ),
+    Setting(
+        "server.tls",
+        "tls",
+        "certificate",
+        None,
+        None,
+        "Certificate and key of HTTPS, two files in PEM form: { cert = FILE, key = FILE }. SIGHUP reads them "
+        "again.",
+    ),
+    Setting(
+        "server.trusted_proxies",
+        "trusted_proxies",
+        "texts",
+        (),
+        None,
+        "Addresses or networks of proxies whose X-Forwarded-For names their client, which is then limited in "
+        "their place.",
+    ),
+    Setting(
+        "server.legacy_sse",
+        "legacy_sse",
+        "switch",
+        False,
+        None,
+        "Whether clients of 2024-11-05 may connect over HTTP+SSE: GET /sse and POST /messages.",
     ),
     Setting(
         "server.name",

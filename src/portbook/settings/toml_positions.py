@@ -6,9 +6,10 @@ a document that the parser has already accepted.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from bisect import bisect_right
-from itertools import accumulate, count
+from itertools import count
 from typing import Final, NamedTuple, TypeAlias
 
 from portbook.text.late_pattern import late_pattern
@@ -40,31 +41,38 @@ class Position(NamedTuple):
 
 
 class TomlPositions:
-    """The position of every key, and of every item of a list, by its path."""
+    """The position of every key, and of every item of a list, by its path; found with the first question."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+        self._starts: list[int] = []
         self._offsets: dict[Path, int] = {}
         self._counts: dict[Path, int] = {}
-        self._read()
 
     def of(self, path: Path) -> Position:
         """Return where `path` is, else the first key in it, else the nearest key that holds it."""
+        if not self._starts:
+            self._read()
         while path:
             if path in self._offsets:
-                return self.at(self._offsets[path])
+                return self._at(self._offsets[path])
             if within := [at for known, at in self._offsets.items() if known[: len(path)] == path]:
-                return self.at(min(within))
+                return self._at(min(within))
             path = path[:-1]
         return Position(1, 1)
 
-    def at(self, offset: int) -> Position:
+    def _at(self, offset: int) -> Position:
         """Return the position of the character at `offset`."""
         line = bisect_right(self._starts, offset)
         return Position(line, offset - self._starts[line - 1] + 1)
 
     def _read(self) -> None:
+        self._starts = [0, *(found.end() for found in re.finditer("\n", self._text))]
+        # Where a program asks from deep within, the keys outside of the deepest values are enough.
+        with contextlib.suppress(RecursionError):
+            self._read_tables()
+
+    def _read_tables(self) -> None:
         table: Path = ()
         at = _end(_BLANK, self._text, 0)
         while at < len(self._text):

@@ -17,7 +17,7 @@ from portbook.tools.catalog import Tool
 __all__ = ["InForce", "Rules"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Rules:
     """The rules in force. A reload makes new ones; a call keeps the rules that it began with."""
 

@@ -61,11 +61,6 @@ class CallState(Trail):
             self.outcome, self.identity, self.duration_ms, self.is_redacted, self.approval, self.links
         )
 
-    def body(self) -> bytes | None:
-        """Return the message that answers the call; None where none does."""
-        assert self.outcome is not None
-        return self.exchange.body(self.outcome)
-
     def reply(self) -> Answer:
         """Return the answer to the call, for a door that sends more than the body."""
         return self.exchange.write(self.completed())

@@ -13,11 +13,13 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from portbook.stores.connection_types import MEMORY, Connection
 from portbook.stores.errors import StoreError, as_store_error
-from portbook.stores.writer import StoreWriter
+
+if TYPE_CHECKING:
+    from portbook.stores.writer import StoreWriter
 
 __all__ = ["Store", "Version"]
 
@@ -158,6 +160,8 @@ class Store:
         return self._connections[0]
 
     def _open_writer(self, reader: Connection) -> StoreWriter:
+        from portbook.stores.writer import StoreWriter  # late: few processes write
+
         if self.is_memory:  # has a single connection
             return StoreWriter(reader, self._reading, self.path)
         self._connections.append(self._connect())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from portbook.canonical import json_bytes
 from portbook.errors import Ending, Finding, Reason, Refused
@@ -37,7 +38,8 @@ OVERSIZE_RESULT: Final = (
 )
 
 
-class Id(NamedTuple):
+@dataclass(slots=True)
+class Id:
     """A message's id: the token to echo, and the problem with it, if any."""
 
     token: bytes

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from portbook.doors.http.body_limits import BODY_SECONDS, MAX_DISCARDED_BYTES, cut_off
-from portbook.doors.http.request import InboundRequest, RequestHead
+from portbook.doors.http.request import RequestHead
 from portbook.doors.http.response import Reply
-from portbook.doors.http.router import Handling, Router
+from portbook.doors.http.router import Handling, Router, reply_of
 from portbook.errors import Reason, Refused
 from portbook.executors.eager_task import start_now
 from portbook.wire.lines import OVERSIZE, Frame
@@ -85,10 +85,7 @@ async def _body(receive: Receive) -> Frame | Refused | None:
 
 
 async def _reply(handling: Handling, head: RequestHead, body: Frame | Refused, send: Send) -> None:
-    if isinstance(body, Refused):
-        reply = await handling.refuse(head, body)
-    else:
-        reply = await handling.serve(InboundRequest(head, body, handling.segment))
+    reply = await reply_of(handling, head, body)
     await _send(send, reply._replace(headers=[*reply.headers, *handling.more]))
 
 

@@ -10,6 +10,7 @@ from portbook.doors.http.health import health, livez
 from portbook.doors.http.home import home
 from portbook.doors.http.mcp.endpoint import ROUTE as MCP
 from portbook.doors.http.mcp.endpoint import mcp
+from portbook.doors.http.mcp.legacy_sse import MESSAGES, SSE, legacy_sse
 from portbook.doors.http.mcp.sessions import Sessions
 from portbook.doors.http.openapi import DOCS, OPENAPI, docs_page, openapi
 from portbook.doors.http.rest_routes import EXECUTE, TOOLS, execute, tools
@@ -19,13 +20,18 @@ from portbook.doors.http.rpc import ROUTE, rpc
 __all__ = ["route_table", "routes_of"]
 
 
-def routes_of(served: App, warn: Callable[[str], None] = lambda _: None) -> Router:
+def routes_of(
+    served: App, warn: Callable[[str], None] = lambda _: None, *, has_legacy_sse: bool = False
+) -> Router:
     """Return every route, behind the Host and Origin check and CORS."""
-    return Router(route_table(served, warn), served.hosts, _is_shared)
+    routes = route_table(served, warn, has_legacy_sse=has_legacy_sse)
+    return Router(routes, served.hosts, _is_shared)
 
 
-def route_table(served: App, warn: Callable[[str], None] = lambda _: None) -> dict[tuple[str, str], Route]:
-    """Return every route, by method and path."""
+def route_table(
+    served: App, warn: Callable[[str], None] = lambda _: None, *, has_legacy_sse: bool = False
+) -> dict[tuple[str, str], Route]:
+    """Return every route, by method and path; those of HTTP+SSE only where the operator wants them."""
     boundary, desk = served.boundary, served.approvals
     pages = {
         "/": home(served.catalog, lambda: served.needs_key),
@@ -48,9 +54,11 @@ def route_table(served: App, warn: Callable[[str], None] = lambda _: None) -> di
     served.changes.on_close(sessions.close)
     for method, route in mcp(boundary, sessions).items():
         routes[method, MCP] = route
+    if has_legacy_sse:
+        routes |= legacy_sse(boundary, sessions.is_known, served.changes.on_close)
     return routes
 
 
 def _is_shared(path: str) -> bool:
     """Return whether pages of allowed origins may call a path: what callers use, nothing else."""
-    return path in (MCP, ROUTE, EXECUTE, TOOLS, OPENAPI) or path.startswith(f"{TOOLS}/")
+    return path in (MCP, ROUTE, EXECUTE, TOOLS, OPENAPI, SSE, MESSAGES) or path.startswith(f"{TOOLS}/")

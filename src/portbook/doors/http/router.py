@@ -18,8 +18,9 @@ from portbook.doors.http.request import Headers, InboundRequest, RequestHead
 from portbook.doors.http.response import CLOSE, Reply, problem, refusal
 from portbook.errors import Reason, Refused
 from portbook.net.allowed_hosts_and_origins import Hosts
+from portbook.wire.lines import Frame
 
-__all__ = ["Handling", "Refuse", "Route", "Router", "Serve", "refuse_method"]
+__all__ = ["Handling", "Refuse", "Route", "Router", "Serve", "refuse_method", "reply_of"]
 
 # What follows such a head may belong to it or not, by which of two readings counts: nothing of it is read.
 _AMBIGUOUS: Final = (Reason.BAD_HOST, Reason.REPEATED_HEADER)
@@ -115,6 +116,16 @@ class Router:
             if segment and f"{folder}/{{}}" in self._methods:
                 return f"{folder}/{{}}", segment
         return path, ""
+
+
+async def reply_of(handling: Handling, head: RequestHead, body: Frame | Refused) -> Reply:
+    """Return the reply to a request with this body, or to one whose body is refused."""
+    try:
+        if isinstance(body, Refused):
+            return await handling.refuse(head, body)
+        return await handling.serve(InboundRequest(head, body, handling.segment))
+    except Exception:  # noqa: BLE001 - a bug of ours is answered, and takes no other request with it
+        return problem(500, "INTERNAL_ERROR", "The server failed to answer.", [CLOSE])
 
 
 async def refuse_method(refuse: Refuse, head: RequestHead, allowed: list[str], condition: str = "") -> Reply:

@@ -165,8 +165,8 @@ def test_a_session_is_of_no_use_with_another_key(tmp_path: Path) -> None:
     run(main())
 
 
-@pytest.mark.parametrize("header", ["2025-06-18", "2024-11-05", "nonsense", "2025-11-25, 2025-11-25"])
-def test_a_session_takes_no_message_of_another_revision(tmp_path: Path, header: str) -> None:
+@pytest.mark.parametrize("header", ["nonsense", "2025-11-25, 2025-11-25", "1999-01-01"])
+def test_a_session_takes_no_message_of_an_unknown_revision(tmp_path: Path, header: str) -> None:
     async def main() -> None:
         async with serving(tmp_path) as client:
             await client.open("2025-11-25")
@@ -175,6 +175,37 @@ def test_a_session_takes_no_message_of_another_revision(tmp_path: Path, header: 
             assert (await client.send(method="GET")).status == 400
             client.revision = None  # not said: the one that was agreed on
             assert (await client.ask("ping").ended()).status == 200
+
+    run(main())
+
+
+@pytest.mark.covers("design.mcp-http.session-revision")
+@pytest.mark.parametrize("header", ["2024-11-05", "2025-03-26", "2025-06-18"])
+def test_a_session_is_served_in_its_own_revision_whichever_handshake_its_header_names(
+    tmp_path: Path, header: str
+) -> None:
+    async def main() -> None:
+        async with serving(tmp_path) as client:
+            await client.open("2025-11-25")
+            listed = await client.result("tools/list")
+            client.revision = header
+            assert await client.result("tools/list") == listed
+            listening = client.start(method="GET")
+            await listening.until(lambda: listening.status == 200)
+            await listening.leave()
+            assert (await client.send(method="DELETE")).status == 204
+
+    run(main())
+
+
+def test_a_session_takes_no_message_without_a_handshake(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path) as client:
+            await client.open("2025-11-25")
+            refused = await client.send(PING, mcp_protocol_version="2026-07-28", mcp_method="ping")
+            assert (refused.status, refused.json["error"]["code"]) == (400, -32020)
+            stateless = await client.send(LIST, **STATELESS)
+            assert "tools" in stateless.json["result"]  # it names its revision itself, and needs no session
 
     run(main())
 

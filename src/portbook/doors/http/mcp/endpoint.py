@@ -22,15 +22,13 @@ from portbook.doors.http.response import Reply, Write, problem, reply_to
 from portbook.doors.http.router import Route, refuse_method
 from portbook.errors import Reason, Refused
 from portbook.model import Answer, Arrival
-from portbook.protocol.headers import VERSION
-from portbook.protocol.revisions import STATELESS_REVISIONS
+from portbook.protocol.headers import SESSION, VERSION
+from portbook.protocol.revisions import HANDSHAKE_REVISIONS, STATELESS_REVISIONS
 from portbook.wire.lines import Frame
 
 __all__ = ["ROUTE", "mcp"]
 
 ROUTE: Final = "/mcp"
-
-_SESSION: Final = "mcp-session-id"
 
 # Streams that one caller holds open with GET: half of all connections, the rest is for further callers.
 _MAX_LISTENING: Final = 1024
@@ -127,7 +125,7 @@ class _McpDoor:
         live = self._sessions.find(head.session, head.arrival)
         if live is None:
             return await self._refuse(Refused(self._why_unknown(head)), head)
-        if (head.arrival.headers or {}).get(VERSION, live.revision_name) != live.revision_name:
+        if (head.arrival.headers or {}).get(VERSION, live.revision_name) not in HANDSHAKE_REVISIONS:
             reason = Reason.HEADER_MISMATCH
         elif needs_events and not head.accepts.events:
             reason = Reason.NOT_ACCEPTABLE
@@ -160,7 +158,7 @@ class _McpDoor:
             return response.streamed(close)
         if live.connection.session.revision is not None:
             await self._sessions.begin(live)
-            return response.reply(answer, [(_SESSION.encode(), live.id.encode())])
+            return response.reply(answer, [(SESSION.encode(), live.id.encode())])
         if answer.is_notification and answer.status == 202:
             # Without a session it has no meaning. A notification gets no answer, but here an error status.
             return response.reply(answer._replace(status=400))
@@ -205,7 +203,7 @@ def _head_of(head: RequestHead) -> _Head:
     return _Head(
         arrival_of(head, ROUTE)._replace(headers=said),
         accepted(fields.get(b"accept")),
-        None if is_stateless else said.get(_SESSION),
+        None if is_stateless else said.get(SESSION),
         is_stateless,
         fields.get(b"last-event-id", b"").decode("latin-1").strip() or None,
     )

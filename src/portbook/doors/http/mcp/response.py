@@ -21,14 +21,14 @@ from portbook.mcp.from_any_thread import run_on
 from portbook.model import Answer
 from portbook.stages.state import CallState
 
-__all__ = ["McpResponse", "event_reply"]
+__all__ = ["STREAM_HEADERS", "McpResponse", "event_reply"]
 
 # After this wait a stream is opened, to show that the server is alive; sooner where it starts with an event
 # id, for until then a broken connection loses the answer.
 _PATIENCE_S: Final = 10.0
 _PRIMED_PATIENCE_S: Final = 1.0
 
-_STREAM_HEADERS: Final[Headers] = [
+STREAM_HEADERS: Final[Headers] = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
@@ -123,7 +123,7 @@ class McpResponse:
                 await self._give_up()
                 await after()
 
-        return Reply(200, _STREAM_HEADERS, stream=copy)
+        return Reply(200, STREAM_HEADERS, stream=copy)
 
     def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
         self._opened().emit(message, is_wanted, is_vital=is_vital)
@@ -192,4 +192,4 @@ def event_reply(
     async def copy(write: Write) -> None:
         await position.stream.copy_to(write, position, may_read)
 
-    return Reply(200, [*_STREAM_HEADERS, *(more or [])], stream=copy)
+    return Reply(200, [*STREAM_HEADERS, *(more or [])], stream=copy)

@@ -13,18 +13,23 @@ import asyncio
 from typing import Any, Final, cast
 
 from portbook.doors.http.body_limits import MAX_DISCARDED_BYTES, cut_off
-from portbook.doors.http.request import Headers, InboundRequest
-from portbook.doors.http.response import CLOSE, Reply, problem
-from portbook.doors.http.router import Handling
+from portbook.doors.http.router import Handling, reply_of
 from portbook.doors.http.server.admission import Place
 from portbook.doors.http.server.bad_request import BadRequest
+from portbook.doors.http.server.client_input import ClientInput
 from portbook.doors.http.server.client_output import ClientOutput
 from portbook.doors.http.server.deadlines import NEVER, Phase
 from portbook.doors.http.server.hall import Hall
 from portbook.doors.http.server.head_parser import ParsedHead
-from portbook.doors.http.server.peer_address import BadForwarding, normal_address
+from portbook.doors.http.server.peer_address import normal_address
 from portbook.doors.http.server.request_reader import RequestReader
-from portbook.doors.http.server.response_writer import CONTINUE, bad_request, busy
+from portbook.doors.http.server.response_writer import (
+    CONTINUE,
+    bad_request,
+    busy,
+    connection_headers,
+    is_last,
+)
 from portbook.errors import Reason, Refused
 from portbook.executors.eager_task import start_now
 from portbook.wire.lines import OVERSIZE, Frame
@@ -33,8 +38,8 @@ __all__ = ["ServerConnection"]
 
 _TASK: Final = "portbook-request"
 
-# What a client may send ahead of its turn before its connection is no longer read.
-_MAX_AHEAD: Final = 16_384
+# Requests that are taken from one connection before the others have their turn.
+_MAX_IN_A_ROW: Final = 4
 
 _AT_REST: Final = (Phase.FIRST_BYTE, Phase.IDLE)
 _BEFORE_ANSWER: Final = (Phase.FIRST_BYTE, Phase.HEAD, Phase.BODY, Phase.IDLE)
@@ -43,35 +48,16 @@ _BEFORE_ANSWER: Final = (Phase.FIRST_BYTE, Phase.HEAD, Phase.BODY, Phase.IDLE)
 class ServerConnection(asyncio.Protocol):
     """One connection."""
 
-    __slots__ = (
-        "_address",
-        "_client",
-        "_closes",
-        "_discarded",
-        "_hall",
-        "_handling",
-        "_has_rest",
-        "_is_paused",
-        "_out",
-        "_parsed",
-        "_phase",
-        "_place",
-        "_reader",
-        "_seconds",
-        "_task",
-        "_transport",
-        "deadline",
-    )
-
     _transport: asyncio.Transport
+    _in: ClientInput
     _out: ClientOutput
     _parsed: ParsedHead
     _handling: Handling
+    _reader: RequestReader
 
     def __init__(self, hall: Hall) -> None:
         self.deadline = NEVER
         self._hall = hall
-        self._reader = RequestReader()
         self._phase = Phase.CLOSING
         self._place = Place.NONE
         self._seconds = hall.seconds
@@ -79,16 +65,17 @@ class ServerConnection(asyncio.Protocol):
         self._client: str | None = None
         self._task: asyncio.Task[None] | None = None
         self._discarded = 0
+        self._awaits_turn = False
         self._closes = False
         self._has_rest = False
-        self._is_paused = False
 
     # -- what the transport tells
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a place, or be turned away."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
-        self._out = ClientOutput(self._transport)
+        self._in, self._out = ClientInput(self._transport), ClientOutput(self._transport)
+        self._reader = self._in.reader
         peer: object = transport.get_extra_info("peername")
         # A Unix socket has no address, and is its owner's alone.
         self._address = normal_address(str(cast("Any", peer)[0])) if isinstance(peer, tuple) else None
@@ -112,9 +99,8 @@ class ServerConnection(asyncio.Protocol):
         elif phase is not Phase.CLOSING:
             self._reader.feed(data)
             self._advance()
-            is_waiting = self._phase is Phase.ANSWER or self._out.is_stuck
-            if is_waiting and self._reader.unread_bytes > _MAX_AHEAD:
-                self._pause()
+            if self._is_waiting:
+                self._in.hold_back()
 
     def eof_received(self) -> bool:
         """Take the end of what the client sends as its leaving."""
@@ -174,15 +160,28 @@ class ServerConnection(asyncio.Protocol):
 
     # -- reading
 
+    @property
+    def _is_waiting(self) -> bool:
+        """Return whether no further request is taken now."""
+        return self._phase is Phase.ANSWER or self._out.is_stuck or self._awaits_turn
+
     def _advance(self) -> None:
-        """Take requests while there are whole ones and the client reads its answers."""
+        """Take requests while there are whole ones and the client reads its answers, a few at a time."""
+        taken = 0
         try:
-            while self._phase in _BEFORE_ANSWER and not self._out.is_stuck and self._take():
-                pass
+            while self._phase in _BEFORE_ANSWER and not self._is_waiting and self._take():
+                taken += 1
+                if taken >= _MAX_IN_A_ROW and self._reader.unread_bytes:
+                    self._awaits_turn = True
+                    asyncio.get_running_loop().call_soon(self._take_turn)
         except BadRequest as error:
             self._refuse(bad_request(error, self._hall.date))
-        if self._is_paused and not self._out.is_stuck and self._phase is not Phase.ANSWER:
-            self._unpause()
+        if not self._is_waiting:
+            self._in.read_on()
+
+    def _take_turn(self) -> None:
+        self._awaits_turn = False
+        self._advance()
 
     def _take(self) -> bool:
         """Take a head or a body; return whether there was a whole one."""
@@ -199,9 +198,11 @@ class ServerConnection(asyncio.Protocol):
     def _take_head(self, parsed: ParsedHead) -> None:
         hall = self._hall
         is_served = self._place is Place.USUAL or hall.is_reserved(parsed.head.path)
-        if not is_served or not self._count(parsed):
+        client = hall.client_of(parsed.head, self._address)
+        if not is_served or not hall.admission.count(client):
             self._refuse(busy(hall.date))
             return
+        self._client = client
         self._parsed = parsed
         self._handling = handling = parsed.head.derive(hall.router.handle)
         self._closes = not parsed.keeps_alive or hall.is_stopping
@@ -223,24 +224,6 @@ class ServerConnection(asyncio.Protocol):
         self._serve(body)
         return True
 
-    def _count(self, parsed: ParsedHead) -> bool:
-        """Return whether the client behind a trusted proxy may send a request, and count it.
-
-        Raises `BadRequest` where the proxy does not say who it is.
-        """
-        if self._address is None:
-            return True
-        try:
-            client = self._hall.addresses.client_of(parsed.head, self._address)
-        except BadForwarding:
-            raise BadRequest(400, "X-Forwarded-For is a list of addresses.") from None
-        if client is None:
-            return True
-        if not self._hall.admission.count(client):
-            return False
-        self._client = client
-        return True
-
     # -- answering
 
     def _serve(self, body: Frame | Refused) -> None:
@@ -253,28 +236,12 @@ class ServerConnection(asyncio.Protocol):
             task.add_done_callback(self._resume)
 
     async def _answer(self, body: Frame | Refused) -> None:
-        parsed, handling = self._parsed, self._handling
-        head = parsed.head
-        try:
-            if isinstance(body, Refused):
-                reply = await handling.refuse(head, body)
-            else:
-                reply = await handling.serve(InboundRequest(head, body, handling.segment))
-        except Exception:  # noqa: BLE001 - a bug of ours is answered, and takes no other connection with it
-            reply = problem(500, "INTERNAL_ERROR", "The server failed to answer.", [CLOSE])
+        head, handling = self._parsed.head, self._handling
+        reply = await reply_of(handling, head, body)
         if self._phase is Phase.ANSWER:
-            more = self._more(reply, handling.more)
+            self._closes = self._closes or is_last(reply, handling.more, head)
+            more = connection_headers(handling.more, head, is_last=self._closes)
             await self._out.send(reply, more, self._hall.date, head)
-
-    def _more(self, reply: Reply, more: Headers) -> Headers:
-        """Return the headers beside those of a reply, and note whether it is the last."""
-        is_old = self._parsed.head.version == "1.0"
-        is_said = CLOSE in reply.headers or CLOSE in more
-        if is_said or (is_old and reply.stream is not None):
-            self._closes = True
-        if self._closes:
-            return more if is_said else [*more, CLOSE]
-        return [*more, (b"connection", b"keep-alive")] if is_old else more
 
     def _resume(self, task: asyncio.Task[None]) -> None:
         self._task = None
@@ -339,13 +306,3 @@ class ServerConnection(asyncio.Protocol):
             self._hall.admission.idle.pop(self, None)
         self._phase = phase
         self.deadline = self._hall.now + self._seconds[phase]
-
-    def _pause(self) -> None:
-        if not self._is_paused and not self._transport.is_closing():
-            self._is_paused = True
-            self._transport.pause_reading()
-
-    def _unpause(self) -> None:
-        if not self._transport.is_closing():
-            self._is_paused = False
-            self._transport.resume_reading()

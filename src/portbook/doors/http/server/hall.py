@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from portbook.doors.http.request import RequestHead
 from portbook.doors.http.router import Router
 from portbook.doors.http.server.admission import Admission, ConnectionLimits
+from portbook.doors.http.server.bad_request import BadRequest
 from portbook.doors.http.server.deadlines import Deadlines
-from portbook.doors.http.server.peer_address import PeerAddresses
+from portbook.doors.http.server.peer_address import BadForwarding, PeerAddresses
 from portbook.doors.http.server.response_writer import date_line
 
 __all__ = ["Guest", "Hall"]
@@ -91,6 +93,18 @@ class Hall:
     def is_reserved(self, path: str) -> bool:
         """Return whether a connection of the reserve serves a path."""
         return path.startswith(_RESERVED)
+
+    def client_of(self, head: RequestHead, address: str | None) -> str | None:
+        """Return the client behind a trusted proxy at `address`; None if there is none.
+
+        Raises `BadRequest` where the proxy does not say who it is.
+        """
+        if address is None:
+            return None
+        try:
+            return self.addresses.client_of(head, address)
+        except BadForwarding:
+            raise BadRequest(400, "X-Forwarded-For is a list of addresses.") from None
 
     def stop(self) -> None:
         """Close every connection, after the request that it is answering."""

@@ -59,8 +59,6 @@ class RequestReader:
         Raises `BadRequest` where it is not one.
         """
         data = self._data
-        if data.startswith(b"\r\n", self._at):  # RFC 9112, 2.2: an empty line before a request
-            self._at += 2
         start = self._at
         end = data.find(_END, max(start, self._searched - 3), start + MAX_HEAD_BYTES)
         if end < 0:
@@ -129,7 +127,7 @@ class RequestReader:
         data = self._data
         if len(data) - start >= MAX_HEAD_BYTES:
             raise BadRequest(431, f"The head of a request has at most {MAX_HEAD_BYTES} bytes.")
-        if len(data) > start and _STARTS_HEAD.match(data, start) is None and data[start:] != b"\r":
+        if len(data) > start and _STARTS_HEAD.match(data, start) is None:
             raise BadRequest(400, "This is not HTTP.")
         if _BARE_LF.search(data, max(start, self._searched)) is not None:
             raise BadRequest(400, "A line of the head does not end in CRLF.")

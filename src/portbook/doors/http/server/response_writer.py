@@ -6,11 +6,22 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import Final
 
-from portbook.doors.http.request import Headers
+from portbook.doors.http.request import Headers, RequestHead
 from portbook.doors.http.response import CLOSE, Reply, problem
 from portbook.doors.http.server.bad_request import BadRequest
 
-__all__ = ["CONTINUE", "LAST_CHUNK", "bad_request", "busy", "chunk", "date_line", "document", "stream_head"]
+__all__ = [
+    "CONTINUE",
+    "LAST_CHUNK",
+    "bad_request",
+    "busy",
+    "chunk",
+    "connection_headers",
+    "date_line",
+    "document",
+    "is_last",
+    "stream_head",
+]
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK: Final = b"0\r\n\r\n"
@@ -19,6 +30,9 @@ _STATUS_LINES: Final = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
 _CODES: Final = {431: "PAYLOAD_TOO_LARGE", 501: "NOT_SUPPORTED", 505: "NOT_SUPPORTED"}
+
+_OLD: Final = "1.0"
+_KEEP_ALIVE: Final = (b"connection", b"keep-alive")
 
 # When a client that was turned away for lack of room may try again.
 _RETRY_S: Final = b"1"
@@ -64,8 +78,21 @@ def busy(date: bytes) -> bytes:
     return document(reply, [CLOSE], date)
 
 
+def is_last(reply: Reply, more: Headers, head: RequestHead) -> bool:
+    """Return whether a reply ends its connection: it says so, or only the end of the connection ends it."""
+    is_said = CLOSE in reply.headers or CLOSE in more
+    return is_said or (reply.stream is not None and head.version == _OLD)
+
+
+def connection_headers(more: Headers, head: RequestHead, *, is_last: bool) -> Headers:
+    """Return the headers beside those of a reply, with what they say about its connection."""
+    if is_last:
+        return more if CLOSE in more else [*more, CLOSE]
+    return [*more, _KEEP_ALIVE] if head.version == _OLD else more
+
+
 def _lines(reply: Reply, more: Headers, date: bytes) -> list[bytes]:
     lines = [_STATUS_LINES[reply.status], date]
     lines += [b"%b: %b\r\n" % header for header in reply.headers]
-    lines += [b"%b: %b\r\n" % header for header in more]
+    lines += [b"%b: %b\r\n" % header for header in more if header != CLOSE or CLOSE not in reply.headers]
     return lines

@@ -1,0 +1,105 @@
+"""The HTTP door of `portbook serve`, as the settings describe it: where it listens, TLS, trusted proxies."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Callable
+
+from portbook.app.assemble import App
+from portbook.doors.http.route_table import routes_of
+from portbook.doors.http.server.http_server import HttpServer, ServerOptions
+from portbook.doors.http.server.listeners import bind, is_loopback
+from portbook.doors.http.server.peer_address import BadProxy, PeerAddresses
+from portbook.doors.http.server.tls import BadCertificate, ServerCertificate
+from portbook.doors.sockets import UnixSocket
+from portbook.settings import Settings
+
+__all__ = ["HttpDoor", "bound", "usable_certificate"]
+
+
+class HttpDoor:
+    """A socket that listens from the start on, and a server on it once there are routes."""
+
+    def __init__(self, settings: Settings, inherited: int | None = None) -> None:
+        """Listen as the settings say, or at the socket with the descriptor `inherited`.
+
+        Raises `BadSettings` for settings that cannot be used, `OSError` where it cannot listen.
+        """
+        self._trusted_proxies = settings.trusted_proxies
+        self._has_legacy_sse = settings.legacy_sse
+        self._certificate = usable_certificate(settings)
+        self._unix = None if settings.socket is None else UnixSocket(settings.socket)
+        if inherited is not None:
+            self._listener = socket.socket(fileno=inherited)
+        else:
+            self._listener = bound(settings) if self._unix is None else self._unix.listener
+        self.is_exposed = self._unix is None and not is_loopback(settings.host)
+        """Whether different machines can connect."""
+        self._server: HttpServer | None = None
+
+    @property
+    def place(self) -> str:
+        """Return where clients find it: an address to open, or the path of the socket."""
+        if self._unix is not None:
+            return f"the socket {self._listener.getsockname()}"
+        bound, port = self._listener.getsockname()[:2]
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(str(bound), str(bound))  # noqa: S104 - an address to open, not to bind
+        scheme = "http" if self._certificate is None else "https"
+        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+    def open(self, app: App, warn: Callable[[str], None]) -> HttpServer:
+        """Return the server of an app's routes."""
+        options = ServerOptions(
+            trusted_proxies=self._trusted_proxies,
+            tls=None if self._certificate is None else self._certificate.context,
+        )
+        routes = routes_of(app, warn, has_legacy_sse=self._has_legacy_sse)
+        return HttpServer(routes, [self._listener], options, on_stop=app.changes.close)
+
+    def reload_certificate(self) -> None:
+        """Read the certificate again, if there is one.
+
+        Raises `BadCertificate` where it cannot be used; the old one stays.
+        """
+        if self._certificate is not None:
+            self._certificate.reload()
+
+    def close(self) -> None:
+        """Stop listening; a socket at a path is removed."""
+        self._listener.close()
+        if self._unix is not None:
+            self._unix.remove()
+
+
+def bound(settings: Settings) -> socket.socket:
+    """Return a socket that listens at the host and port of the settings.
+
+    Raises `OSError` where it cannot listen.
+    """
+    try:
+        return bind(settings.host, settings.port)
+    except OSError as error:
+        hint = (
+            "the port is in use; choose a different one with --port"
+            if error.errno == errno.EADDRINUSE
+            else "check --host"
+        )
+        raise OSError(error.errno, f"cannot listen on {settings.host} port {settings.port}: {hint}") from None
+
+
+def usable_certificate(settings: Settings) -> ServerCertificate | None:
+    """Return the certificate that the settings name, or None; nothing is opened.
+
+    Raises `BadSettings` where it cannot be used, or the proxies cannot.
+    """
+    try:
+        PeerAddresses(settings.trusted_proxies)
+    except BadProxy as error:
+        raise settings.complain(("server", "trusted_proxies"), str(error)) from None
+    if settings.tls is None:
+        return None
+    try:
+        return ServerCertificate(settings.tls.cert, settings.tls.key)
+    except BadCertificate as error:
+        raise settings.complain(("server", "tls"), f"cannot be used: {error}") from None

@@ -1,0 +1,49 @@
+"""Certificates: what is read, and what is said about files that are none."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from portbook.doors.http.server.tls import BadCertificate, ServerCertificate
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a certificate, its key, and the same key encrypted."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("certificates are made with openssl")
+    curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
+    files = ("-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem"))
+    request = [openssl, "req", "-x509", *curve, "-nodes", "-days", "2", "-subj", "/CN=a test", *files]
+    subprocess.run(request, check=True, capture_output=True)
+    encrypt = [*(openssl, "ec", "-aes128", "-passout", "pass:secret", "-in", str(tmp_path / "key.pem"))]
+    subprocess.run([*encrypt, "-out", str(tmp_path / "locked.pem")], check=True, capture_output=True)
+    return tmp_path
+
+
+def test_a_certificate_is_read_again_and_kept_if_it_cannot_be(folder: Path) -> None:
+    certificate = ServerCertificate(folder / "cert.pem", folder / "key.pem")
+    context = certificate.context
+    certificate.reload()
+    (folder / "cert.pem").write_text("none")
+    with pytest.raises(BadCertificate, match="not a certificate and its key in PEM form"):
+        certificate.reload()
+    assert certificate.context is context
+
+
+@pytest.mark.parametrize(
+    ("key", "complaint"),
+    [
+        ("cert.pem", "not a certificate and its key"),
+        ("none.pem", "No such file or directory"),
+        ("locked.pem", "the key is encrypted; decrypt it first"),
+    ],
+)
+def test_files_that_cannot_be_used_are_named_with_the_reason(folder: Path, key: str, complaint: str) -> None:
+    with pytest.raises(BadCertificate, match=complaint):
+        ServerCertificate(folder / "cert.pem", folder / key)
