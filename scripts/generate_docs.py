@@ -88,7 +88,8 @@ _TABLES: Final = {
         'action = "ask"',
         'where = { "/cents" = { minimum = 10000 } }',
     ),
-    "table": ("[http.orders]", 'base_url = "http://127.0.0.1:9000"'),
+    "http": ("[http.orders]", 'base_url = "http://127.0.0.1:9000"'),
+    "mcp": ("[mcp.github]", 'command = ["npx", "-y", "@example/server"]'),
 }
 
 # Read before there are settings, or not a setting at all.
@@ -258,8 +259,9 @@ def _toml() -> Iterator[str]:
     section = ""  # what stands before the first section belongs to none
     for setting in SETTINGS:
         head, _, name = setting.key.rpartition(".")
-        if setting.kind in _TABLES:
-            yield from ("", *(f"# {line}" for line in _TABLES[setting.kind]))
+        sample_table = _TABLES.get(setting.key) or _TABLES.get(setting.kind)
+        if sample_table is not None:
+            yield from ("", *(f"# {line}" for line in sample_table))
             continue
         if head != section:
             yield from ("", f"[{head}]")

@@ -17,7 +17,7 @@ from portbook.dialects.exchange import Dialect, Exchange, MessageExchange, answe
 from portbook.dialects.rest_bodies import Rest
 from portbook.errors import Ending, Reason, Refused
 from portbook.exception_place import place_of
-from portbook.mcp.connection import Cancel, Emit, McpConnection, Parts, unread
+from portbook.mcp.connection import Cancel, Emit, McpConnection, Parts, Servers, unread
 from portbook.mcp.dialect import McpDialect
 from portbook.mcp.list_and_resource_changes import ChangeFeed
 from portbook.mcp.task_board import TaskBoard
@@ -50,7 +50,16 @@ Tell = Callable[[list[Tool], Policy], JSONObject]
 class Boundary:
     """Answers messages of every wire contract."""
 
-    __slots__ = ("_bare", "_dialects", "_envelope", "_parts", "_pipeline", "_rest", "recorder")
+    __slots__ = (
+        "_bare",
+        "_dialects",
+        "_envelope",
+        "_parts",
+        "_pipeline",
+        "_rest",
+        "_servers",
+        "recorder",
+    )
 
     def __init__(
         self,
@@ -61,7 +70,9 @@ class Boundary:
         rest: Rest,
         tasks: TaskBoard,
         changes: ChangeFeed,
+        servers: Servers | None = None,
     ) -> None:
+        """Answer with these parts; `servers` say what they offer before the first message is read."""
         self._pipeline = pipeline
         self.recorder = pipeline.recorder
         """Holds records while a door answers many messages at once."""
@@ -72,7 +83,8 @@ class Boundary:
             DialectName.ENVELOPE: envelope,
             DialectName.BARE: bare,
         }
-        self._parts = Parts(pipeline, official, bare.tools, self._begin, tasks, changes)
+        self._servers = servers
+        self._parts = Parts(pipeline, official, bare.tools, self._begin, tasks, changes, servers)
 
     async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
         """Return the answer to one frame. Raises nothing that a message could cause."""
@@ -95,6 +107,8 @@ class Boundary:
 
         Return its call, which has ended, or a coroutine that returns the answer.
         """
+        if self._servers is not None and not self._servers.is_settled:
+            return self._begin_settled(self._servers, message, identifier, arrival, chosen)
         dialect = self._dialects.get(chosen)
         if dialect is not None:
             try:
@@ -106,6 +120,24 @@ class Boundary:
             return begun if isinstance(begun, CallState) else _answered(begun)
         refusal = refuse_structure(message, identifier) or Refused(Reason.UNKNOWN_METHOD)
         return self._refuse(message, identifier, arrival, refusal)
+
+    async def _begin_settled(
+        self,
+        servers: Servers,
+        message: JSONObject,
+        identifier: Id,
+        arrival: Arrival,
+        chosen: DialectName | None,
+    ) -> Answer:
+        """Answer a message once the MCP servers behind us have said what they offer."""
+        await servers.settle()
+        begun = self._begin(message, identifier, arrival, chosen)
+        return begun.reply() if isinstance(begun, CallState) else await begun
+
+    async def settle(self) -> None:
+        """Wait until the MCP servers behind us have said what they offer, once."""
+        if self._servers is not None and not self._servers.is_settled:
+            await self._servers.settle()
 
     def without_secrets(self, text: str) -> str:
         """Return a text that a person wrote, redacted, as it may be stored and shown."""
@@ -148,6 +180,7 @@ class Boundary:
 
     async def tell(self, method: str, arrival: Arrival, make: Tell) -> Answer:
         """Answer a question about the boundary itself with what the caller may know, and record it."""
+        await self.settle()
         pipeline = self._pipeline
         policy = pipeline.rules.policy
         question = self._rest.question(
@@ -176,6 +209,7 @@ class Boundary:
         """Return the answer to the body of one request to `/execute`, or to a `tool`'s own route."""
         if frame is OVERSIZE:
             return await self.refuse_execution(Refused(Reason.FRAME_TOO_LARGE), arrival)
+        await self.settle()
         try:
             exchange = self._rest.read(parse(frame), arrival, tool)
         except Refused as refusal:
@@ -196,6 +230,7 @@ class Boundary:
             "method": METHOD,
             "params": {"tool": TOOL_PREFIX + slug_of(tool), "input": arguments, "_meta": meta},
         }
+        await self.settle()
         return await self._pipeline.run(self._envelope.read(message, Id(b"1", is_present=True), arrival))
 
     def _written(self, completed: Completed) -> Answer:

@@ -139,6 +139,7 @@ class Reason(StrEnum):
     UNKNOWN_RESOURCE = "UNKNOWN_RESOURCE"
     UNKNOWN_PROMPT = "UNKNOWN_PROMPT"
     UNKNOWN_TASK = "UNKNOWN_TASK"
+    TOOL_WITHHELD = "TOOL_WITHHELD"
     MISSING_CAPABILITY = "MISSING_CAPABILITY"
     POLICY_VIOLATION = "POLICY_VIOLATION"
     PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
@@ -420,6 +421,17 @@ REASONS: dict[Reason, Row] = {
         mcp=McpError(-32602, "Unknown task"),
         bare=BareReason("unsupported", "unknown task"),
         rest="NOT_FOUND", http=404, exit=4,
+    ),
+    Reason.TOOL_WITHHELD: Row(
+        stage=Stage.RESOLVE,
+        sentence=(
+            "The tool is withheld: its definition is not approved, or has changed since it was. "
+            "The operator can look at the difference and approve it with `portbook review`."
+        ),
+        canonical=Canonical("UNAUTHORIZED", reason="TOOL_WITHHELD"),
+        mcp=McpError(-31403, "Forbidden"), to_model_since="2024-11-05",
+        bare=BareReason("unsupported", "tool_withheld"),
+        rest="POLICY_VIOLATION", http=403, exit=3,
     ),
     Reason.MISSING_CAPABILITY: Row(
         stage=Stage.RESOLVE,
@@ -742,6 +754,8 @@ class Ending(Exception):
         """Whether the same call may succeed later."""
         self.only_read = False
         """Whether the tool only reads, so that nothing can have changed."""
+        self.difference: Mapping[str, object] | None = None
+        """For the record only: how a withheld definition differs from the approved one."""
         self.envelope: Mapping[str, object] | None = None
         """The result envelope, where one was requested and the tool may have run."""
 

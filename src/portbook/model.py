@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from portbook.errors import Failed, Refused
@@ -30,6 +29,7 @@ __all__ = [
     "Kind",
     "Outcome",
     "Report",
+    "Resumption",
     "Run",
 ]
 
@@ -70,6 +70,8 @@ class InputNeeded(BaseException):
         """The approval that the call ran under, or that the user is asked for; the next round needs it."""
         self.is_redacted = False
         """Whether a secret was redacted in the requests, or in earlier messages of the call."""
+        self.memo: JSON = None
+        """What the next round gets back, where the tool continues there and does not begin again."""
 
 
 class Client(Protocol):
@@ -114,6 +116,18 @@ class Client(Protocol):
         """Return the answers to `requests`, each under its own key; an unusable answer is not accepted.
 
         Raises `InputNeeded` where the client answers with its next request, `Failed` where it cannot answer.
+        """
+        ...
+
+    @property
+    def answers_later(self) -> bool:
+        """Return whether the client answers with its next request, not while the tool waits."""
+        ...
+
+    async def end_round(self, requests: Mapping[str, JSONObject], memo: JSON) -> None:
+        """End the round of a client that answers later; its next round gets `memo` with the answers.
+
+        Always raises `InputNeeded`.
         """
         ...
 
@@ -192,12 +206,8 @@ class EnvelopeRequest(NamedTuple):
 NO_WISH: Final = EnvelopeRequest({})
 
 
-@dataclass(slots=True)
-class Call:
-    """One request to the boundary, independent of the wire contract: data alone, never changed.
-
-    Not frozen, and neither is `Done`: that would double the cost of making one.
-    """
+class Call(NamedTuple):
+    """One request to the boundary, independent of the wire contract: data alone."""
 
     arrival: Arrival
     method: str | None
@@ -227,6 +237,13 @@ class Call:
     """The caller's wishes for an envelope around the result; None where the contract has no envelopes."""
 
 
+class Resumption(NamedTuple):
+    """What a later round of a call continues: what the earlier one kept, and the client's answers to it."""
+
+    memo: JSON
+    answers: Mapping[str, JSONObject]
+
+
 class ApiAnswer(NamedTuple):
     """What an API said beside the body that is a result."""
 
@@ -248,10 +265,14 @@ class Run(NamedTuple):
     """Returns the client, where the tool can reach it."""
     heard: Callable[[ApiAnswer], None] = lambda _: None
     """Takes what an API said beside the result."""
+    caller: str | None = None
+    resumption: Resumption | None = None
+    """Set where this round continues an earlier one."""
+    is_approved: bool = False
+    """Whether a person approved the call; the approval is for the tool as it was defined then."""
 
 
-@dataclass(slots=True)
-class Done:
+class Done(NamedTuple):
     """The tool ran and its result passed every check."""
 
     body: bytes

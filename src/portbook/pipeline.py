@@ -49,7 +49,7 @@ from portbook.model import (
 from portbook.policy import Action, Decision, PolicyInput, decide
 from portbook.provenance.occasion import Occasion
 from portbook.stages.approval import ApprovalStage, unusable
-from portbook.stages.checked_result import bytes_of, checked
+from portbook.stages.checked_result import bytes_of, checked, checked_relay
 from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, Executor, OffLoop, Sink
 from portbook.stages.prepared_tool import PreparedTool
 from portbook.stages.recorder import Recorder
@@ -70,6 +70,9 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
     "prompt": Reason.UNKNOWN_PROMPT,
     "completion": Reason.UNKNOWN_PROMPT,
 }
+
+# Details of a failure that an API or a server behind the tool wrote.
+_WORDS_OF_SERVERS: Final = ("upstream_body", "upstream_content", "error")
 
 # The longest message of a tool beside its progress, in characters.
 _MAX_MESSAGE: Final = 2000
@@ -324,6 +327,9 @@ class Pipeline:
             None if report is None else _without_secrets(report, state),
             partial(redacted_client, state, self._off_loop),
             state.hear,
+            None if state.caller is None else state.caller.name,
+            state.exchange.resumption,
+            is_approved=state.approval is not None,
         )
 
     def _fail(self, error: BaseException, state: CallState, tool: Tool) -> Coroutine[Any, Any, Done]:
@@ -356,6 +362,9 @@ class Pipeline:
 
     def _finished(self, state: CallState, tool: Tool, result: Any, body: bytes) -> Done:
         """Check, redact, enclose and seal a result. Large results are finished in a thread."""
+        if tool.spec.upstream is not None and tool.spec.kind == "tool":
+            whole, result, body = checked_relay(result, body, tool, state)
+            return _sealed(state, whole, body, self._enclosed(state, result))
         result, body = checked(result, body, tool, state)
         if state.answer is not None and state.answer.links:
             state.links = cast("list[JSON]", state.redacted([*state.answer.links]))
@@ -369,12 +378,17 @@ class Pipeline:
         if name is None or not ("*" in caller.tools or matches(caller.tools, name)):
             raise Refused(_UNKNOWN[kind])  # a tool that the caller may not see counts as unknown
         row = rules.prepared.get((kind, name))
-        if row is None:
-            tool = self._catalog.find(name, kind)
-            row = None if tool is None else rules.prepare(tool)
         if row is None or (row.switch is not None and not row.switch.is_on):
-            raise Refused(_UNKNOWN[kind])
+            tool = self._catalog.find(name, kind)  # perhaps a new one, in place of one that was switched off
+            if tool is None:
+                raise self._missing(name, kind)
+            row = rules.prepare(tool)
         return row
+
+    def _missing(self, name: str, kind: Kind) -> Refused:
+        """Return the refusal of a call to something that is not served."""
+        withheld = self._catalog.withheld_as(name, kind)
+        return Refused(_UNKNOWN[kind]) if withheld is None else withheld.refusal()
 
     def _require_rate(self, caller: Caller, rules: Rules) -> None:
         """Raise `Refused` if the caller is beyond the rate limit."""
@@ -490,9 +504,11 @@ def _as_outcome(ending: Ending, state: CallState) -> Outcome:
         )
     if isinstance(words := ending.details.get("detail"), str):  # a backend's words
         ending.details = {**ending.details, "detail": state.without_secrets(words)}
-    if "upstream_body" in ending.details:
-        body = state.redacted(cast("JSON", ending.details["upstream_body"]))
-        ending.details = {**ending.details, "upstream_body": body}
+    for name in _WORDS_OF_SERVERS:
+        if name in ending.details:
+            ending.details = {**ending.details, name: state.redacted(cast("JSON", ending.details[name]))}
+    if ending.difference is not None and state.redactor is not None:  # it has texts of a server
+        ending.difference = cast("JSONObject", state.redactor.redact(cast("JSON", ending.difference))[0])
     ending.only_read = _only_reads(state)
     if state.is_redacted:
         ending.details = {**ending.details, "redacted": True}

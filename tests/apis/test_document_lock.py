@@ -1,4 +1,4 @@
-"""`portbook.lock`: what it holds, and what is not one."""
+"""Fetched documents in `portbook.lock`: what is kept of them, and what is no entry."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from portbook.apis.document_lock import LOCK_NAME, BadLock, DocumentLock, LockedDocument, write_atomically
+from portbook.apis.document_lock import DocumentLock, LockedDocument
+from portbook.stores.errors import BadLock
+from portbook.stores.lock_file import LOCK_NAME
 
 DIGEST = "a" * 64
 SHOP = LockedDocument("https://shop.example/openapi.json", "shop.json", DIGEST)
@@ -54,32 +56,19 @@ def test_a_file_is_locked_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("entry", "place"),
     [
-        "",
-        "[]",
-        "{}",
-        '{"openapi": []}',
-        '{"openapi": {"a.json": 7}}',
-        '{"openapi": {"a.json": {"url": "https://a.example"}}}',
-        '{"openapi": {"a.json": {"url": "https://a.example", "sha256": "XYZ"}}}',
-        f'{{"openapi": {{"a.json": {{"url": "file:///a", "sha256": "{DIGEST}"}}}}}}',
-        "[" * 100_000,
+        ("7", "/openapi/a~1b.json: must have"),
+        ('{"url": "https://a.example"}', "/openapi/a~1b.json: must have"),
+        ('{"url": "https://a.example", "sha256": "XYZ"}', "/openapi/a~1b.json: must have"),
+        (f'{{"url": "file:///a", "sha256": "{DIGEST}"}}', "/openapi/a~1b.json/url: must be an http"),
     ],
-    ids=lambda text: text[:40],
 )
-def test_what_is_no_lock_is_refused_with_what_to_do(tmp_path: Path, text: str) -> None:
-    (tmp_path / LOCK_NAME).write_text(text)
-    with pytest.raises(BadLock, match=r"^portbook\.lock is not as `portbook fetch` writes it; restore it"):
+def test_an_entry_that_is_none_is_refused_with_its_line(tmp_path: Path, entry: str, place: str) -> None:
+    (tmp_path / LOCK_NAME).write_text(f'{{\n  "openapi": {{\n    "a/b.json": {entry}}}}}')
+    with pytest.raises(BadLock) as caught:
         DocumentLock.read(tmp_path)
-
-
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    target = tmp_path / "it.json"
-    write_atomically(target, b"old")
-    assert target.stat().st_mode & 0o777 == 0o644
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(OSError, match=r"folder"):
-        write_atomically(tmp_path / "folder", b"new")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "it.json"]
-    assert target.read_bytes() == b"old"
+    assert str(caught.value).startswith(f"portbook.lock:3: {place}")
+    assert str(caught.value).endswith(
+        "; restore the file, or remove the section and run `portbook fetch` again"
+    )

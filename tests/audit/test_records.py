@@ -47,7 +47,7 @@ def a_call(**changes: Any) -> Call:
         trace="canary-trace",
         content={"params": "canary-content"},
     )
-    return replace(call, **changes)
+    return call._replace(**changes)
 
 
 def view(outcome: Outcome, call: Call | None = None, *, deterministic: bool = False) -> Any:
@@ -217,6 +217,14 @@ def execution(outcome: Outcome, call: Call | None = None, trail: Trail | None = 
     )
 
 
+def test_the_record_of_a_withheld_tool_has_the_difference() -> None:
+    refused = Refused(Reason.TOOL_WITHHELD)
+    assert "difference" not in execution(refused)
+    refused.difference = {"name": "drop\u202e", "changes": [{"grade": "widened"}]}
+    assert execution(refused)["difference"] == refused.difference
+    assert list(execution(refused)) == [*EXECUTION[:12], "error_class", *EXECUTION[12:], "difference"]
+
+
 @pytest.mark.covers("002.log.fields")
 def test_the_execution_record_of_a_success() -> None:
     context = CallerContext(step_id=4, attempt=2, session="s-1")
@@ -332,7 +340,7 @@ def test_what_a_sender_says_of_itself_is_recorded_without_secrets() -> None:
     clean = without_secrets(call, Trail(), REDACTOR)
     assert SECRET not in json.dumps([view(Done(b"1"), clean), execution(Done(b"1"), clean, Trail())])
     assert clean.context == CallerContext(*["it is [redacted]"] * 3, 3, *["it is [redacted]"] * 3)  # type: ignore[arg-type]
-    without_session = replace(call, context=CallerContext())
+    without_session = call._replace(context=CallerContext())
     shown = execution(Done(b"1"), without_secrets(without_session, Trail(), REDACTOR), Trail())
     assert shown["session_id"] == "it is [redacted]"
 

@@ -219,13 +219,13 @@ def test_a_source_that_is_none_is_explained(tmp_path: Path, source: str, code: i
 
 
 def test_a_lock_that_cannot_be_read_stops_fetching_and_serving(tmp_path: Path, server: FileServer) -> None:
-    (tmp_path / "portbook.lock").write_text("{}")
+    (tmp_path / "portbook.lock").write_text('{\n"openapi": 7}')
     (tmp_path / "shop.json").write_bytes(SHOP)
     settings(tmp_path, '[http.shop]\nbase_url = "https://a.example"\nopenapi = "shop.json"\n')
     code, said = problem(tmp_path, "shop")
     assert code == 2
-    assert "portbook.lock is not as `portbook fetch` writes it" in said
-    assert "portbook.lock is not as `portbook fetch` writes it" in run("tools", cwd=tmp_path).err
+    assert "portbook.lock:2: /openapi: must be an object; restore the file" in said
+    assert "portbook.lock:2: /openapi: must be an object; restore the file" in run("tools", cwd=tmp_path).err
 
 
 def test_people_get_words_and_what_to_write_into_the_settings(tmp_path: Path, server: FileServer) -> None:

@@ -14,6 +14,7 @@ from portbook.tools.spec import Effect
 from support.policy_tables import CALL, case, policy, rule
 
 OPERATION = HttpOperation("orders", "http://127.0.0.1:9000", "GET", "/orders/{id}")
+WRITE = CALL._replace(effect=Effect.WRITE)
 ELSEWHERE = replace(OPERATION, base_url="https://evil.example")
 
 
@@ -56,6 +57,11 @@ ALLOW_ALL = rule("yes", "allow")
         case(
             "a verb that is not listed", (), {"allowed_methods": ("POST",)},
             CALL._replace(operation=OPERATION), ("deny", "allowed_methods", Reason.POLICY_VIOLATION),
+        ),
+        case("a listed effect", (), {"effects": ("read", "write")}, WRITE, ALLOWED),
+        case(
+            "an effect that is not listed", (ALLOW_ALL,), {"effects": ("read",)}, WRITE,
+            ("deny", "effects", Reason.POLICY_VIOLATION),
         ),
         case("as large as the cap", (), {"max_payload_bytes": 13}, CALL, ALLOWED),
         case(

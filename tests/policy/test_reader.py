@@ -79,6 +79,7 @@ def test_a_rule_that_cannot_be_meant_is_refused_with_its_key_and_what_to_write(
             "cannot be used: a network",
         ),
         case("a misspelt verb", {"allowed_methods": ("GTE",)}, ("allowed_methods", 0), "did you mean GET?"),
+        case("a misspelt effect", {"effects": ("raed",)}, ("effects", 0), "did you mean read?"),
     ],
 )
 def test_a_limit_that_cannot_be_meant_is_refused(

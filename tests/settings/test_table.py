@@ -73,6 +73,7 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "policy.allowed_domains": None,
         "policy.allowed_networks": (),
         "policy.allowed_methods": None,
+        "policy.effects": None,
         "policy.max_payload_bytes": None,
         "policy.max_execution_timeout_ms": None,
         "policy.max_attempts": None,
@@ -95,6 +96,7 @@ def test_without_file_environment_and_flags_every_setting_has_its_default(tmp_pa
         "envelope.default": "off",
         "envelope.signing_key": None,
         "http": {},
+        "mcp": {},
     }
     assert settings.config is None
 

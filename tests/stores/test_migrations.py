@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,19 +117,31 @@ def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_file_of_an_older_version_is_brought_up_to_date_with_all_that_is_in_it(tmp_path: Path) -> None:
+_NEW = ("upstream", "upstream_restart", "observation")
+
+
+@pytest.mark.parametrize(("version", "missing"), [(1, ("session", *_NEW)), (2, _NEW), (3, _NEW[2:])])
+def test_a_file_of_an_older_version_is_brought_up_to_date_with_all_that_is_in_it(
+    tmp_path: Path, version: int, missing: tuple[str, ...]
+) -> None:
     path = tmp_path / "portbook.db"
     store = Store(path)
     store.submit(put("a")).result()
     store.close()
     with sqlite3.connect(path) as connection:
-        connection.executescript("DROP TABLE session; PRAGMA user_version = 1")
+        connection.executescript("".join(f"DROP TABLE {table};" for table in missing))
+        connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
     store, other = Store(path), Store(path)
     assert store.read(names, []) == other.read(names, []) == ["a", "hmac"]
     for each in (store, other):
-        assert each.read(lambda connection: connection.execute("SELECT count(*) FROM session").get, 1) == 0
+        for table in missing:
+            assert each.read(partial(_count, table), 1) == 0
         each.close()
+
+
+def _count(table: str, connection: Connection) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM {table}").get)
 
 
 def test_a_file_that_its_maker_left_empty_is_made_whole(tmp_path: Path) -> None:

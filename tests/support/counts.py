@@ -37,6 +37,11 @@ COUNTS: Final = {
         200,
         "{count:,} kills of writers of records: nothing acknowledged is lost, the chain is whole",
     ),
+    "upstream kills": Count(
+        5,
+        200,
+        "{count:,} starts and kills of a server whose grandchild hangs, and of Portbook: no process left",
+    ),
     "restarts": Count(
         1,
         20,

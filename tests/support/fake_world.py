@@ -250,7 +250,7 @@ def a_call(**changes: Any) -> Call:
         trace=None,
         content={"method": "mcp.tool.invoke", "params": {}},
     )
-    return replace(call, **changes)
+    return call._replace(**changes)
 
 
 class FakeExchange(Exchange):

@@ -12,9 +12,8 @@ from support.portbook_process import PORTBOOK, child, environment
 def on_a_terminal(
     folder: Path, *arguments: str, term: str = "xterm", typed: str = ""
 ) -> tuple[str, int | None]:
-    """Run on a pseudo terminal, on which this is typed; return what it shows, and its exit status."""
+    """Run on a pseudo terminal where a person has typed ahead; return what it shows, and its exit status."""
     ours, theirs = pty.openpty()
-    os.write(ours, typed.encode())
     with child(
         [*PORTBOOK, *arguments],
         stdin=theirs,
@@ -24,6 +23,7 @@ def on_a_terminal(
         env=environment(TERM=term),
     ) as process:
         os.close(theirs)
+        os.write(ours, typed.encode())
         shown = b""
         try:
             while chunk := os.read(ours, 65536):

@@ -9,6 +9,7 @@ import pytest
 from portbook.schema.cache import validator_for
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import BadTool, Effect, ToolSpec
+from portbook.tools.withheld_entry import WithheldEntry
 
 
 def a_spec(name: str = "echo", input_schema: Any = None, output_schema: Any = True) -> ToolSpec:
@@ -70,3 +71,24 @@ def test_a_schema_that_does_not_compile_names_the_tool_and_the_place(
 ) -> None:
     with pytest.raises(BadTool, match=f"^tool 'echo', {side} schema: {said}"):
         Catalog([a_spec(**{f"{side}_schema": schema})])
+
+
+def test_a_withheld_entry_is_not_served_and_is_known_by_every_name_of_it() -> None:
+    catalog = Catalog([a_spec("echo")])
+    tool = WithheldEntry("tool", "db.drop", frozenset({"db__drop", "db.Drop"}), {"a": 1}, {"b": 2})
+    prompt = WithheldEntry("prompt", "db__ask", frozenset(), {}, {})
+    catalog.replace("db", [a_spec("db.list")], [tool, prompt])
+    assert [each.spec.name for each in catalog] == ["db.list", "echo"]
+    assert catalog.find("db.drop") is None
+    assert "db.drop" not in catalog.by_any_name
+    assert catalog.canonical_name("db__drop") == catalog.canonical_name("db.Drop") == "db.drop"
+    assert catalog.canonical_name("db__ask") is None
+    assert catalog.withheld_as("db.drop", "tool") is tool
+    assert catalog.withheld_as("db.drop", "prompt") is None
+    assert catalog.withheld_as("db__ask", "prompt") is prompt
+    assert list(catalog.withheld()) == [tool, prompt]
+    catalog.replace("other", [a_spec("other.list")])
+    assert list(catalog.withheld()) == [tool, prompt]
+    catalog.replace("db", [a_spec("db.drop")])
+    assert list(catalog.withheld()) == []
+    assert catalog.find("db.drop") is not None

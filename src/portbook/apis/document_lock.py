@@ -1,6 +1,4 @@
-"""`portbook.lock`: the digests of documents that were fetched, beside the settings file.
-
-It is JSON with sorted names, so that a change is one line in a review:
+"""The section of `portbook.lock` about fetched documents: their digests, by file.
 
     {"openapi": {"shop.json": {"url": "https://api.example.com/openapi.json", "sha256": "…"}}}
 
@@ -9,27 +7,22 @@ The file is meant for version control, so an address is written without its quer
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
+from portbook.model import JSON
 from portbook.net.destinations import BadDestination, parse_url
 from portbook.net.fetch import without_secrets
+from portbook.schema.messages import whole_pointer
+from portbook.stores.lock_file import LockFile, LockSection, change_section
 
-__all__ = ["LOCK_NAME", "BadLock", "DocumentLock", "LockedDocument", "write_atomically"]
-
-LOCK_NAME: Final = "portbook.lock"
+__all__ = ["DocumentLock", "LockedDocument"]
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _SECTION: Final = "openapi"
-
-
-class BadLock(ValueError):
-    """A lock file that cannot be used; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +49,8 @@ class DocumentLock:
 
         Raises `BadLock` where the file cannot be read.
         """
-        try:
-            found: Any = json.loads((folder / LOCK_NAME).read_text("utf-8"))
-        except FileNotFoundError:
-            return cls(folder)
-        except (OSError, ValueError, RecursionError):
-            raise _bad() from None
-        sections = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-        entries = sections.get(_SECTION)
-        if not isinstance(entries, dict):
-            raise _bad()
-        return cls(
-            folder, tuple(_entry(file, entry) for file, entry in cast("dict[str, Any]", entries).items())
-        )
+        section = LockFile.read(folder).section(_SECTION)
+        return cls(folder, tuple(_entry(section, file, entry) for file, entry in section.entries.items()))
 
     def of_url(self, url: str) -> LockedDocument | None:
         """Return the document that was fetched from `url`, if one was; of several, the first by file."""
@@ -86,49 +68,27 @@ class DocumentLock:
         return DocumentLock(self.folder, tuple(sorted((*others, pinned), key=lambda each: each.file)))
 
     def write(self) -> None:
-        """Write the lock into its folder.
+        """Write the section into the lock of its folder.
 
-        Raises `OSError` where it cannot be written.
+        Raises `BadLock` where the file cannot be read by now, `OSError` where it cannot be written.
         """
-        entries = {each.file: {"url": each.url, "sha256": each.sha256} for each in self.documents}
-        text = json.dumps({_SECTION: entries}, indent=2, ensure_ascii=True) + "\n"
-        write_atomically(self.folder / LOCK_NAME, text.encode("ascii"))
+        entries: dict[str, JSON] = {
+            each.file: {"url": each.url, "sha256": each.sha256} for each in self.documents
+        }
+        change_section(self.folder, _SECTION, lambda _: entries)
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file as a whole: a reader sees the old one or the new one.
-
-    Raises `OSError` where it cannot be written.
-    """
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            os.fchmod(descriptor, 0o644)
-            file.flush()
-            os.fsync(descriptor)
-        Path(draft).replace(path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
-
-
-def _entry(file: str, entry: Any) -> LockedDocument:
-    fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+def _entry(section: LockSection, file: str, entry: JSON) -> LockedDocument:
+    place = whole_pointer((file,))
+    fields = entry if isinstance(entry, dict) else {}
     url, digest = fields.get("url"), fields.get("sha256")
     if not isinstance(url, str) or not isinstance(digest, str) or not _SHA256.fullmatch(digest):
-        raise _bad()
+        raise section.wrong(place, "must have a `url` and, as `sha256`, 64 hexadecimal digits")
     try:
         parse_url(url)
     except BadDestination:
-        raise _bad() from None
+        raise section.wrong(f"{place}/url", "must be an http or https address") from None
     return LockedDocument(url, file, digest)
-
-
-def _bad() -> BadLock:
-    return BadLock(
-        f"{LOCK_NAME} is not as `portbook fetch` writes it; restore it, or remove it and fetch again"
-    )
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from portbook.apis.document_lock import LOCK_NAME, BadLock, DocumentLock, LockedDocument
+from portbook.apis.document_lock import DocumentLock, LockedDocument
 from portbook.apis.table_reader import Table
 from portbook.net.fetch import without_secrets
+from portbook.stores.errors import BadLock
+from portbook.stores.lock_file import LOCK_NAME
 
 __all__ = ["DocumentSource", "is_address", "named_documents", "read_sources"]
 

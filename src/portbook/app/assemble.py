@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
+from portbook.app.learned_secrets import learn_secrets
 from portbook.app.rules_from_settings import rules_of
 from portbook.app.start_warnings import doubts_of
 from portbook.app.tools_from_settings import Collected
@@ -47,7 +48,9 @@ from portbook.tools.toolset import Toolset
 from portbook.version import __version__
 
 if TYPE_CHECKING:
+    from portbook.app.server_reports import ServerReports
     from portbook.net.http_client import HttpClient
+    from portbook.upstreams.fleet import Fleet
 
 __all__ = ["App", "assemble", "official_schemas", "open_journal"]
 
@@ -80,6 +83,9 @@ class App:
     _environ: Mapping[str, str]
     _unwatch: tuple[Callable[[], None], ...]
     _large_values: LargeValues
+    servers: Fleet | None = None
+    """The MCP servers behind the boundary, where there are any."""
+    _reports: ServerReports | None = None
 
     @property
     def needs_key(self) -> bool:
@@ -129,6 +135,13 @@ class App:
         """Return the problem of each part, None if it works; `deep` also connects to the gateways."""
         return await self._health.problems(deep)
 
+    def start(self) -> None:
+        """Start the MCP servers that are wanted at all times. In the event loop."""
+        if self.servers is not None:
+            self.servers.start()
+        if self._reports is not None:
+            self._reports.start()
+
     def unwatch(self) -> None:
         """Stop listening to the toolsets, which may outlive this boundary."""
         for unwatch in self._unwatch:
@@ -138,6 +151,8 @@ class App:
         """Close what was opened."""
         self.unwatch()
         await self._tasks.close()
+        if self._reports is not None:
+            await self._reports.close()
         await self.executor.close()
         self._large_values.close()
         self.sink.close()
@@ -210,8 +225,20 @@ def assemble(
         on_fault=on_fault or partial(report_fault, with_traceback=settings.tracebacks),
         off_loop=large_values,
     )
-    on_secret.append(lambda: _learn_secrets(pipeline, executor))
+    on_secret.append(lambda: learn_secrets(pipeline, executor))
     tasks, notices = TaskBoard(clock, draw), ChangeFeed()
+    servers = reports = None
+    if collected.servers:
+        # Only where there is a server to call.
+        from portbook.app.pins_from_settings import trust_of
+        from portbook.app.server_reports import ServerReports
+        from portbook.app.servers_from_settings import fleet_of
+        from portbook.stores.upstreams import UpstreamStore
+
+        trust = trust_of(settings, store, clock, warn)
+        servers = fleet_of(collected, executor, validator, notices, environ, pipeline, trust, warn)
+        reports = ServerReports(servers, UpstreamStore(store, clock), clock, warn)
+        _permit(executor, rules)
     official = McpDialect(
         collected.catalog,
         validator,
@@ -227,8 +254,9 @@ def assemble(
         outgoing=settings.outgoing_validation,
         warn=warn,
     )
-    bare = Bare(ASSET_TOOLS)
-    boundary = Boundary(pipeline, contracts.envelope, official, bare, contracts.rest, tasks, notices)
+    boundary = Boundary(
+        pipeline, contracts.envelope, official, Bare(ASSET_TOOLS), contracts.rest, tasks, notices, servers
+    )
     gateways = [gateway.name for gateway in collected.gateways]
     # Last: whatever cannot be served is raised before a toolset knows of this boundary.
     unwatch = tuple(toolset.watch(notices.publish) for toolset in collected.toolsets)
@@ -245,7 +273,7 @@ def assemble(
         _store=store,
         _keys=keys,
         _validator=validator,
-        _health=HealthChecks(store, sink, pipeline, executor.http, gateways, clock),
+        _health=HealthChecks(store, sink, pipeline, executor.http, gateways, clock, servers),
         changes=notices,
         sessions=SessionStore(store, clock),
         toolsets=collected.toolsets,
@@ -253,6 +281,8 @@ def assemble(
         _environ=environ,
         _unwatch=unwatch,
         _large_values=large_values,
+        servers=servers,
+        _reports=reports,
     )
 
 
@@ -343,7 +373,7 @@ def _rules(
         environ,
         is_exposed=is_exposed,
         stored=keys.configured,
-        secrets=() if executor.http is None else executor.http.secrets(),
+        secrets=executor.secrets(),
         hash_key=_hash_key(settings, store),
         signer=signer_of(settings),
     )
@@ -356,16 +386,12 @@ def _placed(settings: Settings, problem: str) -> str:
 
 def _permit(executor: Dispatch, rules: Rules) -> None:
     policy = rules.policy
-    if executor.http is not None and policy.destinations is not None:
+    if policy.destinations is None:
+        return
+    if executor.http is not None:
         executor.http.permit(policy.destinations, policy.limits.max_attempts)
-
-
-def _learn_secrets(pipeline: Pipeline, executor: Dispatch) -> None:
-    """Redact a secret that was just learned, such as a renewed token, from now on."""
-    rules = pipeline.rules
-    if rules.redactor is not None and executor.http is not None:
-        known = (*rules.secrets, *executor.http.secrets())
-        pipeline.govern(replace(rules, redactor=rules.redactor.with_secrets(known)))
+    if executor.servers is not None:
+        executor.servers.permit(policy.destinations)
 
 
 def _hash_key(settings: Settings, store: Store) -> bytes:

@@ -10,14 +10,15 @@ from portbook.stores.sqlite import Store
 
 if TYPE_CHECKING:
     from portbook.executors.http import HttpExecutor
+    from portbook.upstreams.fleet import Fleet
 
 __all__ = ["HealthChecks", "is_healthy"]
 
 _PROBE_S: Final = 2.0
 _PROBE_KEPT_S: Final = 5.0
 
-# A failed check that leaves the rest healthy: one unreachable API does not take the server down.
-_HARMLESS: Final = "gateway:"
+# Failed checks that leave the rest healthy: one API or MCP server that fails does not take the server down.
+_HARMLESS: Final = ("gateway:", "mcp:")
 
 
 class _Recording(Protocol):
@@ -31,7 +32,7 @@ class _Sink(Protocol):
 
 
 class HealthChecks:
-    """Checks the store, the records, the schemas and the gateways."""
+    """Checks the store, the records, the schemas, the gateways and the MCP servers."""
 
     def __init__(
         self,
@@ -41,6 +42,7 @@ class HealthChecks:
         http: HttpExecutor | None,
         gateways: Sequence[str],
         clock: Clock,
+        servers: Fleet | None = None,
     ) -> None:
         self._store = store
         self._sink = sink
@@ -48,10 +50,11 @@ class HealthChecks:
         self._http = http
         self._gateways = gateways
         self._clock = clock
+        self._servers = servers
         self._probed: tuple[float, Mapping[str, str]] | None = None
 
     async def problems(self, deep: bool) -> Mapping[str, str | None]:
-        """Return the problem of each part, None if it works; `deep` also connects to the gateways."""
+        """Return the problem of each part, None if it works; `deep` for gateways and MCP servers, too."""
         found: dict[str, str | None] = {
             "store": await _problem_of_store(self._store),
             "audit": _problem(self._sink.look if self._pipeline.is_recording else self._sink.mend),
@@ -60,6 +63,8 @@ class HealthChecks:
         if deep and self._http is not None:
             unreachable = await self._unreachable(self._http)
             found |= {f"gateway:{name}": unreachable.get(name) for name in self._gateways}
+        if deep and self._servers is not None:
+            found |= {f"mcp:{alias}": problem for alias, problem in self._servers.problems().items()}
         return found
 
     async def _unreachable(self, http: HttpExecutor) -> Mapping[str, str]:

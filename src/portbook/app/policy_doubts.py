@@ -48,6 +48,7 @@ def policy_doubts(settings: Settings, policy: Policy, specs: Sequence[ToolSpec])
     rules = (
         f"{settings.position_of('policy', 'rules', number, *path)}: rule {rule.name!r} {sentence}"
         for number, rule in enumerate(policy.rules)
+        if not any(_is_of_server(pattern, settings) for pattern in rule.tools)
         for path, sentence in _doubts_of_rule(
             rule, specs, names_tools="tools" in settings.policy_rules[number]
         )
@@ -88,12 +89,18 @@ def _doubts_of_keys(settings: Settings, specs: Sequence[ToolSpec]) -> Iterator[s
     known = sorted({spec.name for spec in specs})
     for number, key in enumerate(settings.allowed_keys):
         for pattern in key.tools:
-            if pattern != "*" and not any(matches((pattern,), name) for name in known):
+            is_known = pattern == "*" or any(matches((pattern,), name) for name in known)
+            if not is_known and not _is_of_server(pattern, settings):
                 place = settings.position_of("keys", "allow", number, "tools")
                 yield (
                     f"{place}: key {key.name!r} names {pattern!r}, "
                     f"which matches nothing that is served; {did_you_mean(pattern, known, _WHAT_IS_SERVED)}"
                 )
+
+
+def _is_of_server(pattern: str, settings: Settings) -> bool:
+    """Return whether a pattern is about an MCP server, whose tools are known only once it has been asked."""
+    return any(pattern.startswith((f"{alias}.", f"{alias}__")) for alias in settings.mcp_tables)
 
 
 def _doubts_of_gateways(settings: Settings, policy: Policy, specs: Sequence[ToolSpec]) -> Iterator[str]:

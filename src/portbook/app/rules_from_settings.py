@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from portbook.access.callers import AllowedKey, Callers
 from portbook.access.rates import Rates
@@ -18,6 +18,7 @@ from portbook.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
     from portbook.provenance.signing import Signer
+    from portbook.tools.operation import HttpOperation
 
 __all__ = [
     "policy_of",
@@ -80,7 +81,7 @@ def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
         policy = read_policy(
             settings.limits,
             settings.policy_rules,
-            sorted({operation.base_url for operation in operations if operation.is_listed_by_default}),
+            sorted({*_urls_of_servers(settings), *_listed_by_default(operations)}),
             lambda path: settings.place_of(*path),
             own_urls=sorted({operation.base_url for operation in operations if operation.is_listed}),
             is_redacting=settings.redaction_enabled,
@@ -90,6 +91,17 @@ def policy_of(settings: Settings, specs: Iterable[ToolSpec]) -> Policy:
         raise BadSettings(*(str(each) for each in mistakes)) from None
     refuse_vain_conditions(settings, policy, specs)
     return policy
+
+
+def _listed_by_default(operations: Iterable[HttpOperation]) -> Iterator[str]:
+    return (operation.base_url for operation in operations if operation.is_listed_by_default)
+
+
+def _urls_of_servers(settings: Settings) -> Iterator[str]:
+    """Yield the addresses of MCP servers, which the operator declares by naming them."""
+    for table in settings.mcp_tables.values():
+        if isinstance(table, dict) and isinstance(url := cast("dict[str, Any]", table).get("url"), str):
+            yield url
 
 
 def redactor_of(settings: Settings, secrets: Iterable[str], hash_key: bytes) -> Redactor | None:

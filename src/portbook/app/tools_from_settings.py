@@ -1,4 +1,4 @@
-"""The tools that settings describe: built-in, asset tools, Python functions, operations of HTTP APIs."""
+"""The tools that settings describe: built-in, asset tools, Python functions, HTTP APIs, MCP servers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from portbook.apis.left_out import LeftOutOperation
     from portbook.assets.library import Library
     from portbook.assets.populate_backend import Backend
+    from portbook.upstreams.declared_upstream import DeclaredUpstream
 
-__all__ = ["Collected", "asset_library", "collect_tools"]
+__all__ = ["Collected", "asset_library", "collect_servers", "collect_tools"]
 
 
 class Collected(NamedTuple):
@@ -35,6 +36,8 @@ class Collected(NamedTuple):
     toolsets: tuple[Toolset, ...] = ()
     left_out: tuple[LeftOutOperation, ...] = ()
     """The operations of HTTP APIs that are not served."""
+    servers: tuple[DeclaredUpstream, ...] = ()
+    """The MCP servers; what they offer is not known before they are asked."""
 
 
 def collect_tools(
@@ -89,8 +92,12 @@ def collect_tools(
             warnings.extend(declared.warnings)
             left_out = (*left_out, *declared.left_out)
             specs.extend(_under_contract(declared.specs, bundles))
+    servers: tuple[DeclaredUpstream, ...] = ()
+    with problems:
+        servers = collect_servers(settings)
     problems.raise_all()
-    if _is_docs_search_served(settings, is_alone=not (toolsets or settings.http_tables or library)):
+    is_alone = not (toolsets or settings.http_tables or settings.mcp_tables or library)
+    if _is_docs_search_served(settings, is_alone=is_alone):
         specs.append(_docs_search(settings, bundles, warnings))
     served = {spec.name for spec in specs if spec.kind == "tool"}
     unused = sorted(bundles.keys() - served - {"docs.search"})
@@ -98,8 +105,21 @@ def collect_tools(
         f"{bundles[name].path}: no tool {name!r} is served; the contract is not used" for name in unused
     )
     registry.add(specs)
-    catalog = Catalog(specs, settings.tool_names)
-    return Collected(catalog, tuple(gateways), tuple(warnings), tuple(toolsets), left_out)
+    # A server may offer each of these, and clients are told before it is known.
+    catalog = Catalog(specs, settings.tool_names, ("resource", "prompt", "completion") if servers else ())
+    return Collected(catalog, tuple(gateways), tuple(warnings), tuple(toolsets), left_out, servers)
+
+
+def collect_servers(settings: Settings) -> tuple[DeclaredUpstream, ...]:
+    """Return the MCP servers that `settings` declare.
+
+    Raises `BadSettings` for what cannot be used.
+    """
+    if not settings.mcp_tables:
+        return ()
+    from portbook.upstreams.mcp_table import read_mcp  # only where there is a server
+
+    return read_mcp(settings.mcp_tables, settings.folder, settings.complain)
 
 
 def _named_toolsets(settings: Settings, problems: ProblemList) -> list[Toolset]:

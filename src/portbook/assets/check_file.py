@@ -18,13 +18,13 @@ from portbook.assets.files import STDIN, CannotRead, read_named, read_walked
 from portbook.assets.library import Library, LibrarySchema
 from portbook.assets.names import SCHEMA_REFERENCE
 from portbook.assets.schema_files import SchemaFiles
-from portbook.assets.source_positions import Span, locate, span_at
 from portbook.assets.validate import explain, without_reference
 from portbook.errors import Finding, Refused
 from portbook.model import JSON
 from portbook.schema.engine import BadSchema
 from portbook.schema.messages import shorten, whole_pointer
 from portbook.wire.parsing import parse
+from portbook.wire.source_positions import Span, locate, span_at
 
 __all__ = ["MAX_BYTES", "Checker", "File", "FileProblem", "Report"]
 

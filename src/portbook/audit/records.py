@@ -8,7 +8,7 @@ the operator asked for them, redacted. A caller's own strings are escaped, so th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from portbook.audit.record_form import NO_ROUTE, RecordForm, json_text, record_form
@@ -47,7 +47,7 @@ def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
     if is_silent and call.flaw is None and trail.tool is not None:
         return call  # nearly every call
     if trail.tool is None and call.tool is not None:  # the name of an existing tool is no secret
-        call = replace(call, tool=redactor.redact_text(call.tool))
+        call = call._replace(tool=redactor.redact_text(call.tool))
     context = call.context
     if context != NO_CONTEXT:
         said = {
@@ -55,12 +55,12 @@ def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
             for name, value in context._asdict().items()
             if isinstance(value, str)
         }
-        call = replace(call, context=context._replace(**said))
+        call = call._replace(context=context._replace(**said))
     if call.arrival.session is not None:
         session = redactor.redact_text(call.arrival.session)
-        call = replace(call, arrival=call.arrival._replace(session=session))
+        call = call._replace(arrival=call.arrival._replace(session=session))
     if call.flaw is not None and call.method is not None:  # a valid method is a known name
-        call = replace(call, method=redactor.redact_text(call.method))
+        call = call._replace(method=redactor.redact_text(call.method))
     return call
 
 
@@ -80,13 +80,15 @@ def both_views(
     if call.trace is not None:
         trace = _in_quotes(trace)
     took, sent, size = repr(duration_ms), str(call.input_bytes), "0"
+    shown = "" if arguments is None else _member_of(arguments)
     if isinstance(outcome, Done):
         status, code, error, error_class, size = "ok", "200", "null", "", str(len(outcome.body))
     else:
         status, code, error = "error", str(outcome.row.http), json_text(_error(outcome))
         error_class = f'"error_class":"{outcome.reason.value}",'
+        if outcome.difference is not None:
+            shown = f',"difference":{json_text(outcome.difference)}{shown}'
     redacted = "true" if trail.is_redacted else "false"
-    shown = "" if arguments is None else _member_of(arguments)
     a, b, c, d, e, f, g, h, i, j = form.envelope
     envelope = f"{a}{ts}{b}{request}{c}{trace}{d}{span}{e}{status}{f}{took}{g}{sent}{h}{size}{i}{error}{j}"
     a, b, c, d, e, f, g, h, i, j, k = form.execution

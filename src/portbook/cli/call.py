@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,16 +82,15 @@ def command(
         raise stop_with(error) from None
     for warning in app.warnings:
         say(f"warning: {warning}")
-    found = app.catalog.find(slug_of(tool))
     is_person = sys.stdin.isatty() and out.isatty() and not is_json
-    given = _given(found, arguments, document, is_person=is_person)
     meta: JSONObject = {}
     if approval is not None:
         meta["portbook/approval_id"] = approval
     if wait_ms:
         meta["portbook/wait_ms"] = wait_ms
     arrival = Arrival("cli", "call", os.environ.pop("PORTBOOK_KEY", None))
-    outcome, is_redacted, hint = asyncio.run(_invoke(app, tool, given, arrival, meta))
+    read = partial(_given, arguments=arguments, document=document, is_person=is_person)
+    outcome, is_redacted, hint = asyncio.run(_invoke(app, tool, read, arrival, meta))
     if is_redacted:
         say("note: secrets were redacted")
     if isinstance(outcome, Done):
@@ -115,10 +116,15 @@ def _given(
 
 
 async def _invoke(
-    app: App, tool: str, given: JSONObject, arrival: Arrival, meta: JSONObject
+    app: App, tool: str, read: Callable[[Tool | None], JSONObject], arrival: Arrival, meta: JSONObject
 ) -> tuple[Outcome, bool, str]:
-    """Return the outcome, whether it was redacted, and the name that was meant where no such tool exists."""
+    """Return the outcome, whether it was redacted, and the name that was meant where no such tool exists.
+
+    `read` returns the arguments for the tool, which says what they are.
+    """
     try:
+        await app.boundary.settle()
+        given = read(app.catalog.find(slug_of(tool)))
         completed = await app.boundary.invoke(tool, given, arrival, meta)
         outcome = completed.outcome
         is_unknown = isinstance(outcome, Refused) and outcome.reason is Reason.UNKNOWN_TOOL

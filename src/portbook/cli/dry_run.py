@@ -87,10 +87,17 @@ def dry_run(settings: Settings) -> DryRun:
     Raises one of `START_ERRORS` or `OSError` for what cannot be used.
     """
     collected = usable_settings(settings, os.environ, is_exposed=False).collected
+    warnings = list(collected.warnings)
+    if collected.servers:
+        # Starts processes: only where there are any.
+        from portbook.app.observed_servers import observe_servers
+        from portbook.app.pins_from_settings import dry_trust_of
+
+        warnings += observe_servers(collected, dry_trust_of(settings))
     specs = list(collected.catalog.specs())
     policy = rules_of(settings, specs, os.environ, is_exposed=False).policy
-    warnings = (*collected.warnings, *policy_doubts(settings, policy, specs))
-    return DryRun(collected.catalog, policy, warnings, collected.left_out, _keys(settings))
+    warnings += policy_doubts(settings, policy, specs)
+    return DryRun(collected.catalog, policy, tuple(warnings), collected.left_out, _keys(settings))
 
 
 def _keys(settings: Settings) -> tuple[PlacedKey, ...]:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from portbook.apis.document_lock import LOCK_NAME, BadLock, DocumentLock, LockedDocument, write_atomically
+from portbook.apis.document_lock import DocumentLock, LockedDocument
 from portbook.apis.document_sources import is_address, named_documents
 from portbook.apis.gateway import Gateway
 from portbook.apis.gateway_table import read_gateway
@@ -29,6 +29,9 @@ from portbook.net.destinations import parse_url
 from portbook.net.download import CannotDownload, download
 from portbook.net.fetch import without_secrets
 from portbook.settings import CONFIG_NAME, Settings
+from portbook.stores.atomic_file import write_atomically
+from portbook.stores.errors import BadLock
+from portbook.stores.lock_file import LOCK_NAME
 from portbook.text.did_you_mean import did_you_mean
 
 __all__ = ["command"]

@@ -63,6 +63,12 @@ on_failure = "refuse"             # or "warn": run calls without records
 # path = "/orders/{id}"
 # effect = "read"                 # read | write | destructive
 # input = { type = "object", required = ["id"], properties = { id = { type = "string" } } }
+
+# MCP servers behind Portbook: their tools are named github.*.
+# [mcp.github]
+# command = ["npx", "-y", "@example/server"]
+# env = { GITHUB_TOKEN = { env = "GITHUB_TOKEN" } }
+# Nothing of it is served before `portbook pin` has approved what it offers.
 """
 
 

@@ -13,6 +13,7 @@ import click
 
 from portbook.schema.store import BrokenSchema
 from portbook.settings import BadSettings, Settings, load_settings
+from portbook.stores.errors import BadLock
 from portbook.tools.registry import BadBundle
 from portbook.tools.spec import BadTool
 
@@ -32,7 +33,7 @@ __all__ = [
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 # What can be wrong with what an operator wrote; each explains itself.
-START_ERRORS: Final = (BadSettings, BadTool, BadBundle, BrokenSchema)
+START_ERRORS: Final = (BadSettings, BadTool, BadBundle, BadLock, BrokenSchema)
 
 
 def json_option(help_text: str = "Print JSON, even on a terminal.") -> Callable[[_F], _F]:

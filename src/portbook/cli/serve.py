@@ -132,6 +132,7 @@ async def _serve(
     # What is there now stays. The collector need not look at it again, however many tools there are.
     gc.freeze()
     gc.enable()
+    app.start()
     try:
         await asyncio.gather(*(serve_until_done(door, doors) for door in doors))
     finally:

@@ -23,6 +23,7 @@ from portbook.model import (
     InputNeeded,
     JSONObject,
     Outcome,
+    Resumption,
 )
 from portbook.tools.catalog import Tool
 from portbook.wire.jsonrpc import Id
@@ -41,6 +42,8 @@ class Exchange:
     """Set where an operator decides an approval: it applies the decision, and needs the operator key."""
     report: DraftReport | None = None
     """Reports progress to the caller, where it asked for it."""
+    resumption: Resumption | None = None
+    """Set where the message continues an earlier round of its call."""
 
     def __init__(self, call: Call) -> None:
         self.call = call

@@ -1,4 +1,4 @@
-"""`Dispatch`: passes each tool to its executor, for Python functions or for HTTP APIs."""
+"""`Dispatch`: passes each tool to its executor: for Python functions, for HTTP APIs, or for MCP servers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
     from portbook.executors.http import HttpExecutor
+    from portbook.executors.mcp_server import McpServerExecutor
     from portbook.tools.operation import HttpOperation
 
 __all__ = ["Dispatch"]
@@ -26,16 +27,27 @@ _GRACE_S: Final = 1.0
 class Dispatch:
     """Runs any tool."""
 
-    def __init__(self, python: PythonExecutor, http: HttpExecutor | None = None) -> None:
-        """Use these executors; `http` is None where no API is declared."""
+    def __init__(
+        self,
+        python: PythonExecutor,
+        http: HttpExecutor | None = None,
+        servers: McpServerExecutor | None = None,
+    ) -> None:
+        """Use these executors; `http` is None where no API is declared, `servers` where no MCP server is."""
         self.python = python
         self.http = http
+        self.servers = servers
         self._tasks = Coroutines()
 
     @property
     def has_strays(self) -> bool:
         """Return whether an abandoned call still runs, because it ignores cancellation."""
         return self.python.has_strays or self._tasks.has_strays
+
+    def secrets(self) -> list[str]:
+        """Return every secret value that an API or a server is called with."""
+        http = [] if self.http is None else self.http.secrets()
+        return http if self.servers is None else [*http, *self.servers.secrets()]
 
     def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any | Coroutine[Any, Any, Any]:
         """Run `tool` within the deadline of `run` and return its result, or a coroutine that waits for it.
@@ -45,6 +57,9 @@ class Dispatch:
         """
         operation = tool.spec.operation
         if operation is None:
+            if tool.spec.upstream is not None:
+                assert self.servers is not None
+                return self.servers.execute(tool, arguments, run)
             return self.python.execute(tool, arguments, run)
         return self._call_api(operation, tool, arguments, run)
 
@@ -67,5 +82,7 @@ class Dispatch:
     async def close(self) -> None:
         """Close connections that are kept between calls, and end the worker threads."""
         self.python.close()
+        if self.servers is not None:
+            await self.servers.close()
         if self.http is not None:
             await self.http.close()

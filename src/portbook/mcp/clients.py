@@ -99,6 +99,15 @@ class LiveClient:
             raise Failed(Reason.NO_ANSWER, details={"why": "the answer is not what was asked for"})
         return answers
 
+    @property
+    def answers_later(self) -> bool:
+        """Return False: it answers while the tool waits."""
+        return False
+
+    async def end_round(self, requests: Mapping[str, JSONObject], memo: JSON) -> None:
+        """Fail: this era has no rounds."""
+        raise Failed(Reason.NO_ANSWER, note="rounds in a revision without them")
+
     def detach(self, message: str | None = None) -> bool:
         """Do nothing: this era has no tasks."""
         return False
@@ -206,6 +215,17 @@ class RoundClient:
         if missing:
             raise InputNeeded(missing)
         return found
+
+    @property
+    def answers_later(self) -> bool:
+        """Return whether it answers with its next request; a task is asked while it runs."""
+        return self.task is None
+
+    async def end_round(self, requests: Mapping[str, JSONObject], memo: JSON) -> None:
+        """End the round with these requests; always raises `InputNeeded`."""
+        needed = InputNeeded(requests)
+        needed.memo = memo
+        raise needed
 
     def detach(self, message: str | None = None) -> bool:
         """Continue as a task, if the client supports tasks; return whether it does."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from enum import Enum
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.choice import DialectName, choose_dialect
@@ -54,7 +54,7 @@ from portbook.wire.lines import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 from portbook.wire.trace_context import trace_of
 
-__all__ = ["Cancel", "Emit", "Key", "McpConnection", "Order", "Parts", "Work", "unread"]
+__all__ = ["Cancel", "Emit", "Key", "McpConnection", "Order", "Parts", "Servers", "Work", "unread"]
 
 # Running requests of one connection; further ones are refused as busy.
 _MAX_RUNNING: Final = 1024
@@ -72,6 +72,9 @@ _CANCELLED: Final = "notifications/cancelled"
 
 # Notifications that are heeded on a connection with an agreed revision: nothing is left to do for them.
 _HEEDED: Final = frozenset({"notifications/initialized", "notifications/roots/list_changed"})
+
+# Requests that are answered without knowledge of a single tool.
+_KNOWS_NO_ENTRY: Final = frozenset({"initialize", "ping", "logging/setLevel"})
 
 # Flaws of notifications that are no mistake of the client: they are accepted, without effect.
 _HARMLESS: Final = frozenset({Reason.UNKNOWN_METHOD, Reason.IGNORED})
@@ -95,6 +98,23 @@ class Work(NamedTuple):
     key: Key | None = None
 
 
+class Servers(Protocol):
+    """The MCP servers behind the boundary: what they offer has to be known before a call can be read."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether it is known."""
+        ...
+
+    async def settle(self) -> None:
+        """Wait until it is."""
+        ...
+
+    def watch(self, uri: str) -> None:
+        """Hear of changes of a resource from now on, if one of them offers it."""
+        ...
+
+
 class Parts(NamedTuple):
     """What all connections of a boundary share."""
 
@@ -108,6 +128,7 @@ class Parts(NamedTuple):
     """Answers a message that is not MCP."""
     tasks: TaskBoard
     changes: ChangeFeed
+    servers: Servers | None = None
 
 
 class McpConnection:
@@ -198,6 +219,10 @@ class McpConnection:
                 begun = self._parts.answer_alone(message, identifier, arrival, chosen)
                 return begun if isinstance(begun, CallState) else Work(begun)
         self._speaks_mcp = True
+        servers = self._parts.servers
+        if servers is not None and not servers.is_settled and _needs_servers(message):
+            answering = self._answer_settled(servers, message, identifier, arrival, link)
+            return Work(answering, Order.AT_ONCE, _key(message.get("id")))
         if "method" not in message and self._client_requests.settle(message):
             return Work(_nothing())
         try:
@@ -216,13 +241,21 @@ class McpConnection:
         assert isinstance(key, str | int | float)  # as the schema requires
         return self._take_request(exchange, key)
 
+    async def _answer_settled(
+        self, servers: Servers, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
+    ) -> Answer:
+        """Answer a request once the servers behind us have said what they offer."""
+        await servers.settle()
+        begun = self._receive_one(message, identifier, arrival, link)
+        return begun.reply() if isinstance(begun, CallState) else await begun.answering
+
     def _take_request(self, exchange: McpExchange, key: Key) -> CallState | Work:
         """Answer a valid request."""
         method, running = exchange.method, self._running
         if key in running or len(running) >= _MAX_RUNNING or method == LISTEN:
             flaw = self._refuse_concurrent(exchange, key)
             if flaw is not None:
-                exchange.call = replace(exchange.call, flaw=flaw)
+                exchange.call = exchange.call._replace(flaw=flaw)
                 return self._answer(exchange, None, Order.IN_TURN)
         if method == LISTEN:
             return Work(self._answer_subscription(exchange, key), Order.AT_ONCE, key)
@@ -262,7 +295,9 @@ class McpConnection:
             if refusal is not None:
                 raise refusal
             self._subscriber = subscriber
-            return handler(caller)
+            told = handler(caller)
+            self._watch(cast("str", exchange.params["uri"]))
+            return told
 
         exchange.handler = watch
 
@@ -318,6 +353,8 @@ class McpConnection:
             assert handler is not None
             told = handler(caller)
             uris.update(uri for uri in wanted_resources(exchange) if subscriber.refuse(uri, caller) is None)
+            for uri in uris:
+                self._watch(uri)
             return told
 
         exchange.handler = agree
@@ -340,6 +377,10 @@ class McpConnection:
             self._subscriptions -= 1
             self._end(exchange, key)
         return exchange.write(completed)
+
+    def _watch(self, uri: str) -> None:
+        if self._parts.servers is not None:
+            self._parts.servers.watch(uri)
 
     async def _answer_or_detach(self, exchange: McpExchange, key: Key | None) -> Answer:
         """Answer a call when it has ended, or when it continues as a task."""
@@ -371,7 +412,7 @@ class McpConnection:
         flaw = exchange.call.flaw or self._heed(message, exchange.method)
         if flaw is None:
             return Answer(None, 202, is_notification=True)
-        exchange.call = replace(exchange.call, flaw=flaw)
+        exchange.call = exchange.call._replace(flaw=flaw)
         completed = await self._pipeline.run(exchange)
         is_wrong = flaw.reason not in _HARMLESS and "method" in message
         return Answer(None, 400 if is_wrong else 202, is_notification=True, identity=completed.identity)
@@ -433,6 +474,11 @@ class McpConnection:
         else:
             body = refusal_frame(ending, identifier.token)
         return Answer(body, ending.row.http, identity=completed.identity)
+
+
+def _needs_servers(message: JSONObject) -> bool:
+    method = message.get("method")
+    return isinstance(method, str) and "id" in message and method not in _KNOWS_NO_ENTRY
 
 
 def _bound(exchange: McpExchange) -> str:

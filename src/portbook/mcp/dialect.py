@@ -39,7 +39,7 @@ from portbook.model import (
 )
 from portbook.protocol.conformance import SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS, declares, findings_of, missing_extension
-from portbook.protocol.headers import marked_params, refuse_headers
+from portbook.protocol.headers import refuse_headers
 from portbook.protocol.methods import Sender, method_of
 from portbook.protocol.negotiation import META_REVISION, meta_of, revision_of
 from portbook.protocol.revisions import Revision
@@ -97,11 +97,10 @@ class McpDialect:
         self._incoming: Mode = incoming
         self._warn = warn
         results = Results(validator, outgoing, warn)
-        marked = {tool.spec.name: marked_params(tool.spec.input_schema) for tool in catalog}
         self._handlers = Handlers(catalog, results.is_listable, desk, about or About()).handlers
         self.notifications = Notifications(validator, outgoing, warn)
         self._served: dict[tuple[str, str], _ServedMethod] = {}
-        self._parts = McpParts(results, states, self.notifications, marked)
+        self._parts = McpParts(results, states, self.notifications)
 
     def read(self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink) -> McpExchange:
         """Return the message as an exchange; if a check fails, its call has that flaw."""
@@ -260,6 +259,8 @@ class McpDialect:
             found = self._by_any_name.get(name) if isinstance(name, str) else None
             if found is not None:
                 return found.spec.name, arguments
+            if isinstance(name, str):
+                name = self._catalog.canonical_name(name) or name  # a withheld tool has its names, too
             return (name if isinstance(name, str) and is_slug(name) else None), arguments
         if kind == "prompt":
             return (name if isinstance(name, str) and len(name) <= 128 else None), arguments

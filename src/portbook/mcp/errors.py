@@ -67,6 +67,9 @@ def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
         meta[META_REDACTED] = True
     if ending.envelope is not None:
         meta[META_ENVELOPE] = cast("JSON", ending.envelope)
+    if isinstance(content := details.pop("upstream_content", None), list):  # the error of a server's tool
+        refusal.pop("upstream_content", None)
+        return _with_type({"content": cast("JSON", content), "isError": True, "_meta": meta}, revision)
     texts = ["\n".join(lines)]
     if "upstream_body" in ending.details:
         texts.append(json_bytes(ending.details["upstream_body"]).decode())
@@ -75,4 +78,8 @@ def told_to_model(ending: Ending, revision: Revision) -> JSONObject:
         "isError": True,
         "_meta": meta,
     }
+    return _with_type(result, revision)
+
+
+def _with_type(result: JSONObject, revision: Revision) -> JSONObject:
     return {**result, "resultType": "complete"} if revision.has_result_type else result

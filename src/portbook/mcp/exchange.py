@@ -6,7 +6,7 @@ What a tool seldom asks for is made when it asks: a client to talk to, and the w
 from __future__ import annotations
 
 from asyncio import get_running_loop
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -34,7 +34,7 @@ from portbook.model import (
     Outcome,
 )
 from portbook.protocol.extensions import TASKS, declares, missing_extension
-from portbook.protocol.headers import Mark, refuse_params
+from portbook.protocol.headers import refuse_params
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
 from portbook.tools.catalog import Tool
@@ -63,8 +63,6 @@ class McpParts:
     results: Results
     states: StateCodec
     notifications: Notifications
-    marked: Mapping[str, tuple[Mark, ...]]
-    """The arguments of each tool that headers repeat."""
 
 
 class McpExchange(Exchange):
@@ -83,6 +81,7 @@ class McpExchange(Exchange):
         "outlet",
         "params",
         "report",
+        "resumption",
         "revision",
     )
 
@@ -108,6 +107,7 @@ class McpExchange(Exchange):
         self.identifier = identifier
         self.carried = carried
         """The answers that the client sent with this round."""
+        self.resumption = carried.resumption
         self.handler = handler
         self.report = None
         self._client: LiveClient | RoundClient | None = None
@@ -181,9 +181,9 @@ class McpExchange(Exchange):
         spec = tool.spec
         if self.revision.has_handshake or spec.kind != "tool":
             return
-        headers, marked = self.call.arrival.headers, self._parts.marked.get(spec.name)
-        if headers is not None and marked:
-            refusal = refuse_params(headers, marked, self.call.arguments)
+        headers = self.call.arrival.headers
+        if headers is not None and tool.marks:
+            refusal = refuse_params(headers, tool.marks, self.call.arguments)
             if refusal is not None:
                 raise refusal
         if spec.task == "required" and not declares(self.meta, TASKS):

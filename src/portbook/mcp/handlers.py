@@ -15,7 +15,7 @@ from portbook.mcp.listing import Listing
 from portbook.mcp.pagination import page_of
 from portbook.mcp.resource_subscriptions import subscribe, unsubscribe
 from portbook.mcp.resources_and_prompts import described_prompt, described_resource, is_template
-from portbook.mcp.server_info import About, capabilities_of, has_skills
+from portbook.mcp.server_info import About, capabilities_of
 from portbook.mcp.skills import directory_of, skill_of, skills_of
 from portbook.mcp.task_methods import TaskDesk, task_answers
 from portbook.mcp.tools import described_tool
@@ -85,7 +85,7 @@ class Handlers:
             self.handlers["resources/templates/list"] = self._list("resources/templates/list")
             self.handlers["resources/subscribe"] = self._subscribe
             self.handlers["resources/unsubscribe"] = _unsubscribe
-        if has_skills(catalog):
+        if catalog.has_skills or catalog.may_grow:
             self.handlers["skills/list"] = self._list_skills
             self.handlers["skills/get"] = self._get_skill
             self.handlers["resources/directory/read"] = self._read_directory

@@ -29,7 +29,7 @@ class Listing:
         self._tools = tools
         self._describe = describe
         self._is_allowed = is_allowed
-        self._made: dict[tuple[str, str], JSONObject | None] = {}
+        self._made: dict[tuple[str, str], tuple[Tool, JSONObject | None]] = {}
 
     def of(self, revision: Revision, may_see: Callable[[str], bool]) -> list[tuple[str, JSONObject]]:
         """Return names and entries of what a caller may see, ordered by name: a tool's canonical one."""
@@ -39,7 +39,9 @@ class Listing:
 
     def _made_for(self, tool: Tool, revision: Revision) -> JSONObject | None:
         key = (revision.name, tool.spec.name)
-        if key not in self._made:
+        made = self._made.get(key)
+        if made is None or made[0] is not tool:  # a server behind us may change what it offers
             described = self._describe(tool, revision)
-            self._made[key] = described if self._is_allowed(described, revision) else None
-        return self._made[key]
+            made = tool, described if self._is_allowed(described, revision) else None
+            self._made[key] = made
+        return made[1]

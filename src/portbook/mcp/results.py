@@ -27,6 +27,7 @@ __all__ = ["Results"]
 class _Sealing:
     """How the results of one tool are sealed in one revision."""
 
+    tool: Tool
     shape: Shape
     allows: Callable[[Any], bool]
     """Returns whether the official schema allows a result; always, where results are not checked."""
@@ -59,11 +60,12 @@ class Results:
         Raises `Failed` where the official schema does not allow it.
         """
         spec = tool.spec
-        if spec.switch is not None and not spec.switch.is_on:  # switched off while it ran
+        switch = spec.switch
+        if switch is not None and not switch.is_on and not switch.is_replaced:  # switched off while it ran
             raise Failed(Reason.BAD_RESULT, note="no longer served")
         key = (revision.name, method, spec.name)
         sealing = self._sealings.get(key)
-        if sealing is None:
+        if sealing is None or sealing.tool is not tool:  # a server behind us may change what it offers
             sealing = self._sealings[key] = self._sealing(method, tool, revision)
         shaped = sealing.shape(result, body, params)
         if is_redacted or envelope is not None or links:  # outside of what the outputSchema describes
@@ -73,7 +75,7 @@ class Results:
 
     def _sealing(self, method: str, tool: Tool, revision: Revision) -> _Sealing:
         shape = _shape_of(tool, revision)
-        return _Sealing(shape, self._check_of(method, revision) if self._mode != "off" else _anything)
+        return _Sealing(tool, shape, self._check_of(method, revision) if self._mode != "off" else _anything)
 
     def _check_of(self, method: str, revision: Revision) -> Callable[[Any], bool]:
         allows = self._checks.get((revision.name, method))
@@ -141,6 +143,9 @@ def _with_meta(
         meta[META_ENVELOPE] = envelope
     if links:
         meta[META_LINKS] = links
+    said = shaped.get("_meta")  # by a server behind us
+    if isinstance(said, dict):
+        meta = {**said, **meta}
     return {**shaped, "_meta": meta} if meta else shaped
 
 

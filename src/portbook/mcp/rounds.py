@@ -12,7 +12,7 @@ from typing import Protocol, cast
 
 from portbook.canonical import fingerprint
 from portbook.errors import Finding, Reason, Refused
-from portbook.model import JSON, InputNeeded, JSONObject
+from portbook.model import JSON, InputNeeded, JSONObject, Resumption
 
 __all__ = ["Carried", "StateCodec", "carried_by"]
 
@@ -41,6 +41,17 @@ class Carried:
     """The used answers of earlier rounds, each with the fingerprint of its question."""
     approval: str | None = None
     """The approval ticket of the call, if an earlier round asked for one."""
+    memo: JSON = None
+    """What an earlier round kept, where this one continues it."""
+
+    @property
+    def resumption(self) -> Resumption | None:
+        """Return what this round continues, or the answers that came unasked; None where there is neither."""
+        if self.memo is None and (not self.given or self.asked is not None):
+            return None
+        names = self.given if self.asked is None else self.asked
+        answers = {name: self.given[name] for name in names if isinstance(self.given.get(name), dict)}
+        return Resumption(self.memo, cast("dict[str, JSONObject]", answers))
 
     def answer_to(self, name: str, request: JSONObject) -> JSONObject | None:
         """Return the answer to a question; None if it has none yet.
@@ -62,7 +73,12 @@ class Carried:
     def content(self, needed: InputNeeded) -> JSONObject:
         """Return the content of the next round's state."""
         asked: JSONObject = {name: fingerprint(request) for name, request in needed.requests.items()}
-        return {"asked": asked, "kept": self.kept, "approval": needed.approval or self.approval}
+        content: JSONObject = {
+            "asked": asked,
+            "kept": self.kept,
+            "approval": needed.approval or self.approval,
+        }
+        return content if needed.memo is None else {**content, "memo": needed.memo}
 
 
 def carried_by(params: JSONObject, bound: Callable[[], JSON], states: StateCodec) -> Carried:
@@ -83,4 +99,5 @@ def carried_by(params: JSONObject, bound: Callable[[], JSON], states: StateCodec
         cast("JSONObject", content["asked"]),
         cast("JSONObject", content["kept"]),
         cast("str | None", content["approval"]),
+        content.get("memo"),
     )

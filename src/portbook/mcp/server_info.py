@@ -10,7 +10,7 @@ from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Catalog
 from portbook.version import __version__
 
-__all__ = ["About", "capabilities_of", "has_skills"]
+__all__ = ["About", "capabilities_of"]
 
 
 class About(NamedTuple):
@@ -42,12 +42,7 @@ def capabilities_of(catalog: Catalog, revision: Revision) -> JSONObject:
         capabilities["completions"] = {}
     if not revision.has_handshake:
         extensions: JSONObject = {TASKS: {}}
-        if has_skills(catalog):
+        if catalog.has_skills:
             extensions[SKILLS] = {"directoryRead": True}
         capabilities["extensions"] = extensions
     return capabilities
-
-
-def has_skills(catalog: Catalog) -> bool:
-    """Return whether Agent Skills are served."""
-    return any(tool.spec.skill is not None for tool in catalog.of("resource"))

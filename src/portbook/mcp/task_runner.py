@@ -66,7 +66,10 @@ class TaskRunner(NamedTuple):
             await asyncio.wait((running,))  # until it is recorded
             task.end("cancelled", {})
             raise
-        outcome, told = completed.outcome, exchange.told(completed.outcome)
+        outcome = completed.outcome
+        # A task whose server answered with an error of the protocol has failed, too: it is no result.
+        is_error = isinstance(outcome, Ending) and "upstream_code" in outcome.details
+        told = None if is_error else exchange.told(outcome)
         if told is not None:
             try:
                 result = parse(told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 from portbook.mcp.tools import is_object_schema
@@ -49,6 +50,8 @@ def shape_of_tool(tool: Tool, revision: Revision) -> Shape:
             answer.update(kind)
         return answer
 
+    if tool.spec.upstream is not None:
+        return partial(_relayed, tool, revision)
     return content if tool.spec.gives_content else value
 
 
@@ -56,6 +59,22 @@ def _is_wrapped(tool: Tool, revision: Revision) -> bool:
     """Return whether the revision wants objects, and the tool may return something else."""
     schema = tool.spec.output_schema
     return revision.wants_objects and isinstance(schema, dict) and not is_object_schema(schema)
+
+
+def _relayed(tool: Tool, revision: Revision, whole: Any, body: bytes, params: JSONObject) -> JSONObject:
+    """Return the result of an MCP server's tool in the form of the client's revision."""
+    answer: JSONObject = {"content": [fitted(block, revision) for block in whole["content"]]}
+    if "structuredContent" in whole and revision.has_structured_content:
+        structured, schema = whole["structuredContent"], tool.spec.output_schema
+        is_object = isinstance(structured, dict) and (
+            not isinstance(schema, dict) or is_object_schema(schema)
+        )
+        answer["structuredContent"] = (
+            {"result": structured} if revision.wants_objects and not is_object else structured
+        )
+    if "_meta" in whole:
+        answer["_meta"] = whole["_meta"]
+    return {**answer, "resultType": "complete"} if revision.has_result_type else answer
 
 
 def value_of(tool: Tool, answer: JSONObject, revision: Revision) -> JSON:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from portbook.net.destinations import Destination, Destinations
 from portbook.net.dial import Dialler, Unreachable, Untrusted
-from portbook.net.http_connection import Broken, HttpConnection, Response
+from portbook.net.http_connection import BodySink, Broken, HttpConnection, Response
 from portbook.net.resolved_addresses import NotPermitted
 
 __all__ = ["HttpClient", "HttpRequest", "Sendings"]
@@ -96,9 +96,15 @@ class HttpClient:
         self._sweep: asyncio.TimerHandle | None = None
 
     async def send(
-        self, request: HttpRequest, destinations: Destinations, sendings: Sendings | None = None
+        self,
+        request: HttpRequest,
+        destinations: Destinations,
+        sendings: Sendings | None = None,
+        sink: BodySink | None = None,
     ) -> Response:
         """Send `request` where `destinations` permit it, and return the response.
+
+        A body that the `sink` wants goes there as it arrives.
 
         An idempotent request is retried if a pooled connection closes before a byte of the response arrived
         and `sendings` has a retry left; without `sendings`, one retry is allowed.
@@ -116,7 +122,7 @@ class HttpClient:
             kept = self._take(pool, destinations)
             if kept is not None:
                 try:
-                    return await self._exchange(kept, request, pool, destinations, sendings)
+                    return await self._exchange(kept, request, pool, destinations, sendings, sink)
                 except Broken as error:
                     if error.was_heard or not request.is_idempotent or not sendings.take():
                         raise
@@ -129,7 +135,7 @@ class HttpClient:
                 if broken is not None:  # these would say that nothing was sent, and something was
                     raise broken from None
                 raise
-            return await self._exchange(connection, request, pool, destinations, sendings)
+            return await self._exchange(connection, request, pool, destinations, sendings, sink)
 
     async def probe(
         self,
@@ -163,11 +169,15 @@ class HttpClient:
         pool: _Pool,
         destinations: Destinations,
         sendings: Sendings,
+        sink: BodySink | None,
     ) -> Response:
         sendings.has_begun, sendings.is_half_answered = True, False
         try:
             response = await connection.exchange(
-                request.as_bytes(), max_body=request.max_response_bytes, ends_at_head=request.method == "HEAD"
+                request.as_bytes(),
+                max_body=request.max_response_bytes,
+                ends_at_head=request.method == "HEAD",
+                sink=sink,
             )
         except asyncio.CancelledError:  # as when the time is up
             sendings.is_half_answered = connection.was_heard

@@ -7,14 +7,14 @@ message that continues after its end) closes it, so that no response is ever mat
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 import httptools
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-__all__ = ["Broken", "HttpConnection", "Response", "TooLarge"]
+__all__ = ["BodySink", "Broken", "HttpConnection", "Response", "TooLarge"]
 
 # All headers of one response; common servers send 8 KiB at most.
 MAX_HEAD_BYTES: Final = 65_536
@@ -51,6 +51,18 @@ class Response(NamedTuple):
     body: bytes
 
 
+class BodySink(Protocol):
+    """Takes the body of a response while it arrives, however long that lasts."""
+
+    def wants(self, status: int, headers: dict[bytes, bytes]) -> bool:
+        """Return whether the body of such a response is taken in parts; otherwise it is collected."""
+        ...
+
+    def take(self, part: bytes) -> None:
+        """Take the next part of the body."""
+        ...
+
+
 class HttpConnection(asyncio.Protocol):
     """A connection that carries one exchange at a time."""
 
@@ -70,6 +82,8 @@ class HttpConnection(asyncio.Protocol):
         self._max_body = max_body
         self._ends_at_head = ends_at_head
         self._opens_tunnel = opens_tunnel
+        self._sink: BodySink | None = None
+        self._is_streaming = False
         self._problem: Exception | None = None
         self._header_bytes = 0
         self._unended_bytes = 0
@@ -109,13 +123,18 @@ class HttpConnection(asyncio.Protocol):
         assert self._transport is not None
         self._transport = await self.loop.start_tls(self._transport, self, tls, server_hostname=name)
 
-    async def exchange(self, request: bytes, *, max_body: int, ends_at_head: bool = False) -> Response:
+    async def exchange(
+        self, request: bytes, *, max_body: int, ends_at_head: bool = False, sink: BodySink | None = None
+    ) -> Response:
         """Send `request` and read its response; `ends_at_head` where the response never has a body.
+
+        A body that the `sink` wants goes there as it arrives, and the response has none.
 
         Raises `Broken` where no response arrives, and `TooLarge` for a body over `max_body` bytes. After
         these, and after a cancellation, the connection is closed.
         """
         self._reset(max_body=max_body, ends_at_head=ends_at_head)
+        self._sink = sink
         return await self._send_and_receive(request)
 
     async def open_tunnel(self, request: bytes) -> int:
@@ -217,6 +236,10 @@ class HttpConnection(asyncio.Protocol):
             and not self._ends_at_head
         ):
             raise self._too_large()
+        status = self._parser.get_status_code()
+        self._is_streaming = (
+            self._sink is not None and status >= 200 and self._sink.wants(status, self._headers)
+        )
         if self._ends_at_head and self._parser.get_status_code() >= 200:
             self._finish()
 
@@ -224,6 +247,9 @@ class HttpConnection(asyncio.Protocol):
         """Keep a part of the body, within the limit."""
         if self._is_complete:
             self._is_clean = False
+            return
+        if self._is_streaming and self._sink is not None:
+            self._sink.take(body)
             return
         self._body_bytes += len(body)
         if self._body_bytes > self._max_body:

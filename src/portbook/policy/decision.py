@@ -144,7 +144,7 @@ class ToolPolicy(NamedTuple):
         """Return the part of `policy` that applies to a tool with these traits."""
         limits = policy.limits
         return cls(
-            _barred(policy, operation),
+            _barred(policy, effect, operation),
             limits.max_payload_bytes,
             limits.max_attempts,
             tuple(rule for rule in policy.rules if rule.is_about(kind, name, effect)),
@@ -196,16 +196,17 @@ def decide(policy: Policy, subject: PolicyInput) -> Decision:
     The first of these that applies decides:
 
     1. Redaction is required and switched off: deny, for its record could hold secrets.
-    2. Its destination is not allowed: deny.
-    3. Its HTTP method is not allowed: deny.
-    4. Its arguments are larger than the cap: deny.
-    5. Its attempt is beyond the cap: deny.
-    6. A rule that denies matches: deny.
-    7. A rule that asks matches: ask.
-    8. A rule that allows matches: allow.
-    9. The default for what no rule decides is to deny: deny.
-    10. The approval setting requires approval for calls like this: ask.
-    11. Allow.
+    2. Its effect is not one of those that are allowed: deny.
+    3. Its destination is not allowed: deny.
+    4. Its HTTP method is not allowed: deny.
+    5. Its arguments are larger than the cap: deny.
+    6. Its attempt is beyond the cap: deny.
+    7. A rule that denies matches: deny.
+    8. A rule that asks matches: ask.
+    9. A rule that allows matches: allow.
+    10. The default for what no rule decides is to deny: deny.
+    11. The approval setting requires approval for calls like this: ask.
+    12. Allow.
 
     Limits come before rules because no rule may lift them; deny before ask before allow so that adding a
     rule that permits can never undo one that forbids.
@@ -214,9 +215,11 @@ def decide(policy: Policy, subject: PolicyInput) -> Decision:
     return about.decide(subject)
 
 
-def _barred(policy: Policy, operation: HttpOperation | None) -> Decision | None:
+def _barred(policy: Policy, effect: Effect, operation: HttpOperation | None) -> Decision | None:
     if policy.is_redaction_missing:
         return _deny(policy, "require_redaction", "switch redaction on: [redaction] enabled = true")
+    if policy.limits.effects is not None and effect not in policy.limits.effects:
+        return _deny(policy, "effects", f"add {effect} to effects")
     if operation is None:
         return None
     if not policy.lists(operation):

@@ -19,6 +19,7 @@ class Limits(NamedTuple):
     allowed_domains: tuple[str, ...] | None = None
     allowed_networks: tuple[str, ...] = ()
     allowed_methods: tuple[str, ...] | None = None
+    effects: tuple[str, ...] | None = None
     max_payload_bytes: int | None = None
     max_execution_timeout_ms: int | None = None
     max_attempts: int | None = None

@@ -75,6 +75,7 @@ def read_policy(
                 "remove one of the two, or narrow the other with a condition",
             )
     is_redaction_missing = limits.require_redaction and not is_redacting
+    _require_effects(limits)
     return Policy(
         limits=limits,
         rules=read,
@@ -108,6 +109,8 @@ def _digest(
     # No decision depends on whether redaction is required, only on whether it is missing.
     del written["require_redaction"]
     written["is_redaction_missing"] = is_redaction_missing
+    if limits.effects is None:  # so that a policy without it keeps the digest that approvals are bound to
+        del written["effects"]
     return fingerprint(
         {"limits": written, "rules": [rule.as_data() for rule in rules], "base_urls": list(base_urls)}
     )
@@ -145,6 +148,13 @@ def _methods(limits: Limits) -> frozenset[str] | None:
                 f"is not a method that is called{_near(method, METHODS)}",
             )
     return frozenset(methods)
+
+
+def _require_effects(limits: Limits) -> None:
+    for number, effect in enumerate(limits.effects or ()):
+        if effect not in tuple(Effect):
+            near = _near(effect, tuple(Effect))
+            raise BadPolicy(("policy", "effects", number), f"is not an effect{near}")
 
 
 def _rule(number: int, table: Mapping[str, Any], place: Place, approver: Approver) -> Rule:

@@ -24,6 +24,7 @@ from portbook.model import JSON, JSONObject
 from portbook.text.late_pattern import late_pattern
 
 __all__ = [
+    "NAMED_BY",
     "SESSION",
     "VERSION",
     "BadMark",
@@ -41,7 +42,7 @@ _NAME: Final = "mcp-name"
 _PARAM: Final = "mcp-param-"
 
 # The member of the params that `Mcp-Name` repeats, by method.
-_NAMED_BY: Final = {
+NAMED_BY: Final = {
     "tools/call": "name",
     "prompts/get": "name",
     "resources/read": "uri",
@@ -93,7 +94,7 @@ def refuse_headers(headers: Mapping[str, str], message: JSONObject, revision: JS
         return mismatch("MCP-Protocol-Version", "must equal the revision in _meta")
     if headers.get(_METHOD, "").strip() != method:
         return mismatch("Mcp-Method", "must equal the method")
-    member = _NAMED_BY.get(method) if isinstance(method, str) else None
+    member = NAMED_BY.get(method) if isinstance(method, str) else None
     if member is None or not isinstance(params, dict) or not isinstance(params.get(member), str):
         return None
     if _NAME not in headers or _decoded(headers[_NAME]) != params[member]:

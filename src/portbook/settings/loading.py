@@ -92,6 +92,7 @@ class Settings:
     envelope_default: Literal["off", "wrap", "provenance"]
     signing_key: Path | None
     http_tables: dict[str, Any]
+    mcp_tables: dict[str, Any]
     more_toolsets: tuple[str, ...] = ()
     """Those that the command line names, beside those of the file."""
     config: Path | None = None

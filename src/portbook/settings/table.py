@@ -401,6 +401,12 @@ SETTINGS: Final = (
         "HTTP methods that tools may use; by default any.",
     ),
     _limit(
+        "effects",
+        "texts",
+        "Effects that calls may have, of read, write and destructive; by default any. "
+        '`effects = ["read"]` makes everything read-only.',
+    ),
+    _limit(
         "max_payload_bytes",
         "whole",
         "Largest arguments of a call, in bytes of canonical JSON; by default the size of a message.",
@@ -563,5 +569,13 @@ SETTINGS: Final = (
         {},
         None,
         "HTTP APIs, one table each: `[http.NAME]`; see how to expose HTTP APIs.",
+    ),
+    Setting(
+        "mcp",
+        "mcp_tables",
+        "table",
+        {},
+        None,
+        "MCP servers, one table each: `[mcp.ALIAS]`; see how to put MCP servers behind Portbook.",
     ),
 )

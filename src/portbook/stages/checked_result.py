@@ -19,7 +19,7 @@ from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
 from portbook.wire.parsing import parse
 
-__all__ = ["bytes_of", "checked"]
+__all__ = ["bytes_of", "checked", "checked_relay"]
 
 # Searches a megabyte in a tenth of the time that Python takes.
 _HAS_NULL: Final = LateValidator(lambda: compile_official({"pattern": "null"}, ""))
@@ -59,6 +59,46 @@ def checked(result: Any, body: bytes, tool: Tool, state: CallState) -> tuple[JSO
         if not output.allows(result):  # withheld: the redacted result breaks the schema
             raise Failed(Reason.BAD_RESULT, output.findings(result))
     return result, body
+
+
+def checked_relay(result: Any, body: bytes, tool: Tool, state: CallState) -> tuple[JSON, JSON, bytes]:
+    """Return the whole result of an MCP server's tool as the caller may have it, its value, and its bytes.
+
+    The value is the structured content, which the output schema describes, or else the content.
+
+    Raises `Failed` where the output schema does not allow it.
+    """
+    whole: JSON = result
+    _require_structure(result, tool)
+    redactor = state.redactor
+    if redactor is not None and redactor.might_touch(body):
+        whole, is_redacted = redactor.redact(result)
+        if is_redacted:
+            state.is_redacted = True
+            _require_structure(whole, tool)
+    value = _value_in(cast("dict[str, JSON]", whole))
+    return whole, value, json_bytes(value)
+
+
+def _value_in(whole: dict[str, JSON]) -> JSON:
+    return whole["structuredContent"] if "structuredContent" in whole else {"content": whole["content"]}
+
+
+def _require_structure(whole: Any, tool: Tool) -> None:
+    if tool.spec.output_schema is True:
+        return
+    if "structuredContent" not in whole:
+        finding = Finding(
+            "/structuredContent", "missing, although the tool has an output schema", "required", ""
+        )
+        raise Failed(Reason.BAD_RESULT, (finding,))
+    structured = whole["structuredContent"]
+    if not tool.output.allows(structured):
+        findings = (
+            each._replace(pointer=f"/structuredContent{each.pointer}")
+            for each in tool.output.findings(structured)
+        )
+        raise Failed(Reason.BAD_RESULT, tuple(findings))
 
 
 def _require_no_secret(result: Any, kind: Kind, redactor: Redactor) -> None:

@@ -37,7 +37,7 @@ class PreparedTool(NamedTuple):
         """Return the row of `tool` under `policy`; `default_ms` is the deadline without one of its own."""
         spec, own = tool.spec, ToolPolicy.of(policy, tool.spec)
         timeout_ms = timeout_ms_of(tool, policy, default_ms)
-        is_plain = spec.operation is None and not spec.takes_context
+        is_plain = spec.operation is None and spec.upstream is None and not spec.takes_context
         return cls(
             tool,
             own,

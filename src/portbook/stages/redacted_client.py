@@ -75,11 +75,16 @@ class RedactedClient:
 
         Raises as the client does.
         """
-        asked = cast("JSONObject", dict(requests))
-        redact = partial(self._without_secrets_in_each, asked)
-        is_large = len(json_bytes(asked)) > LARGE_BYTES
-        told = await self._off_loop.run(redact) if is_large else redact()
-        return await self._client.ask(told, is_usable)
+        return await self._client.ask(await self._redacted(requests), is_usable)
+
+    @property
+    def answers_later(self) -> bool:
+        """Return whether the client answers with its next request."""
+        return self._client.answers_later
+
+    async def end_round(self, requests: Mapping[str, JSONObject], memo: JSON) -> None:
+        """End the round; always raises `InputNeeded`."""
+        await self._client.end_round(await self._redacted(requests), memo)
 
     def detach(self, message: str | None = None) -> bool:
         """Continue as a task, if the client supports tasks; return whether it does."""
@@ -88,6 +93,12 @@ class RedactedClient:
     def let_go(self) -> None:
         """Close the stream that the client waits on, if the client can resume it."""
         self._client.let_go()
+
+    async def _redacted(self, requests: Mapping[str, JSONObject]) -> dict[str, JSONObject]:
+        asked = cast("JSONObject", dict(requests))
+        redact = partial(self._without_secrets_in_each, asked)
+        is_large = len(json_bytes(asked)) > LARGE_BYTES
+        return await self._off_loop.run(redact) if is_large else redact()
 
     def _without_secrets_in_each(self, requests: JSONObject) -> dict[str, JSONObject]:
         # One by one: the keys are names that the tool gave, and say nothing of the values.

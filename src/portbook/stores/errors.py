@@ -1,4 +1,4 @@
-"""`StoreError`: the errors of SQLite, as messages for operators.
+"""`StoreError` and `BadLock`: the errors of SQLite, and of the lock file, as messages for operators.
 
 The database library is not imported here at module level, nor by `Store`: it is not needed where there is no
 file, which is the case at most starts.
@@ -11,11 +11,15 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["StoreError", "as_store_error", "problem_of"]
+__all__ = ["BadLock", "StoreError", "as_store_error", "problem_of"]
 
 
 class StoreError(OSError):
     """The store cannot be read or written; the message names the file, the reason and the fix."""
+
+
+class BadLock(ValueError):
+    """A lock file that cannot be used; the message has the line and says what to do."""
 
 
 _DAMAGED: Final = "damaged, or not a database; restore it from a backup, or move it away"

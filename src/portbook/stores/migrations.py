@@ -70,8 +70,33 @@ CREATE INDEX session_by_time ON session (seen_at);
 CREATE INDEX session_of_caller ON session (bound, seen_at);
 """
 
+# What each process says of the MCP servers behind it, and which of them an operator wants restarted.
+_UPSTREAMS: Final = """
+CREATE TABLE upstream (
+    process TEXT NOT NULL,
+    alias   TEXT NOT NULL,
+    status  TEXT NOT NULL,
+    seen_at TEXT NOT NULL,
+    PRIMARY KEY (process, alias)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX upstream_by_time ON upstream (seen_at);
+CREATE TABLE upstream_restart (
+    alias    TEXT NOT NULL PRIMARY KEY,
+    asked_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
+# What each MCP server offered when it was last asked.
+_OBSERVATIONS: Final = """
+CREATE TABLE observation (
+    server      TEXT NOT NULL PRIMARY KEY,
+    definitions TEXT NOT NULL,
+    seen_at     TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
 # The migration to each version. Only append: files of every version are in use.
-_STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS)
+_STEPS: Final = (_TICKETS_AND_KEYS, _SESSIONS, _UPSTREAMS, _OBSERVATIONS)
 TABLES_VERSION: Final = len(_STEPS)
 
 

@@ -13,7 +13,7 @@ from portbook.canonical import json_bytes
 from portbook.net.destinations import Destination, Destinations
 from portbook.net.dial import Unreachable
 from portbook.net.http_client import HttpClient, HttpRequest, Sendings
-from portbook.net.http_connection import Broken, Response, TooLarge
+from portbook.net.http_connection import BodySink, Broken, Response, TooLarge
 from portbook.net.resolved_addresses import NotPermitted
 from portbook.testing.memory_log import noting
 
@@ -76,9 +76,13 @@ class FunctionHttpClient(HttpClient):
         self._upstream = upstream
 
     async def send(
-        self, request: HttpRequest, destinations: Destinations, sendings: Sendings | None = None
+        self,
+        request: HttpRequest,
+        destinations: Destinations,
+        sendings: Sendings | None = None,
+        sink: BodySink | None = None,
     ) -> Response:
-        """Return what the function answers to `request`.
+        """Return what the function answers to `request`, whole: no `sink` is used.
 
         Raises `NotPermitted` where policy does not let it out, `Unreachable` and `Broken` where the function
         raises a `ConnectionError`, and `TooLarge`.

@@ -1,26 +1,29 @@
 """`Catalog`: the served tools, resources and prompts with their compiled schemas. Pure: no I/O.
 
-Built once, then only read. Tools are found by canonical name, prompts by name, resources by URI or by a
+The operator's own entries are there from the start and stay. What MCP servers offer is replaced, server by
+server, when their lists change. Tools are found by canonical name, prompts by name, resources by URI or by a
 matching template. An MCP client may call a tool by any of its names; no two tools share one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
-from portbook.canonical import fingerprint
+from portbook.canonical import NotJSON, fingerprint
 from portbook.model import JSONObject, Kind
-from portbook.protocol.headers import BadMark, marked_params
+from portbook.protocol.headers import BadMark, Mark, marked_params
 from portbook.schema.cache import validator_for
-from portbook.schema.engine import BadSchema, Validator
+from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.late_validator import LateValidator
+from portbook.tools.claimed_names import claims_of, contested
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
 from portbook.tools.tool_names import ToolNames, listed_name
 from portbook.tools.uri_templates import UriTemplate
+from portbook.tools.withheld_entry import WithheldEntry
 
-__all__ = ["Catalog", "Tool"]
+__all__ = ["Catalog", "LeftOutEntry", "Tool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,9 @@ class Tool:
     outputs_by_status: Mapping[str, Validator] = field(default_factory=dict[str, Validator])
     """Those of `ToolSpec.outputs_by_status`, compiled."""
     _digest: list[str] = field(default_factory=list[str], init=False, repr=False, compare=False)
+    _marks: list[tuple[Mark, ...]] = field(
+        default_factory=list[tuple[Mark, ...]], init=False, repr=False, compare=False
+    )
 
     @property
     def digest(self) -> str:
@@ -42,6 +48,13 @@ class Tool:
         if not self._digest:  # on first use: a large document has a thousand tools, and few are called
             self._digest.append(fingerprint(self.spec.definition()))
         return self._digest[0]
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """Return the arguments that clients repeat in headers."""
+        if not self._marks:
+            self._marks.append(marked_params(self.spec.input_schema))
+        return self._marks[0]
 
     def output_of(self, status: int | None) -> Validator:
         """Return the output schema for an answer of this HTTP status: its own, its range's, or that of all.
@@ -52,6 +65,17 @@ class Tool:
         if status is None or not found:
             return self.output
         return found.get(str(status)) or found.get(f"{status // 100}XX") or self.output
+
+
+class LeftOutEntry(NamedTuple):
+    """An entry of an MCP server that is not served, and why."""
+
+    source: str
+    """The alias of the server."""
+    kind: Kind
+    name: str
+    """The server's own name of it."""
+    why: str
 
 
 # How an author declares each kind, for messages.
@@ -66,44 +90,115 @@ _DECORATORS: Final[dict[Kind, str]] = {
 class Catalog:
     """Finds tools, resources and prompts by exact name: no case folding, no guessing."""
 
-    __slots__ = ("_served", "_templates", "_tools", "by_any_name")
+    __slots__ = (
+        "_expected",
+        "_is_portable",
+        "_own",
+        "_parts",
+        "_served",
+        "_templates",
+        "_tools",
+        "_unusable",
+        "_withheld",
+        "by_any_name",
+        "left_out",
+    )
 
-    def __init__(self, specs: Iterable[ToolSpec], tool_names: ToolNames = "portable") -> None:
+    def __init__(
+        self,
+        specs: Iterable[ToolSpec],
+        tool_names: ToolNames = "portable",
+        expected: Iterable[Kind] = (),
+    ) -> None:
         """Compile every schema; `tool_names` are those that MCP clients list.
+
+        Entries of the `expected` kinds may come later, from MCP servers.
 
         Raises `BadTool` for a duplicate or invalid name, for a schema that does not compile, and for one that
         maps a property to a header that cannot hold it.
         """
-        is_portable = tool_names == "portable"
-        self._served: dict[tuple[Kind, str], Tool] = {}
+        self._is_portable = tool_names == "portable"
+        self._expected = frozenset(expected)
+        self._own: dict[tuple[Kind, str], Tool] = {}
         for spec in specs:
-            if spec.kind == "tool":
-                require_slug(spec.name)
-                if not spec.are_schemas_checked:
-                    _require_marks(spec)
-            if (spec.kind, spec.name) in self._served:
+            if (spec.kind, spec.name) in self._own:
                 raise BadTool(
                     f"{spec.kind} {spec.declared!r} is declared twice; "
                     f"rename one with {_DECORATORS[spec.kind]}"
                 )
-            self._served[spec.kind, spec.name] = Tool(
-                spec,
-                _compiled(spec, "input", spec.input_schema),
-                _compiled(spec, "output", spec.output_schema),
-                listed_name(spec.declared) if is_portable and spec.kind == "tool" else spec.name,
-                {
-                    status.upper(): _compiled(spec, "output", schema)
-                    for status, schema in spec.outputs_by_status
-                },
-            )
-        self._tools = {name: tool for (kind, name), tool in self._served.items() if kind == "tool"}
-        self.by_any_name = _by_any_name(self._tools.values())
+            self._own[spec.kind, spec.name] = self._tool_of(spec)
+        _require_apart(tool for (kind, _), tool in self._own.items() if kind == "tool")
+        self.by_any_name: dict[str, Tool] = {}
         """The tools by their canonical, listed and declared names."""
+        self._parts: dict[str, list[Tool]] = {}
+        self._unusable: dict[str, list[LeftOutEntry]] = {}
+        self._withheld: dict[str, tuple[WithheldEntry, ...]] = {}
+        self._index()
+
+    def replace(self, source: str, specs: Iterable[ToolSpec], withheld: Iterable[WithheldEntry] = ()) -> None:
+        """Serve `specs` in place of all that came from the MCP server `source` before; refuse the `withheld`.
+
+        What cannot be served stops nothing else: `left_out` has it. An entry that is no longer served is
+        switched off, so that calls that know it from before find the new one, or none.
+        """
+        before = {id(tool): tool for tool in self._served.values()}
+        known = {(tool.spec.kind, tool.spec.name): tool for tool in self._parts.get(source, ())}
+        self._parts[source], self._unusable[source] = [], []
+        self._withheld[source] = tuple(withheld)
+        for spec in specs:
+            same = known.get((spec.kind, spec.name))
+            if same is not None and same.spec == replace(spec, switch=same.spec.switch):
+                self._parts[source].append(same)  # a call that is on its way to it goes on
+                continue
+            try:
+                self._parts[source].append(self._tool_of(spec))
+            except (BadTool, NotJSON) as error:
+                self._unusable[source].append(LeftOutEntry(source, spec.kind, _own_name(spec), str(error)))
+        self._index()
+        kept = {id(tool) for tool in self._served.values()}
+        for key, tool in before.items():
+            if key not in kept and tool.spec.switch is not None:
+                tool.spec.switch.is_replaced = (tool.spec.kind, tool.spec.name) in self._served
+                tool.spec.switch.is_on = False
+        for tool in self._served.values():
+            if tool.spec.switch is not None and tool.spec.upstream is not None:
+                tool.spec.switch.is_on = True  # perhaps again: what had its name is gone
+
+    def _index(self) -> None:
+        offered = [(source, tool) for source, tools in self._parts.items() for tool in tools]
+        clashes = contested(self._own.values(), (tool for _, tool in offered))
+        self.left_out = tuple(each for source in self._unusable.values() for each in source)
+        """What MCP servers offer and is not served."""
+        self._served = dict(self._own)
+        for source, tool in offered:
+            if clashes.isdisjoint(claims_of(tool)):
+                self._served[tool.spec.kind, tool.spec.name] = tool
+            else:
+                why = "another entry has the same name; set prefix, or leave one out with tools"
+                self.left_out += (LeftOutEntry(source, tool.spec.kind, _own_name(tool.spec), why),)
+        self._tools = {name: tool for (kind, name), tool in self._served.items() if kind == "tool"}
+        self.by_any_name.clear()  # the same dictionary for as long as the catalog is used
+        self.by_any_name.update((name, tool) for tool in self._tools.values() for _, name in claims_of(tool))
         self._templates = [
             (UriTemplate(name), tool)
             for (kind, name), tool in sorted(self._served.items())
             if kind == "resource" and UriTemplate.is_one(name)
         ]
+
+    def _tool_of(self, spec: ToolSpec) -> Tool:
+        if spec.kind == "tool":
+            require_slug(spec.name)
+            if not spec.are_schemas_checked:
+                _require_marks(spec)
+        elif spec.kind == "resource" and UriTemplate.is_one(spec.name):
+            UriTemplate(spec.name)  # raises where it cannot be matched
+        return Tool(
+            spec,
+            _compiled(spec, "input", spec.input_schema),
+            _compiled(spec, "output", spec.output_schema),
+            listed_name(spec.declared) if self._is_portable and spec.kind == "tool" else spec.name,
+            {status.upper(): _compiled(spec, "output", schema) for status, schema in spec.outputs_by_status},
+        )
 
     def find(self, name: str, kind: Kind = "tool") -> Tool | None:
         """Return the enabled entry of this `name` and `kind`, or None."""
@@ -113,7 +208,18 @@ class Catalog:
     def canonical_name(self, name: str) -> str | None:
         """Return the canonical name of the tool with this canonical, listed or declared `name`, or None."""
         tool = self.by_any_name.get(name)
-        return None if tool is None else tool.spec.name
+        if tool is not None:
+            return tool.spec.name
+        withheld = (each for each in self.withheld() if each.kind == "tool" and name in each.other_names)
+        return next((each.name for each in withheld), None)
+
+    def withheld(self) -> Iterator[WithheldEntry]:
+        """Iterate over what MCP servers offer, and no client gets until a person approves it."""
+        return (each for entries in self._withheld.values() for each in entries)
+
+    def withheld_as(self, name: str, kind: Kind) -> WithheldEntry | None:
+        """Return the withheld entry of this `name` and `kind`, or None."""
+        return next((each for each in self.withheld() if (each.kind, each.name) == (kind, name)), None)
 
     def locate(self, uri: str) -> tuple[str, JSONObject] | None:
         """Return the name of the resource at `uri`, and the values of its template's variables, or None."""
@@ -124,6 +230,11 @@ class Catalog:
             if found is not None:
                 return tool.spec.name, dict(found)
         return None
+
+    def server_of(self, resource: str) -> str | None:
+        """Return the alias of the MCP server that offers the resource of this name, or None."""
+        found = self._served.get(("resource", resource))
+        return None if found is None or found.spec.upstream is None else found.spec.upstream.server
 
     def named(self, identifier: str) -> tuple[Tool, JSONObject] | None:
         """Return the entry for a record's identifier or a tool's name, and its template's values, or None."""
@@ -146,8 +257,18 @@ class Catalog:
         return (tool.spec for tool in self._served.values())
 
     def has(self, kind: Kind) -> bool:
-        """Return whether the catalog has any entry of a kind, enabled or not."""
-        return any(its == kind for its, _ in self._served)
+        """Return whether the catalog has any entry of a kind, enabled or not, or may have one later."""
+        return kind in self._expected or any(its == kind for its, _ in self._served)
+
+    @property
+    def may_grow(self) -> bool:
+        """Return whether MCP servers may offer more later."""
+        return bool(self._expected)
+
+    @property
+    def has_skills(self) -> bool:
+        """Return whether Agent Skills are served."""
+        return any(tool.spec.skill is not None for tool in self.of("resource"))
 
     def __iter__(self) -> Iterator[Tool]:
         """Iterate over the tools, ordered by name."""
@@ -157,11 +278,8 @@ class Catalog:
         return len(self._tools)
 
 
-def _by_any_name(tools: Iterable[Tool]) -> dict[str, Tool]:
-    """Return the tools by each name that an MCP client may call them by.
-
-    Raises `BadTool` where two tools would have the same: a call must not mean one or the other.
-    """
+def _require_apart(tools: Iterable[Tool]) -> None:
+    """Raise `BadTool` where two tools would have the same name: a call must not mean one or the other."""
     found: dict[str, Tool] = {}
     for tool in tools:
         for name in (tool.spec.name, tool.listed, tool.spec.declared):
@@ -171,7 +289,10 @@ def _by_any_name(tools: Iterable[Tool]) -> dict[str, Tool]:
                     f"tools {other.spec.declared!r} and {tool.spec.declared!r} would both be {name!r} for "
                     'MCP clients; rename one, or set server.tool_names to "canonical"'
                 )
-    return found
+
+
+def _own_name(spec: ToolSpec) -> str:
+    return spec.name if spec.upstream is None else spec.upstream.name
 
 
 def _require_marks(spec: ToolSpec) -> None:
@@ -185,6 +306,8 @@ def _compiled(spec: ToolSpec, side: str, schema: object) -> Validator:
     if spec.are_schemas_checked:
         return LateValidator(lambda: validator_for(schema, is_known=True))
     try:
+        if spec.upstream is not None:  # not kept for ever: a server can change its definitions at any time
+            return compile_schema(schema, fingerprint(schema))
         return validator_for(schema)
     except BadSchema as error:
         raise BadTool(f"{spec.kind} {spec.name!r}, {side} schema: {error}") from None

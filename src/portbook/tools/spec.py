@@ -15,6 +15,7 @@ from portbook.tools.tool_names import MAX_NAME, is_declarable
 
 if TYPE_CHECKING:
     from portbook.tools.operation import HttpOperation
+    from portbook.tools.upstream_entry import UpstreamEntry
 
 __all__ = [
     "SKILL_SCHEME",
@@ -99,10 +100,12 @@ TaskUse = Literal["never", "optional", "required"]
 class Switch:
     """Whether an entry is currently served. Read on every call, set by the toolset's author."""
 
-    __slots__ = ("is_on",)
+    __slots__ = ("is_on", "is_replaced")
 
     def __init__(self) -> None:
         self.is_on = True
+        self.is_replaced = False
+        """Whether it is off because a new definition of the same entry is served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,8 @@ class ToolSpec:
     """Takes arguments that passed the input schema; returns a value for the output schema."""
     operation: HttpOperation | None = None
     """The HTTP request to make instead of calling a function, where the tool is an API operation."""
+    upstream: UpstreamEntry | None = None
+    """What to request of an MCP server instead of calling a function, where a server offers it."""
     is_async: bool = False
     is_inline: bool = False
     """Quick and pure: runs on the event loop itself, without a deadline."""
@@ -204,6 +209,7 @@ class ToolSpec:
             **({"outputs_by_status": dict(self.outputs_by_status)} if self.outputs_by_status else {}),
             "effect": self.effect.value,
             "operation": None if self.operation is None else self.operation.as_data(),
+            **({} if self.upstream is None else {"upstream": self.upstream.definition}),
         }
 
 

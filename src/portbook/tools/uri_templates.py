@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
+from portbook.model import JSONObject
 from portbook.text.late_pattern import late_pattern
 from portbook.tools.spec import BadTool
 
@@ -59,6 +60,15 @@ class UriTemplate:
     def is_one(text: str) -> bool:
         """Return whether `text` has variables."""
         return "{" in text
+
+    def expand(self, values: JSONObject) -> str:
+        """Return the URI with these values of its variables, each of them a string."""
+
+        def filled(found: re.Match[str]) -> str:
+            sign, name = found.groups()
+            return quote(str(values.get(name, "")), safe="/:@!$&'()*+,;=~" if sign else "")
+
+        return _EXPRESSION.sub(filled, self.text)
 
     def match(self, uri: str) -> dict[str, str] | None:
         """Return the decoded value of each variable in `uri`; None where it does not match."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from portbook.canonical import json_bytes
 from portbook.errors import Ending, Finding, Reason, Refused
@@ -38,8 +37,7 @@ OVERSIZE_RESULT: Final = (
 )
 
 
-@dataclass(slots=True)
-class Id:
+class Id(NamedTuple):
     """A message's id: the token to echo, and the problem with it, if any."""
 
     token: bytes

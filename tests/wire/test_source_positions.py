@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.assets.source_positions import locate, span_at
+from portbook.wire.source_positions import locate, span_at
 
 SOURCE = """{
   "name": "é\\"x",

@@ -1,0 +1,70 @@
+"""Graded differences of definitions as words and as data, for `portbook pin` and `portbook review`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import click
+
+from portbook.escaping import escaped, escaped_json
+from portbook.model import JSON, JSONObject
+from portbook.pins.grade import Grade, Reaction
+from portbook.pins.standing import PinVerdict, PinVerdicts, Standing
+
+__all__ = ["differing", "report_data", "report_words", "title_of"]
+
+_COLOURS: Final = {Reaction.ACCEPT: "green", Reaction.ASK: "yellow", Reaction.BLOCK: "red"}
+
+# What each reaction means for a definition that differs.
+_MEANING: Final = {
+    Reaction.ACCEPT: "served, as on_change accepts it",
+    Reaction.ASK: "withheld until it is reviewed",
+    Reaction.BLOCK: "withheld, and a review needs --force",
+}
+
+
+def differing(verdicts: PinVerdicts) -> list[PinVerdict]:
+    """Return the verdicts on definitions that are not as approved."""
+    return [each for each in verdicts.values() if each.standing is not Standing.APPROVED]
+
+
+def report_data(alias: str, verdicts: Iterable[PinVerdict], problem: str | None = None) -> JSONObject:
+    """Return what is to be said about one server, as JSON."""
+    changes: list[JSON] = [each.as_data() for each in verdicts]
+    return {"name": alias, "definitions": changes, "problem": problem}
+
+
+def report_words(alias: str, verdicts: Iterable[PinVerdict], problem: str | None = None) -> Iterator[str]:
+    """Yield what is to be said about one server, in lines."""
+    if problem is not None:
+        yield f"{alias}: {click.style('not asked', fg='red')}: {escaped(problem)}"
+        return
+    lines = [line for verdict in verdicts for line in _in_words(verdict)]
+    yield f"{alias}: {'as approved' if not lines else 'not as approved'}"
+    yield from (f"  {line}" for line in lines)
+
+
+def title_of(verdict: PinVerdict) -> str:
+    """Return the name of a definition, and how it stands."""
+    difference, reaction = verdict.difference, verdict.reaction
+    name = (
+        "instructions of the server"
+        if difference.kind == "server"
+        else f"{difference.kind} {difference.name}"
+    )
+    meaning = _MEANING[reaction]
+    if reaction is Reaction.ACCEPT and Grade.REMOVED in difference.grades:
+        meaning = "gone, as on_change accepts it"
+    standing = click.style(verdict.standing.value, fg=_COLOURS[reaction], bold=True)
+    return f"{escaped(name)}: {standing}: {meaning}"
+
+
+def _in_words(verdict: PinVerdict) -> Iterator[str]:
+    yield title_of(verdict)
+    for change in verdict.difference.changes:
+        part = f"{escaped(change.part)}: " if change.part else ""
+        yield f"  {part}{change.grade.value}: {change.note}"
+        for instance in change.instances:
+            yield f"    {escaped_json(json.dumps(instance, ensure_ascii=False))}"

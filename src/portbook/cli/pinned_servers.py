@@ -1,0 +1,110 @@
+"""The MCP servers of the settings with what is approved of them, for `portbook pin` and `portbook review`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from portbook.app.asked_servers import ask_servers, declared_servers
+from portbook.cli.exit_codes import ExitCode
+from portbook.cli.options import settings_from
+from portbook.cli.terminal import say
+from portbook.clock import SystemClock
+from portbook.pins.pin_lock import PinLock
+from portbook.pins.server_definitions import ServerDefinitions
+from portbook.pins.standing import PinVerdicts, judge
+from portbook.settings import Settings
+from portbook.stores.observations import ObservationStore
+from portbook.stores.sqlite import Store
+from portbook.text.did_you_mean import did_you_mean
+from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.definitions import Offer
+from portbook.upstreams.pinned_trust import pinned_part
+
+__all__ = ["PinnedServers", "open_servers"]
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedServers:
+    """The servers that a command is about."""
+
+    settings: Settings
+    declared: Mapping[str, DeclaredUpstream]
+    """All servers of the settings."""
+    names: tuple[str, ...]
+    """Those that the command is about."""
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the lock."""
+        return self.settings.folder
+
+    @property
+    def pins(self) -> PinLock:
+        """Return what is approved now. Raises `BadLock` where the lock cannot be read."""
+        return PinLock.read(self.folder)
+
+    def judge(self, alias: str, observed: ServerDefinitions) -> PinVerdicts:
+        """Return how the definitions of a server stand."""
+        return judge(self.pins.servers.get(alias), observed, self.declared[alias].pins.on_change)
+
+    def ask(self, *names: str) -> dict[str, ServerDefinitions | str]:
+        """Return what each server offers now, or why it could not be asked."""
+        wanted = [self.declared[name] for name in names or self.names]
+        answers = asyncio.run(ask_servers(self.settings, wanted, os.environ))
+        if self.settings.store_path.exists():  # otherwise nobody has seen anything older
+            self._remember([offer for offer in answers.values() if isinstance(offer, Offer)])
+        return {alias: self._pinned(alias, offer) for alias, offer in answers.items()}
+
+    def recall(self) -> dict[str, ServerDefinitions | str]:
+        """Return what each server offered when it was last asked; one that never was is asked now."""
+        with _observations(self.settings) as observations:
+            found = {name: observations.of(name) for name in self.names}
+        kept = {
+            name: Offer.of_data(name, each.definitions) for name, each in found.items() if each is not None
+        }
+        unknown = [name for name in self.names if name not in kept]
+        asked = self.ask(*unknown) if unknown else {}
+        return {name: asked[name] if name in asked else self._pinned(name, kept[name]) for name in self.names}
+
+    def _remember(self, offers: Iterable[Offer]) -> None:
+        with _observations(self.settings) as observations:
+            for offer in offers:
+                observations.remember(offer.server, offer.as_data()).result()
+
+    def _pinned(self, alias: str, offer: Offer | str) -> ServerDefinitions | str:
+        return offer if isinstance(offer, str) else pinned_part(self.declared[alias], offer)
+
+
+@contextmanager
+def _observations(settings: Settings) -> Generator[ObservationStore]:
+    store = Store(settings.store_path)
+    try:
+        yield ObservationStore(store, SystemClock())
+    finally:
+        store.close()
+
+
+def open_servers(config: Path | None, names: tuple[str, ...]) -> PinnedServers:
+    """Return the servers of the settings; all of them, or those named.
+
+    Raises `BadSettings` and `BadLock` for what cannot be used, `Exit` for a name that the settings lack.
+    """
+    settings = settings_from(config)
+    declared = {each.alias: each for each in declared_servers(settings)}
+    for name in names:
+        if name not in declared:
+            hint = did_you_mean(
+                name, sorted(declared), f"the settings have {', '.join(sorted(declared)) or 'none'}"
+            )
+            say(f"error: there is no MCP server {name!r} in the settings; {hint}")
+            raise click.exceptions.Exit(ExitCode.FAILURE)
+    servers = PinnedServers(settings, declared, names or tuple(sorted(declared)))
+    _ = servers.pins  # a lock that cannot be read is told before a server is started
+    return servers

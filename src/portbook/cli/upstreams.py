@@ -1,0 +1,103 @@
+"""`portbook upstreams`: the MCP servers behind Portbook, how they are doing, and restarts of them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from portbook.app.tools_from_settings import collect_servers
+from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
+from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
+from portbook.clock import SystemClock
+from portbook.escaping import escaped
+from portbook.model import JSONObject
+from portbook.settings import Settings
+from portbook.stores.sqlite import Store
+from portbook.stores.upstreams import UpstreamStore
+from portbook.text.did_you_mean import did_you_mean
+
+__all__ = ["command"]
+
+_MAX_ERROR = 300
+
+
+@click.group("upstreams", invoke_without_command=True)
+@json_option("Print JSON, even on a terminal.")
+@config_option
+@click.pass_context
+def command(context: click.Context, *, is_json: bool, config: Path | None) -> None:
+    """List the MCP servers behind Portbook: state, revision, tools, last error and restarts.
+
+    A running `portbook serve` says how its servers are doing; without one, they are not running.
+    """
+    if context.invoked_subcommand is not None:
+        context.obj = config
+        return
+    out = claim_stdout()
+    try:
+        settings = settings_from(config)
+        rows = _rows(settings)
+    except (*START_ERRORS, OSError) as error:
+        raise stop_with(error) from None
+    if is_json or not out.isatty():
+        print_json({"upstreams": rows}, out)
+    else:
+        _print(rows, out)
+
+
+@command.command("restart")
+@click.argument("name")
+@click.pass_obj
+def restart(config: Path | None, name: str) -> None:
+    """Restart the MCP server NAME, in every running process."""
+    try:
+        settings = settings_from(config)
+        known = [each.alias for each in collect_servers(settings)]
+        if name not in known:
+            hint = did_you_mean(name, known, "`portbook upstreams` lists them")
+            raise click.UsageError(f"there is no MCP server {name[:80]!r}; {hint}")
+        store = Store(settings.store_path)
+        try:
+            asyncio.run(UpstreamStore(store, SystemClock()).ask_restart(name))
+        finally:
+            store.close()
+    except (*START_ERRORS, OSError) as error:
+        raise stop_with(error) from None
+    say(f"{name} is restarted by every process that runs it")
+
+
+def _rows(settings: Settings) -> list[JSONObject]:
+    """Return what running processes say of their servers, and the servers that none of them runs."""
+    found: list[JSONObject] = []
+    if settings.store_path.is_file():
+        store = Store(settings.store_path)
+        try:
+            found = UpstreamStore(store, SystemClock()).statuses()
+        finally:
+            store.close()
+    running = {str(each["name"]) for each in found}
+    for declared in collect_servers(settings):
+        if declared.alias not in running:
+            found.append({"name": declared.alias, "transport": declared.transport, "state": "not running"})
+    return sorted(found, key=lambda row: str(row["name"]))
+
+
+def _print(rows: list[JSONObject], out: TextIO) -> None:
+    width = max((len(str(row["name"])) for row in rows), default=0)
+    for row in rows:
+        name = click.style(str(row["name"]).ljust(width), bold=True)
+        told: list[Any] = [str(row["state"]).ljust(11)]
+        if row.get("revision"):
+            told.append(row["revision"])
+        if "tools" in row:
+            told.append(f"{row['tools']} tools")
+        if row.get("withheld"):
+            told.append(f"{row['withheld']} withheld")
+        if row.get("restarts"):
+            told.append(f"{row['restarts']} restarts")
+        click.echo(f"{name}  {'  '.join(map(str, told))}", out)
+        if row.get("last_error"):
+            click.echo(f"{' ' * width}  {escaped(str(row['last_error']), _MAX_ERROR)}", out)

@@ -1,0 +1,83 @@
+"""From an MCP server's answer to a result or a failure. Pure: no I/O.
+
+A tool's result is kept whole: content, structured content, and what the server says in `_meta` beside the
+protocol. One that `isError` is the tool's own error, whatever its output schema says.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from portbook.errors import REASONS, Ending, Failed, Reason, Refused
+from portbook.model import JSON, JSONObject
+from portbook.tools.catalog import Tool
+from portbook.upstreams.answer_checks import BadAnswer, RpcError
+from portbook.upstreams.request_meta import without_reserved
+from portbook.upstreams.transport import ConnectionLost, NotSent
+
+__all__ = ["ending_by", "result_in"]
+
+# As much of a server's words as explains an error.
+_MAX_WORDS: Final = 2000
+# For a resource that does not exist, in each era.
+_NOT_FOUND: Final = frozenset(
+    REASONS[Reason.UNKNOWN_RESOURCE].mcp.code_in(revision) for revision in ("2025-11-25", "2026-07-28")
+)
+# What the client lacks is the same to the server and to us: only the client can change it.
+_MISSING: Final = REASONS[Reason.MISSING_CAPABILITY].mcp.code_in("")
+
+
+def result_in(result: JSONObject, tool: Tool) -> Any:
+    """Return what the pipeline takes as the result of `tool`.
+
+    Raises `Failed` where the tool reports an error.
+    """
+    kind = tool.spec.kind
+    if kind == "resource":
+        return result["contents"]
+    if kind == "prompt":
+        return result["messages"]
+    if kind == "completion":
+        return cast("JSONObject", result["completion"])["values"]
+    content = cast("list[JSONObject]", result.get("content") or [])
+    if result.get("isError") is True:
+        raise _tool_error(content)
+    whole: JSONObject = {"content": cast("JSON", content)}
+    if "structuredContent" in result:
+        whole["structuredContent"] = result["structuredContent"]
+    meta = without_reserved(result.get("_meta"))
+    return {**whole, "_meta": meta} if meta else whole
+
+
+def ending_by(error: RpcError | BadAnswer | NotSent | ConnectionLost, tool: Tool) -> Ending:
+    """Return the ending of a call without a usable answer: `Refused` only if nothing of it was sent."""
+    if isinstance(error, RpcError):
+        return _rpc_failure(error, tool)
+    if isinstance(error, BadAnswer):
+        return Failed(Reason.BAD_RESULT, error.findings)
+    if isinstance(error, NotSent):
+        return Refused(Reason.UPSTREAM_ERROR, happened=str(error), is_retryable=True)
+    return Failed(Reason.UPSTREAM_ERROR, happened=str(error))
+
+
+def _rpc_failure(error: RpcError, tool: Tool) -> Failed:
+    """Return the failure of a call that its server answered with a JSON-RPC error.
+
+    To our client it is no error of the protocol: that one is between the server and us.
+    """
+    if tool.spec.kind == "resource" and error.code in _NOT_FOUND:
+        return Failed(Reason.UNKNOWN_RESOURCE, note=f"the server answered with the error {error.code}")
+    if error.code == _MISSING and isinstance(error.data, dict):
+        lacking = {"requiredCapabilities": error.data.get("requiredCapabilities")}
+        return Failed(Reason.MISSING_CAPABILITY, details=lacking)
+    details = {"upstream_code": error.code, "detail": error.words[:_MAX_WORDS]}
+    happened = f"it answered with the error {error.code}"
+    return Failed(Reason.UPSTREAM_ERROR, happened=happened, details=details)
+
+
+def _tool_error(content: list[JSONObject]) -> Failed:
+    texts = [str(block["text"]) for block in content if block.get("type") == "text" and "text" in block]
+    details: dict[str, object] = {"upstream_content": content}
+    if texts:
+        details["error"] = "\n".join(texts)[:_MAX_WORDS]
+    return Failed(Reason.TOOL_ERROR, note="the server says isError", details=details)

@@ -1,0 +1,86 @@
+"""Follows a task that an MCP server created for a call, to its result.
+
+The caller gets a task of ours, if its client knows tasks; otherwise the call waits. What the task asks goes
+to the caller's client, and a call that is cancelled cancels the task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, cast
+
+from portbook.errors import Failed, Reason
+from portbook.model import JSON, Client, JSONObject
+from portbook.upstreams.answer_checks import RpcError
+from portbook.upstreams.connection import UpstreamConnection
+from portbook.upstreams.request_meta import meta_for
+
+__all__ = ["follow_task"]
+
+_REQUEST_S: Final = 30.0
+_MIN_POLL_S: Final = 0.02
+_MAX_POLL_S: Final = 2.0
+
+Ask = Callable[[dict[str, JSONObject]], Awaitable[dict[str, JSONObject]]]
+
+
+async def follow_task(
+    connection: UpstreamConnection,
+    created: JSONObject,
+    client: Client | None,
+    ask: Ask,
+    capabilities: JSONObject,
+    timeout_s: float,
+) -> JSONObject:
+    """Return the result of a task; `ask` asks the client what the task needs.
+
+    Raises `Failed` where it fails or takes too long, and as a request does.
+    """
+    if client is not None:
+        client.detach()
+    task, state = str(created.get("taskId")), created
+    meta = meta_for(connection.revision, capabilities=capabilities)
+    loop = asyncio.get_running_loop()
+    until = loop.time() + timeout_s
+    try:
+        while state.get("status") in ("working", "input_required"):
+            if state.get("status") == "input_required":
+                requests = cast("dict[str, JSONObject]", state.get("inputRequests") or {})
+                answers = cast("JSON", await ask(requests))
+                until = loop.time() + timeout_s  # a person may take long to answer
+                await _request(connection, "tasks/update", task, meta, {"inputResponses": answers})
+            _require_time(until)
+            await asyncio.sleep(_pause_s(state))
+            state = await _request(connection, "tasks/get", task, meta)
+    except BaseException:
+        connection.request_aside("tasks/cancel", {"taskId": task, "_meta": meta})
+        raise
+    return _ending(state)
+
+
+def _require_time(until: float) -> None:
+    if asyncio.get_running_loop().time() > until:
+        raise Failed(Reason.TIMEOUT)
+
+
+def _pause_s(state: JSONObject) -> float:
+    interval = state.get("pollIntervalMs")
+    wanted = interval / 1000 if isinstance(interval, int | float) else _MAX_POLL_S
+    return min(max(wanted, _MIN_POLL_S), _MAX_POLL_S)
+
+
+async def _request(
+    connection: UpstreamConnection, method: str, task: str, meta: JSONObject, more: JSONObject | None = None
+) -> JSONObject:
+    return await connection.request(method, {"taskId": task, **(more or {}), "_meta": meta}, _REQUEST_S)
+
+
+def _ending(state: JSONObject) -> JSONObject:
+    """Return the result of a task that has ended. Raises `RpcError` or `Failed` where it has none."""
+    result, error = state.get("result"), state.get("error")
+    if state.get("status") == "completed" and isinstance(result, dict):
+        return {"resultType": "complete", **result}
+    if isinstance(error, dict) and type(code := error.get("code")) is int:
+        raise RpcError(code, str(error.get("message", "")), error.get("data"))
+    raise Failed(Reason.UPSTREAM_ERROR, happened="its task ended without a result")

@@ -1,0 +1,1 @@
+"""Definitions of MCP servers behind Portbook: which are approved, and how they have changed since."""

@@ -1,0 +1,155 @@
+"""`Difference`: how an observed definition differs from the approved one, part by part. Pure: no I/O.
+
+Tools and prompts are named by their server. The server itself has one definition, its instructions. Resources
+are not pinned: they are content, which is read anew each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from portbook.model import JSON, JSONObject
+from portbook.pins.definition_parts import digest_of_part, is_same_part, parts_of
+from portbook.pins.grade import Grade
+from portbook.pins.schema_change import Effort, SchemaChange, change_of_input, change_of_output
+from portbook.pins.trusted_hints import harm_of
+
+__all__ = ["Difference", "PartChange", "PinnedKind", "difference_of"]
+
+PinnedKind: TypeAlias = Literal["tool", "prompt", "server"]
+
+_WORDS: Final = frozenset({"title", "description", "icons", "instructions"})
+
+
+@dataclass(frozen=True, slots=True)
+class PartChange:
+    """One part that differs."""
+
+    part: str
+    """The member of the definition; empty where the definition as a whole is new or gone."""
+    grade: Grade
+    note: str
+    approved: str | None = None
+    """The digest of the approved part; None where it has none."""
+    observed: str | None = None
+    instances: tuple[JSON, ...] = ()
+    """Values that show the change of a schema."""
+
+    def as_data(self) -> JSONObject:
+        """Return the change as JSON, with digests in place of the parts."""
+        data: JSONObject = {
+            "part": self.part,
+            "grade": self.grade.value,
+            "note": self.note,
+            "approved": self.approved,
+            "observed": self.observed,
+        }
+        return {**data, "instances": list(self.instances)} if self.instances else data
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All changes of one definition; none where it is as approved."""
+
+    kind: PinnedKind
+    name: str
+    changes: tuple[PartChange, ...] = ()
+
+    @property
+    def grades(self) -> frozenset[Grade]:
+        """Return the grades of the changes."""
+        return frozenset(change.grade for change in self.changes)
+
+    def as_data(self) -> JSONObject:
+        """Return the difference as JSON, with digests in place of the parts."""
+        changes: list[JSON] = [change.as_data() for change in self.changes]
+        return {"kind": self.kind, "name": self.name, "changes": changes}
+
+
+def difference_of(
+    kind: PinnedKind,
+    name: str,
+    approved: Mapping[str, JSON] | None,
+    observed: Mapping[str, JSON] | None,
+    effort: Effort,
+) -> Difference:
+    """Return how a definition differs from the approved one; None stands for one that does not exist."""
+    if approved is None or observed is None:
+        return Difference(kind, name, _whole(approved, observed))
+    before, after = parts_of(approved), parts_of(observed)
+    changed = [
+        part
+        for part in sorted(before.keys() | after.keys())
+        if not is_same_part(before.get(part), after.get(part))
+    ]
+    changes = tuple(_change(part, before.get(part), after.get(part), effort) for part in changed)
+    return Difference(kind, name, changes)
+
+
+def _whole(
+    approved: Mapping[str, JSON] | None, observed: Mapping[str, JSON] | None
+) -> tuple[PartChange, ...]:
+    if observed is not None:
+        digest = digest_of_part("", parts_of(observed))
+        return (PartChange("", Grade.ADDED, "it is not among the approved definitions", None, digest),)
+    if approved is not None:
+        digest = digest_of_part("", parts_of(approved))
+        return (PartChange("", Grade.REMOVED, "the server no longer has it", digest),)
+    return ()
+
+
+def _change(part: str, before: JSON, after: JSON, effort: Effort) -> PartChange:
+    found = _graded(part, before, after, effort)
+    sides = digest_of_part(part, before), digest_of_part(part, after)
+    return PartChange(part, found.grade, found.note, *sides, found.instances)
+
+
+def _graded(part: str, before: JSON, after: JSON, effort: Effort) -> SchemaChange:
+    if part in _WORDS:
+        return SchemaChange(Grade.WORDS, "what people and models read has changed")
+    if part == "inputSchema":
+        return change_of_input(before, after, effort)
+    if part == "outputSchema":
+        return change_of_output(before, after, effort)
+    if part == "arguments":
+        return change_of_input(_as_schema(before), _as_schema(after), effort)
+    if part == "annotations":
+        return _change_of_annotations(_members(before), _members(after))
+    return SchemaChange(Grade.ANNOTATIONS, "metadata has changed")
+
+
+def _change_of_annotations(before: JSONObject, after: JSONObject) -> SchemaChange:
+    if harm_of(after) > harm_of(before):
+        return SchemaChange(Grade.BREAKING, "the server now declares a worse effect than was approved")
+    if is_same_part(_hints(before), _hints(after)):
+        return SchemaChange(Grade.WORDS, "what people and models read has changed")
+    return SchemaChange(Grade.ANNOTATIONS, "hints have changed")
+
+
+def _hints(annotations: JSONObject) -> JSONObject:
+    return {name: value for name, value in annotations.items() if name != "title"}
+
+
+def _members(value: JSON) -> JSONObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _as_schema(arguments: JSON) -> JSON:
+    """Return the arguments of a prompt as an input schema: they are texts."""
+    listed = [_members(each) for each in arguments] if isinstance(arguments, list) else []
+    properties: dict[str, Any] = {}
+    for each in listed:
+        words = {name: each[name] for name in ("title", "description") if isinstance(each.get(name), str)}
+        properties[str(each.get("name"))] = {"type": "string", **words}
+    required = [str(each.get("name")) for each in listed if each.get("required") is True]
+    return cast(
+        "JSON",
+        {
+            "type": "object",
+            "properties": properties,
+            "required": sorted(set(required)),
+            "additionalProperties": False,
+        },
+    )

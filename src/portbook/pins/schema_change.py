@@ -1,0 +1,119 @@
+"""Grades the change of a schema by what it allows, with a value that shows it. Pure: no I/O.
+
+The comparison runs both ways: whether everything that was allowed still is, and whether everything that is
+allowed already was. Each is proved, or refuted by a value. What is neither counts as breaking.
+
+Inputs are compared by the arguments that they declare, because models send these. Outputs are compared as
+they are, because programs ignore members that they do not know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from portbook.assets.compat.verdict import Comparison, Compatibility, compare
+from portbook.canonical import NotJSON, canonical_bytes
+from portbook.model import JSON, JSONObject
+from portbook.pins.comparable_schema import comparable_schema, compiled
+from portbook.pins.declared_arguments import by_declared_arguments, declared_properties
+from portbook.pins.grade import Grade
+from portbook.schema.engine import BadSchema
+from portbook.schema.references import Document
+
+__all__ = ["Effort", "SchemaChange", "change_of_input", "change_of_output"]
+
+# A comparison takes about the square of the number of subschemas: the largest takes a second, and all of one
+# list together some seconds. Definitions that people write have far fewer than a hundred each.
+_MAX_SUBSCHEMAS: Final = 300
+_MAX_EFFORT: Final = 300_000
+
+# A value that shows a change is for a person and a record: a larger one is left out.
+_MAX_INSTANCE: Final = 2_048
+
+# Each direction's verdict, first that on what was allowed, then that on what is allowed now.
+_GRADES: Final = {
+    (Compatibility.COMPATIBLE, Compatibility.COMPATIBLE): Grade.WORDS,
+    (Compatibility.COMPATIBLE, Compatibility.BREAKS): Grade.WIDENED,
+    (Compatibility.BREAKS, Compatibility.COMPATIBLE): Grade.NARROWED,
+    (Compatibility.BREAKS, Compatibility.BREAKS): Grade.BREAKING,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """The grade of a change, and what shows it."""
+
+    grade: Grade
+    note: str
+    """A sentence about the change, without text of either schema."""
+    instances: tuple[JSON, ...] = ()
+    """A value that is no longer allowed, or one that was not allowed; for a breaking change, both."""
+
+
+class Effort:
+    """What is left to compare schemas with: a server must not keep us busy with a thousand changed tools."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_EFFORT
+
+    def suffices_for(self, *schemas: JSONObject) -> bool:
+        """Return whether these schemas can be compared, and take what that costs."""
+        count = max(len(Document(schema).nodes) for schema in schemas)
+        self._left -= count * count
+        return count <= _MAX_SUBSCHEMAS and self._left >= 0
+
+
+def change_of_input(before: JSON, after: JSON, effort: Effort) -> SchemaChange:
+    """Return the grade of a change of what a tool takes."""
+    try:
+        old, new = comparable_schema(before), comparable_schema(after)
+        reduced = by_declared_arguments(old), by_declared_arguments(new)
+        if reduced[0] is not None and reduced[1] is not None:
+            return _graded(reduced[0], reduced[1], effort)
+        if declared_properties(old) != declared_properties(new):
+            return SchemaChange(Grade.BREAKING, "it declares other arguments, beside rules that combine them")
+        return _graded(old, new, effort)
+    except BadSchema:
+        return _INCOMPARABLE
+
+
+def change_of_output(before: JSON, after: JSON, effort: Effort) -> SchemaChange:
+    """Return the grade of a change of what a tool returns; without a schema, it may return anything."""
+    try:
+        return _graded(comparable_schema(before), comparable_schema(after), effort)
+    except BadSchema:
+        return _INCOMPARABLE
+
+
+def _graded(old: JSONObject, new: JSONObject, effort: Effort) -> SchemaChange:
+    if not effort.suffices_for(old, new):
+        return SchemaChange(Grade.BREAKING, "there is too much to compare")
+    first, second = (old, compiled(old)), (new, compiled(new))
+    kept, known = compare(first, second), compare(second, first)
+    grade = _GRADES.get((kept.verdict, known.verdict))
+    if grade is None:
+        return SchemaChange(Grade.BREAKING, "neither a proof nor a value decides what it allows now")
+    return SchemaChange(grade, _NOTES[grade], tuple(each for side in (kept, known) for each in _shown(side)))
+
+
+_INCOMPARABLE: Final = SchemaChange(
+    Grade.BREAKING, "one of the two schemas cannot be used, so they cannot be compared"
+)
+
+_NOTES: Final = {
+    Grade.WORDS: "it is written differently, and allows the same",
+    Grade.WIDENED: "it allows more; the value was not allowed",
+    Grade.NARROWED: "it allows less; the value is no longer allowed",
+    Grade.BREAKING: "the first value is no longer allowed, the second was not allowed",
+}
+
+
+def _shown(comparison: Comparison) -> list[JSON]:
+    if comparison.verdict is not Compatibility.BREAKS:
+        return []
+    try:
+        is_short = len(canonical_bytes(comparison.instance)) <= _MAX_INSTANCE
+    except NotJSON:
+        is_short = False
+    return [comparison.instance] if is_short else []

@@ -1,0 +1,91 @@
+"""`UpstreamStore`: how the MCP servers of every running process are doing, and which are to be restarted.
+
+A process writes what it knows every few seconds. What it has not confirmed for a while is no longer true: the
+process has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from typing import Final
+
+from portbook.canonical import json_bytes
+from portbook.clock import Clock, later
+from portbook.model import JSONObject
+from portbook.stores.connection_types import Connection
+from portbook.stores.sqlite import Store
+
+__all__ = ["CONFIRMED_S", "UpstreamStore"]
+
+# How often a process confirms what it said, and when that is no longer believed.
+CONFIRMED_S: Final = 10
+_BELIEVED_S: Final = 3 * CONFIRMED_S
+
+
+class UpstreamStore:
+    """What the processes of a store say of their MCP servers."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def report(self, process: str, statuses: Iterable[JSONObject]) -> None:
+        """Store how the servers of a process are doing, and delete what is no longer true.
+
+        Raises `StoreError` where that cannot be written.
+        """
+        now = self._clock.now()
+        rows = [(process, str(each["name"]), json_bytes(each).decode(), now) for each in statuses]
+
+        def write(connection: Connection) -> None:
+            connection.execute(
+                "DELETE FROM upstream WHERE process = ? OR seen_at < ?", (process, later(now, -_BELIEVED_S))
+            )
+            for row in rows:
+                connection.execute("INSERT INTO upstream VALUES (?, ?, ?, ?)", row)
+
+        await asyncio.wrap_future(self._store.submit(write))
+
+    def statuses(self) -> list[JSONObject]:
+        """Return how each server of each running process is doing, ordered by name.
+
+        Raises `StoreError` where the store cannot be read.
+        """
+        since = later(self._clock.now(), -_BELIEVED_S)
+
+        def find(connection: Connection) -> list[JSONObject]:
+            found = connection.execute(
+                "SELECT process, status FROM upstream WHERE seen_at >= ? ORDER BY alias, process", (since,)
+            )
+            return [{**json.loads(str(status)), "process": str(process)} for process, status in found]
+
+        nothing: list[JSONObject] = []
+        return self._store.read(find, nothing)
+
+    async def ask_restart(self, alias: str) -> None:
+        """Ask every process to restart a server.
+
+        Raises `StoreError` where that cannot be written.
+        """
+        row = (alias, self._clock.now())
+        work = self._store.submit(
+            lambda connection: connection.execute("REPLACE INTO upstream_restart VALUES (?, ?)", row)
+        )
+        await asyncio.wrap_future(work)
+
+    def restarts_since(self, moment: str) -> dict[str, str]:
+        """Return the servers that were to be restarted after a moment, each with the time of that.
+
+        Raises `StoreError` where the store cannot be read.
+        """
+
+        def find(connection: Connection) -> dict[str, str]:
+            found = connection.execute(
+                "SELECT alias, asked_at FROM upstream_restart WHERE asked_at > ?", (moment,)
+            )
+            return {str(alias): str(asked_at) for alias, asked_at in found}
+
+        nothing: dict[str, str] = {}
+        return self._store.read(find, nothing)

@@ -1,0 +1,21 @@
+"""`UpstreamEntry`: where an entry comes from that an MCP server behind Portbook offers. Pure: no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from portbook.model import JSONObject
+
+__all__ = ["UpstreamEntry"]
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamEntry:
+    """A tool, resource or prompt of an MCP server, as that server names and defines it."""
+
+    server: str
+    """The alias of the server in the settings."""
+    name: str
+    """The server's own name of it: of a resource its URI or template."""
+    definition: JSONObject
+    """The whole definition as the server sent it."""

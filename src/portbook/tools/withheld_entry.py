@@ -1,0 +1,31 @@
+"""`WithheldEntry`: an entry of an MCP server that waits for a person's approval. Pure: no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from portbook.errors import Reason, Refused
+from portbook.model import JSONObject, Kind
+
+__all__ = ["WithheldEntry"]
+
+
+@dataclass(frozen=True, slots=True)
+class WithheldEntry:
+    """An entry that is not listed, and whose calls are refused."""
+
+    kind: Kind
+    name: str
+    """Its canonical name, a prompt's name."""
+    other_names: frozenset[str]
+    """Further names by which MCP clients would call a tool."""
+    told: JSONObject
+    """What a caller is told: nothing that the server wrote."""
+    recorded: JSONObject
+    """What the record has: the difference from what was approved."""
+
+    def refusal(self) -> Refused:
+        """Return the refusal of a call."""
+        refused = Refused(Reason.TOOL_WITHHELD, details=self.told)
+        refused.difference = self.recorded
+        return refused

@@ -1,0 +1,1 @@
+"""MCP servers behind Portbook: their processes and connections, what they offer, and calls of it."""

@@ -1,0 +1,189 @@
+"""`ChildProcess`: a server as a process of ours, with its standard streams, ended without a trace."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from portbook.upstreams import keeper
+from portbook.upstreams.transport import NotSent
+
+__all__ = ["ChildProcess"]
+
+# How long a server may take to end by itself once its standard input is closed.
+_LEAVES_S: Final = 1.0
+# The keeper takes two graces of two seconds at most.
+_KEEPER_S: Final = 6.0
+_STEP_S: Final = 0.01
+# How long standard error may stay open after standard output has ended.
+_LAST_WORDS_S: Final = 0.2
+
+
+class _Pipe(asyncio.Protocol):
+    """The reading end of a stream."""
+
+    def __init__(self, feed: Callable[[bytes], None], end: Callable[[], None]) -> None:
+        self._feed = feed
+        self._end = end
+
+    def data_received(self, data: bytes) -> None:
+        self._feed(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+
+
+class _Ending:
+    """Tells of the end of a server once its last words are there, or a moment after its output ended."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell: Callable[[], None] | None = tell
+        self._has_output_ended = False
+        self._errors = asyncio.Event()
+
+    async def wait(self) -> None:
+        """Wait for the end of standard error."""
+        await self._errors.wait()
+
+    def output_ended(self) -> None:
+        self._has_output_ended = True
+        if self._errors.is_set():
+            self._finish()
+        else:
+            asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._finish)
+
+    def errors_ended(self) -> None:
+        self._errors.set()
+        if self._has_output_ended:
+            self._finish()
+
+    def _finish(self) -> None:
+        tell, self._tell = self._tell, None
+        if tell is not None:
+            tell()
+
+
+class ChildProcess:
+    """One server, started and kept by a keeper."""
+
+    def __init__(self, process: subprocess.Popen[bytes], lifeline: int) -> None:
+        self._process = process
+        self._lifeline: int | None = lifeline
+        self._stdin: asyncio.WriteTransport | None = None
+        self._readers: list[asyncio.ReadTransport] = []
+        self._ending = _Ending(lambda: None)
+
+    @classmethod
+    async def start(
+        cls,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        folder: Path,
+        *,
+        on_output: Callable[[bytes], None],
+        on_error_output: Callable[[bytes], None],
+        on_end: Callable[[], None],
+    ) -> ChildProcess:
+        """Start `command`; `on_end` is called when its standard output has ended.
+
+        Raises `NotSent` where the keeper cannot be started.
+        """
+        reading, writing = os.pipe()
+        try:
+            process = subprocess.Popen(  # noqa: ASYNC220, S603 - a few milliseconds; no shell
+                [sys.executable, "-I", "-S", keeper.__file__, str(reading), *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=dict(environ),
+                cwd=folder,
+                pass_fds=(reading,),
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(writing)
+            raise NotSent(f"it cannot be started: {error.strerror}") from None
+        finally:
+            os.close(reading)
+        child = cls(process, writing)
+        try:
+            await child._connect(on_output, on_error_output, on_end)
+        except BaseException:
+            await child.stop()
+            raise
+        return child
+
+    async def _connect(
+        self,
+        on_output: Callable[[bytes], None],
+        on_error_output: Callable[[bytes], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        loop, process = asyncio.get_running_loop(), self._process
+        stdin, _ = await loop.connect_write_pipe(asyncio.Protocol, process.stdin)
+        self._stdin = stdin
+        self._ending = ending = _Ending(on_end)
+        for stream, feed, end in (
+            (process.stdout, on_output, ending.output_ended),
+            (process.stderr, on_error_output, ending.errors_ended),
+        ):
+            reader, _ = await loop.connect_read_pipe(lambda feed=feed, end=end: _Pipe(feed, end), stream)
+            self._readers.append(reader)
+
+    @property
+    def pid(self) -> int:
+        """Return the id of the keeper."""
+        return self._process.pid
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the server can be written to."""
+        return self._stdin is not None and not self._stdin.is_closing()
+
+    @property
+    def unread_bytes(self) -> int:
+        """Return how many bytes wait for the server to read them."""
+        return 0 if self._stdin is None else self._stdin.get_write_buffer_size()
+
+    def write(self, data: bytes) -> None:
+        """Write to its standard input."""
+        assert self._stdin is not None
+        self._stdin.write(data)
+
+    async def stop(self) -> int | None:
+        """End the server and every process below it; return its exit status, None if it had to be killed."""
+        if self._stdin is not None and not self._stdin.is_closing():
+            # Not close(), which would first wait for a server that does not read.
+            self._stdin.abort()
+        is_ended = await self._ends_within(_LEAVES_S)
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
+        if not is_ended and not await self._ends_within(_KEEPER_S):
+            self._process.kill()
+            await self._ends_within(_KEEPER_S)
+        with contextlib.suppress(TimeoutError):  # its last words may still be on their way
+            async with asyncio.timeout(_LAST_WORDS_S):
+                await self._ending.wait()
+        for reader in self._readers:
+            reader.close()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:  # no effect on those that a transport has closed
+                stream.close()
+        await asyncio.sleep(0)  # transports close in the loop's next iteration
+        return self._process.returncode if is_ended else None
+
+    async def _ends_within(self, seconds: float) -> bool:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while self._process.poll() is None:
+            if loop.time() > until:
+                return False
+            await asyncio.sleep(_STEP_S)
+        return True

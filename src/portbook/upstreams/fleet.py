@@ -1,0 +1,198 @@
+"""`Fleet`: every MCP server behind the boundary, what of theirs is served, and how they are doing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Final
+
+from portbook.model import Kind
+from portbook.net.destinations import Destinations
+from portbook.net.http_client import HttpClient
+from portbook.protocol.conformance import SchemaValidator
+from portbook.protocol.headers import Mark
+from portbook.upstreams.answer_checks import AnswerChecks
+from portbook.upstreams.child_environment import child_environment
+from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.http_transport import HttpTransport
+from portbook.upstreams.served_offers import ServedOffers, Shelf
+from portbook.upstreams.server_status import ServerStatus
+from portbook.upstreams.stdio_transport import StdioTransport
+from portbook.upstreams.supervisor import Supervisor, Watcher
+from portbook.upstreams.transport import NotSent, UpstreamLink
+from portbook.upstreams.trust import Trust, Withheld
+from portbook.upstreams.value_reader import ValueReader
+
+__all__ = ["Fleet"]
+
+# How long the first list waits for servers that start slowly; they are listed when they are there.
+_SETTLE_S: Final = 10.0
+# Earlier values of secrets are still redacted; no server changes its credentials more often than this.
+_REMEMBERED: Final = 64
+
+
+class Fleet:
+    """All servers."""
+
+    def __init__(
+        self,
+        declared: Iterable[DeclaredUpstream],
+        *,
+        validator: SchemaValidator,
+        trust: Trust,
+        shelf: Shelf,
+        environ: Mapping[str, str],
+        publish: Callable[[Kind, str | None], None] = lambda _kind, _uri: None,
+        tell: Callable[[str], None] = lambda _: None,
+        notice: Callable[[str], None] = lambda _: None,
+        client: HttpClient | None = None,
+    ) -> None:
+        """Serve what `trust` approves from `shelf`.
+
+        `publish` is told of changed lists and resources, `tell` of what concerns the operator, `notice` of
+        every secret value. Servers with an address are called with `client`.
+        """
+        self.offers = ServedOffers(trust, shelf, lambda kind: publish(kind, None), self._tell_of)
+        """What the servers offer, and what of it is served."""
+        self._shelf = shelf
+        self._environ = environ
+        self._publish = publish
+        self._tell = tell
+        self._notice = notice
+        self._client = client
+        self._destinations = Destinations()
+        self._secrets: list[str] = []
+        self._validator = validator
+        self._servers = {each.alias: self._supervised(each) for each in declared}
+        for server in self._servers.values():
+            if server.declared.start == "lazy":
+                server.has_offered = self.offers.put_known(server.declared)
+        self._settling: asyncio.Task[None] | None = None
+        self.is_settled = not self._servers
+        """Whether every server has been asked once what it offers."""
+
+    def __getitem__(self, alias: str) -> Supervisor:
+        return self._servers[alias]
+
+    def __contains__(self, alias: str) -> bool:
+        return alias in self._servers
+
+    def start(self) -> None:
+        """Start the servers that are wanted at all times, and serve what is approved from now on."""
+        self.offers.watch()
+        if any(each.declared.start == "eager" for each in self._servers.values()):
+            self._settling = self._settling or asyncio.get_running_loop().create_task(self._settle())
+
+    async def settle(self) -> None:
+        """Wait until every server has said what it offers, or failed to, or is too slow."""
+        if not self.is_settled:
+            self._settling = self._settling or asyncio.get_running_loop().create_task(self._settle())
+            await asyncio.shield(self._settling)
+
+    def watch(self, uri: str) -> None:
+        """Hear of changes of a resource from now on, if one of the servers offers it."""
+        located = self._shelf.locate(uri)
+        alias = None if located is None else self._shelf.server_of(located[0])
+        if alias is not None:
+            self._servers[alias].watch(uri)
+
+    async def restart(self, alias: str) -> None:
+        """Start a server again. Raises `NotSent` where it cannot be started."""
+        await self._servers[alias].restart()
+
+    def permit(self, destinations: Destinations) -> None:
+        """Set where connections may go, from now on."""
+        self._destinations = destinations
+
+    def secrets(self) -> list[str]:
+        """Return every secret value that a server was given."""
+        return list(self._secrets)
+
+    def statuses(self) -> list[ServerStatus]:
+        """Return how each server is doing, ordered by name."""
+        return [self._status(alias) for alias in sorted(self._servers)]
+
+    def withheld(self) -> list[Withheld]:
+        """Return every definition that is not approved."""
+        return [each for alias in sorted(self._servers) for each in self.offers.withheld_of(alias)]
+
+    def problems(self) -> dict[str, str | None]:
+        """Return why each server does not work, None where it does or is not running."""
+        return {alias: each.last_error for alias, each in self._servers.items()}
+
+    async def close(self) -> None:
+        """End every server, side by side."""
+        if self._settling is not None:
+            self._settling.cancel()
+            await asyncio.wait((self._settling,))
+        await self.offers.close()
+        await asyncio.gather(*(each.close() for each in self._servers.values()))
+        if self._client is not None:
+            await self._client.close()
+
+    # --
+
+    async def _settle(self) -> None:
+        starts = [
+            asyncio.get_running_loop().create_task(_started(each))
+            for each in self._servers.values()
+            if not each.has_offered
+        ]
+        if starts:
+            await asyncio.wait(starts, timeout=_SETTLE_S)
+        self.is_settled = self.offers.has_listed = True
+
+    def _status(self, alias: str) -> ServerStatus:
+        server = self._servers[alias]
+        return ServerStatus(
+            alias,
+            server.declared.transport,
+            server.state,
+            server.revision,
+            self.offers.tools_of(alias),
+            len(self.offers.withheld_of(alias)),
+            server.last_error,
+            server.restarts,
+        )
+
+    def _supervised(self, declared: DeclaredUpstream) -> Supervisor:
+        tell = partial(self._tell_of, declared.alias)
+        checks = AnswerChecks(self._validator, is_enforced=declared.is_enforced, warn=tell)
+        watcher = Watcher(partial(self.offers.take, declared), partial(self._publish, "resource"), tell)
+        return Supervisor(declared, partial(self._link, declared, tell), checks, watcher)
+
+    def _link(self, declared: DeclaredUpstream, tell: Callable[[str], None]) -> UpstreamLink:
+        place = f"mcp.{declared.alias}"
+        if declared.transport == "stdio":
+            values = ValueReader(f"{place}.env", declared.env, self._environ, declared.folder, self._learn)
+
+            async def environment() -> Mapping[str, str]:
+                return child_environment(self._environ, await values.read())
+
+            return StdioTransport(declared, environment, tell)
+        assert declared.url is not None
+        self._client = self._client or HttpClient()
+        headers = ValueReader(
+            f"{place}.headers", declared.headers, self._environ, declared.folder, self._learn
+        )
+        marks = partial(self._marks_of, declared.alias)
+        return HttpTransport(declared.url, headers, self._client, lambda: self._destinations, marks)
+
+    def _marks_of(self, alias: str, name: str) -> tuple[Mark, ...]:
+        """Return the arguments that a tool wants in headers, by the server's own name of it."""
+        return self.offers.marks_of(alias, name)
+
+    def _learn(self, secret: str) -> None:
+        if secret not in self._secrets:
+            self._secrets = [*self._secrets, secret][-_REMEMBERED:]
+            self._notice(secret)
+
+    def _tell_of(self, alias: str, text: str) -> None:
+        self._tell(f"mcp.{alias}: {text}")
+
+
+async def _started(server: Supervisor) -> None:
+    with contextlib.suppress(NotSent):  # the server's status says why, and it is tried again
+        await server.connected()

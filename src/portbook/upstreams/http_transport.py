@@ -1,0 +1,264 @@
+"""`HttpTransport`: a server over Streamable HTTP, in both eras.
+
+Every message is a POST; its answer is a JSON document or a stream of events, on which the server may say and
+ask more before it answers. In the handshake era the server has a session, and a stream of its own for what
+belongs to no request. A stream that ends before its answer is resumed from its last event, if it named one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final
+
+from portbook.model import JSONObject
+from portbook.net.destinations import Destinations, parse_url
+from portbook.net.dial import Unreachable, Untrusted
+from portbook.net.http_client import HttpClient, HttpRequest
+from portbook.net.http_connection import Broken, Response, TooLarge
+from portbook.net.resolved_addresses import NotPermitted
+from portbook.protocol.headers import Mark
+from portbook.protocol.revisions import REVISIONS
+from portbook.upstreams.event_stream import UpstreamEvents
+from portbook.upstreams.mirrored_headers import mirrored_headers
+from portbook.upstreams.stdio_transport import MAX_ANSWER_BYTES
+from portbook.upstreams.transport import (
+    BadStatus,
+    ConnectionLost,
+    NotSent,
+    Receiver,
+    SaysNothing,
+    SessionLost,
+)
+from portbook.upstreams.value_reader import ValueReader
+
+__all__ = ["HttpTransport"]
+
+_SESSION: Final = b"mcp-session-id"
+_ACCEPTED: Final = "application/json, text/event-stream"
+_RETRY_S: Final = 1.0
+# Of a request that is answered on a stream that keeps ending, and of the server's own stream.
+_MAX_RESUMPTIONS: Final = 20
+_LONGEST_WAIT_S: Final = 30.0
+_GOODBYE_S: Final = 2.0
+
+# They say nothing of what a server speaks: credentials, load, time.
+_SAYS_NOTHING: Final = frozenset({401, 403, 407, 408, 429})
+_NO_STREAM: Final = frozenset({404, 405, 400, 406, 501})
+
+
+class HttpTransport:
+    """The connection to one server with an address."""
+
+    knows_requests = True
+    last_words: str | None = None
+
+    def __init__(
+        self,
+        url: str,
+        headers: ValueReader,
+        client: HttpClient,
+        destinations: Callable[[], Destinations],
+        marks: Callable[[str], tuple[Mark, ...]],
+    ) -> None:
+        """Send to `url` where `destinations` permit it; `marks` returns what a tool wants in headers."""
+        parsed = parse_url(url)
+        self._destination = parsed.destination
+        self._target = (parsed.path or "/") + (f"?{parsed.query}" if parsed.query else "")
+        self._headers = headers
+        self._client = client
+        self._destinations = destinations
+        self._marks = marks
+        self._given: Mapping[str, str] = {}
+        self._receiver: Receiver | None = None
+        self._revision: str | None = None
+        self._session: str | None = None
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._others: set[asyncio.Task[None]] = set()
+        self._has_stream = False
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether messages can be sent."""
+        return self._receiver is not None
+
+    async def open(self, receiver: Receiver) -> None:
+        """Read the headers that the settings name. Raises `NotSent` where one is missing."""
+        self._given = await self._headers.read()
+        for name, value in self._given.items():
+            if not (value.isascii() and value.isprintable()):
+                raise NotSent(f"the value of the header {name} cannot be sent")
+        self._receiver = receiver
+
+    def agreed(self, revision: str) -> None:
+        """Name the revision in every request from now on."""
+        self._revision = revision
+
+    def send(self, message: JSONObject, data: bytes, of: int | None = None) -> None:
+        """Post a message. Raises `NotSent` where the connection is closed."""
+        if self._receiver is None:
+            raise NotSent("its connection has ended")
+        if of is None:
+            self._spawn(self._post_aside(message, data))
+            return
+        task = asyncio.get_running_loop().create_task(self._post(message, data, of))
+        self._tasks[of] = task
+        task.add_done_callback(lambda _: self._tasks.pop(of, None))
+
+    def abandon(self, of: int) -> None:
+        """Close the stream of a request: in the newest revision that is how it is cancelled."""
+        task = self._tasks.pop(of, None)
+        if task is not None and task is not asyncio.current_task():
+            task.cancel()
+
+    async def close(self) -> None:
+        """End the session and every stream."""
+        self._receiver = None
+        tasks = [*self._tasks.values(), *self._others]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        if self._session is not None:
+            try:
+                async with asyncio.timeout(_GOODBYE_S):
+                    await self._client.send(self._request("DELETE", None), self._destinations())
+            except (*_UNREACHED, *_UNFINISHED, TimeoutError):
+                pass  # the server forgets the session by itself
+
+    # -- requests
+
+    async def _post(self, message: JSONObject, data: bytes, of: int) -> None:
+        """Post a request, and deliver all that comes of it."""
+        receiver = self._receiver
+        assert receiver is not None
+        stream = UpstreamEvents(receiver, of)
+        try:
+            response = await self._client.send(
+                self._request("POST", data, self._own_headers(message)), self._destinations(), sink=stream
+            )
+            self._take_response(message, response, stream, receiver, of)
+            await self._resume_until_answered(stream)
+        except _UNREACHED as error:
+            receiver.failed(of, NotSent(f"it cannot be reached: {error}"))
+        except _UNFINISHED as error:
+            if stream.last_id is None:
+                receiver.failed(of, ConnectionLost(str(error)))
+            await self._resume_until_answered(stream)
+        receiver.failed(of, ConnectionLost("its stream ended before the answer"))
+
+    def _take_response(
+        self, message: JSONObject, response: Response, stream: UpstreamEvents, receiver: Receiver, of: int
+    ) -> None:
+        status, kind = response.status, response.headers.get(b"content-type", b"").lower()
+        if message.get("method") == "initialize" and status == 200:
+            named = response.headers.get(_SESSION)
+            self._session = None if named is None else named.decode("latin-1")
+        if stream.has_begun:
+            return
+        happened = f"it answered with the status {status}"
+        if status == 404 and self._session is not None:
+            receiver.failed(of, SessionLost("it has forgotten the session"))
+            receiver.lost("it has forgotten the session")
+        elif status in _SAYS_NOTHING or status >= 500:
+            receiver.failed(of, SaysNothing(happened))
+        else:
+            if kind.startswith(b"application/json") and response.body:
+                receiver.received(response.body, of)
+            # Also for an error without an id, as a server sends that could not read ours.
+            receiver.failed(of, BadStatus(happened))
+
+    async def _resume_until_answered(self, stream: UpstreamEvents) -> None:
+        """Ask for the rest of a stream that ended before its answer, from its last event on."""
+        for _ in range(_MAX_RESUMPTIONS):
+            if stream.is_answered or stream.last_id is None:
+                return
+            await asyncio.sleep(_RETRY_S if stream.retry_ms is None else stream.retry_ms / 1000)
+            try:
+                await self._listen(stream)
+            except _UNREACHED:
+                continue
+            except _UNFINISHED:
+                continue
+
+    async def _post_aside(self, message: JSONObject, data: bytes) -> None:
+        """Post a notification or an answer of ours: nothing comes of it."""
+        try:
+            await self._client.send(
+                self._request("POST", data, self._own_headers(message)), self._destinations()
+            )
+        except (*_UNREACHED, *_UNFINISHED):
+            return  # whoever waits for the server learns that it is gone
+        if message.get("method") == "notifications/initialized" and not self._has_stream:
+            self._has_stream = True
+            self._spawn(self._hear())
+
+    # -- the server's own stream, in the handshake era
+
+    async def _hear(self) -> None:
+        """Listen to what belongs to no request, for as long as the server offers that."""
+        receiver, wait_s = self._receiver, _RETRY_S
+        if receiver is None:
+            return
+        stream = UpstreamEvents(receiver, None)
+        while self._receiver is not None:
+            before = stream.count
+            try:
+                status = await self._listen(stream)
+            except (*_UNREACHED, *_UNFINISHED):
+                status = 0
+            if status in _NO_STREAM:
+                return
+            # The wait starts over with whatever was heard.
+            wait_s = _RETRY_S if stream.count > before else min(wait_s * 2, _LONGEST_WAIT_S)
+            await asyncio.sleep(wait_s if stream.retry_ms is None else stream.retry_ms / 1000)
+
+    async def _listen(self, stream: UpstreamEvents) -> int:
+        """Read a stream with GET until it ends; return its status."""
+        more = [] if stream.last_id is None else [("Last-Event-ID", stream.last_id)]
+        response = await self._client.send(
+            self._request("GET", None, more), self._destinations(), sink=stream
+        )
+        return response.status
+
+    # --
+
+    def _own_headers(self, message: JSONObject) -> list[tuple[str, str]]:
+        revision = None if self._revision is None else REVISIONS[self._revision]
+        if revision is None or revision.has_handshake or "method" not in message:
+            return []
+        params = message.get("params")
+        name = params.get("name") if isinstance(params, dict) else None
+        is_call = message["method"] == "tools/call" and isinstance(name, str)
+        return list(mirrored_headers(message, self._marks(str(name)) if is_call else ()))
+
+    def _request(
+        self, method: str, body: bytes | None, more: list[tuple[str, str]] | None = None
+    ) -> HttpRequest:
+        headers = [("Accept", "text/event-stream" if method == "GET" else _ACCEPTED)]
+        if body is not None:
+            headers.append(("Content-Type", "application/json"))
+        # Before it is agreed on there is none to name.
+        is_first = body is not None and b'"method":"initialize"' in body[:200]
+        if self._revision is not None and not is_first:
+            headers.append(("MCP-Protocol-Version", self._revision))
+        if self._session is not None and not is_first:
+            headers.append(("Mcp-Session-Id", self._session))
+        lines = [*headers, *(more or []), *self._given.items()]
+        return HttpRequest(
+            self._destination,
+            method,
+            self._target,
+            "".join(f"{name}: {value}\r\n" for name, value in lines).encode("latin-1"),
+            body,
+            max_response_bytes=MAX_ANSWER_BYTES,
+        )
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._others.add(task)
+        task.add_done_callback(self._others.discard)
+
+
+_UNREACHED: Final = (NotPermitted, Unreachable, Untrusted)
+_UNFINISHED: Final = (Broken, TooLarge)

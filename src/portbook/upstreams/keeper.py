@@ -1,0 +1,155 @@
+"""The program that starts a server and outlives it: whatever ends, no process of the server is left behind.
+
+It runs alone, as `python keeper.py LIFELINE COMMAND…`, and imports nothing of Portbook. The server inherits
+its standard streams, so no message passes through here. LIFELINE is the read end of a pipe whose other end
+only Portbook holds: it closes when Portbook wants the server to end, and also when Portbook is killed.
+
+The server has a session and a process group of its own. Processes that leave the group (as those that `npx`
+and `uvx` start may) are still found: on Linux the keeper is their subreaper, so that each of them stays below
+it, whichever of its parents has ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+
+__all__ = ["main"]
+
+# How long a server may take to end by itself after SIGTERM.
+_GRACE_S = 2.0
+_STEP_S = 0.02
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+# As a shell says it: the program could not be started.
+_NOT_STARTED = 127
+
+
+def main(arguments: list[str]) -> int:
+    """Run a command until it ends or the lifeline closes; return its exit status."""
+    lifeline, command = int(arguments[0]), arguments[1:]
+    wake, woken = os.pipe()
+    for end in (wake, woken):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _nothing)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    server = os.fork()
+    if server == 0:
+        _become(command, lifeline)
+    # Only the server may hold them: Portbook sees that it has ended when they close.
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    status: int | None = None
+    while status is None:
+        ready, _, _ = select.select([lifeline, wake], [], [])
+        if lifeline in ready or _was_told_to_end(wake):
+            _end_gently(server)
+            break
+        status = _reap(server)
+    _end_all(server)
+    return 0 if status is None else os.waitstatus_to_exitcode(status) % 256
+
+
+def _nothing(number: int, frame: object) -> None:
+    """Be woken: a handler has to exist for that."""
+
+
+def _become(command: list[str], lifeline: int) -> None:
+    """Turn this process into the server."""
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
+    os.setsid()
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.close(lifeline)
+    try:
+        os.execvp(command[0], command)  # noqa: S606 - the operator's command, without a shell
+    except OSError as error:
+        os.write(2, f"cannot be started: {error.strerror}\n".encode())
+    os._exit(_NOT_STARTED)
+
+
+def _was_told_to_end(wake: int) -> bool:
+    with contextlib.suppress(BlockingIOError):
+        return any(number != signal.SIGCHLD for number in os.read(wake, 4096))
+    return False
+
+
+def _reap(server: int) -> int | None:
+    """Collect every process that has ended; return the status of the server if it is one of them."""
+    status = None
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, ended = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            if pid == server:
+                status = ended
+    return status
+
+
+def _end_gently(server: int) -> None:
+    """Ask the group to end, and wait a moment for it."""
+    until = time.monotonic() + _GRACE_S
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(server, signal.SIGTERM)
+    while time.monotonic() < until:
+        if _reap(server) is not None:
+            return
+        time.sleep(_STEP_S)
+
+
+def _end_all(server: int) -> None:
+    """Kill whatever is left: of the group, and of all that has ever left it."""
+    until = time.monotonic() + _GRACE_S
+    while True:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(server, signal.SIGKILL)
+        left = _descendants()
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        _reap(server)
+        if not left or time.monotonic() > until:
+            return
+        time.sleep(_STEP_S)
+
+
+def _descendants() -> list[int]:
+    """Return the processes below this one that have not ended, as far as the system shows them."""
+    parents: dict[int, int] = {}
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib would double the time of a start
+            if name.isdigit():
+                stat = f"/proc/{name}/stat"
+                with contextlib.suppress(OSError, ValueError), open(stat, "rb") as file:  # noqa: PTH123 - likewise
+                    # The name of a program, in parentheses, may hold anything.
+                    state, parent = file.read().rpartition(b")")[2].split()[:2]
+                    if state not in (b"Z", b"X"):
+                        parents[int(name)] = int(parent)
+    found: list[int] = []
+    above = {os.getpid()}
+    while above:
+        above = {pid for pid, parent in parents.items() if parent in above}
+        found += sorted(above)
+    return found
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

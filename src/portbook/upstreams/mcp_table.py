@@ -1,0 +1,159 @@
+"""The `[mcp]` table of the settings as declared servers. Pure: no I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+from portbook.apis.table_reader import Complain, Table
+from portbook.globs import problem_of
+from portbook.net.destinations import BadDestination, parse_url
+from portbook.pins.pin_settings import PIN_KEYS, read_pin_settings
+from portbook.tools.spec import Effect
+from portbook.upstreams.declared_upstream import (
+    DeclaredUpstream,
+    Isolation,
+    StartTime,
+    UpstreamTransport,
+    ValueSource,
+)
+
+__all__ = ["read_mcp"]
+
+# Joined to names with `__`, so a single `_` only.
+_ALIAS: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*", re.ASCII)
+_MAX_ALIAS: Final = 40
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}", re.ASCII)
+# What the connection sets itself.
+_OURS: Final = frozenset(
+    {"host", "content-length", "content-type", "accept", "connection", "transfer-encoding"}
+)
+
+_KEYS: Final = (
+    *("command", "url", "transport", "env", "headers", "tools", "prefix", "effects", "validation"),
+    *PIN_KEYS,
+    *("may_ask", "timeout_ms", "start", "idle_s", "isolation"),
+)
+_ASKS: Final = ("elicitation", "sampling", "roots")
+_WANTED: Final = 'must be a string, { env = "NAME" }, { file = "path" } or { command = ["program", "…"] }'
+
+
+def read_mcp(tables: Mapping[str, Any], folder: Path, complain: Complain) -> tuple[DeclaredUpstream, ...]:
+    """Return the servers that `tables` declare; relative paths start in `folder`.
+
+    Raises the exception of `complain` for the first mistake.
+    """
+    return tuple(
+        _server(alias, Table(table, ("mcp", alias), complain), folder) for alias, table in tables.items()
+    )
+
+
+def _server(alias: str, table: Table, folder: Path) -> DeclaredUpstream:
+    if not _ALIAS.fullmatch(alias) or len(alias) > _MAX_ALIAS:
+        raise table.wrong(None, f"is not an alias: use 1 to {_MAX_ALIAS} of a-z, 0-9 and single _")
+    table.only(_KEYS)
+    transport = _transport(table)
+    is_program = transport == "stdio"
+    for key, belongs in (("env", is_program), ("headers", not is_program)):
+        if key in table and not belongs:
+            raise table.wrong(key, f"is only for servers with a {'command' if key == 'env' else 'url'}")
+    return DeclaredUpstream(
+        alias=alias,
+        transport=transport,
+        command=table.texts("command") or (),
+        url=table.text("url"),
+        env=_values(table, "env", folder) if is_program else {},
+        headers=_values(table, "headers", folder) if not is_program else {},
+        tools=_patterns(table),
+        has_prefix=table.switch("prefix") is not False,
+        effects=_effects(table),
+        is_enforced=table.choice("validation", ("enforce", "warn")) != "warn",
+        may_ask=_may_ask(table),
+        timeout_ms=table.whole("timeout_ms", 100, 3_600_000) or 30_000,
+        start=cast("StartTime", table.choice("start", ("lazy", "eager")) or "lazy"),
+        idle_s=_or(table.whole("idle_s", 0, 86_400), 600),
+        isolation=cast("Isolation", table.choice("isolation", ("shared", "session")) or "shared"),
+        pins=read_pin_settings(table),
+        folder=folder,
+    )
+
+
+def _transport(table: Table) -> UpstreamTransport:
+    command, url = table.texts("command"), table.text("url")
+    if (command is None) == (url is None):
+        raise table.wrong(None, "needs either command or url")
+    named = table.choice("transport", ("stdio", "http"))
+    if command is not None:
+        if not command:
+            raise table.wrong("command", "must name a program")
+        if named == "http":
+            raise table.wrong("transport", "must be stdio for a command")
+        return "stdio"
+    assert url is not None
+    try:
+        parse_url(url)
+    except BadDestination as error:
+        raise table.wrong("url", f"cannot be used: {error}") from None
+    if named == "stdio":
+        raise table.wrong("transport", "must be http for a url")
+    return "http"
+
+
+def _values(table: Table, key: str, folder: Path) -> dict[str, ValueSource]:
+    if key not in table:
+        return {}
+    values = table.table(key)
+    for name in values:
+        if key == "env" and not _VARIABLE.fullmatch(name):
+            raise values.wrong(name, "is not the name of a variable")
+        if key == "headers" and (not _HEADER.fullmatch(name) or _is_ours(name)):
+            raise values.wrong(name, "is not a header that can be set")
+    return {name: _value(values, name, folder) for name in values}
+
+
+def _is_ours(name: str) -> bool:
+    return name.lower() in _OURS or name.lower().startswith("mcp-")
+
+
+def _value(values: Table, name: str, folder: Path) -> ValueSource:
+    given = values.value(name)
+    if isinstance(given, str):
+        return ValueSource(text=given)
+    if not isinstance(given, dict):
+        raise values.wrong(name, _WANTED)
+    source = values.table(name)
+    source.only(("env", "file", "command"))
+    env, file, command = source.text("env"), source.text("file"), source.texts("command")
+    if sum(each is not None for each in (env, file, command)) != 1 or command == ():
+        raise values.wrong(name, _WANTED)
+    return ValueSource(env=env, file=None if file is None else folder / file, command=command or ())
+
+
+def _patterns(table: Table) -> tuple[str, ...]:
+    patterns = table.texts("tools")
+    for pattern in patterns or ():
+        if problem := problem_of(pattern):
+            raise table.wrong("tools", f"has a bad pattern {pattern[:80]!r}: {problem}")
+    return ("*",) if patterns is None else patterns
+
+
+def _effects(table: Table) -> dict[str, Effect]:
+    if "effects" not in table:
+        return {}
+    effects = table.table("effects")
+    return {name: Effect(effects.choice(name, tuple(Effect)) or Effect.DESTRUCTIVE) for name in effects}
+
+
+def _may_ask(table: Table) -> frozenset[str]:
+    named = table.texts("may_ask")
+    for name in named or ():
+        if name not in _ASKS:
+            raise table.wrong("may_ask", f"must be a list of {', '.join(_ASKS)}")
+    return frozenset(("elicitation", "roots") if named is None else named)
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value

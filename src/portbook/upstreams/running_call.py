@@ -1,0 +1,99 @@
+"""`RunningCall`: one request under way at a server, and the caller's client for what comes before its answer.
+
+Progress and logs of the server go on to that client. What the server asks waits here for whoever runs the
+call, because only that one can ask the client, or end the round to ask it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
+
+from portbook.canonical import json_bytes
+from portbook.model import JSON, Client, Draft, JSONObject, Run
+from portbook.protocol.log_levels import LEVELS
+
+__all__ = ["RunningCall", "UpstreamQuestion"]
+
+# What one call may ask at a time; more is a fault of the server.
+_MAX_QUESTIONS: Final = 16
+
+
+class UpstreamQuestion(NamedTuple):
+    """A request of a server to its client, and how it is answered."""
+
+    request: JSONObject
+    """A method and its params."""
+    answer: Callable[[JSONObject], None]
+    refuse: Callable[[str], None]
+    """Answers with an error, which is for the server: it says why there is no answer."""
+
+
+class RunningCall:
+    """A request at a server."""
+
+    __slots__ = ("_run", "asked", "number", "questions", "result")
+
+    def __init__(self, number: int, run: Run | None, result: asyncio.Future[JSONObject]) -> None:
+        self.number = number
+        """The id of the request."""
+        self._run = run
+        self.result = result
+        self.questions: list[UpstreamQuestion] = []
+        """What the server asked and nobody has answered yet."""
+        self.asked: asyncio.Future[None] = result.get_loop().create_future()
+        """Done while there are questions."""
+
+    @property
+    def wants_progress(self) -> bool:
+        """Return whether the caller asked for progress."""
+        return self._run is not None and self._run.report is not None
+
+    def client(self) -> Client | None:
+        """Return the caller's client, where it can be reached."""
+        return None if self._run is None else self._run.reach()
+
+    def continue_for(self, run: Run) -> None:
+        """Report to a later round of the same call from now on."""
+        self._run = run
+
+    def progress(self, params: JSONObject) -> None:
+        """Pass progress on; the official schema has checked the types."""
+        report = None if self._run is None else self._run.report
+        progress, total, message = params.get("progress"), params.get("total"), params.get("message")
+        if report is not None and isinstance(progress, int | float):
+            report(
+                progress,
+                total if isinstance(total, int | float) else None,
+                message if isinstance(message, str) else None,
+            )
+
+    def log(self, params: JSONObject) -> None:
+        """Pass a log message on, if the client wants its level."""
+        client, level, logger = self.client(), params.get("level"), params.get("logger")
+        if client is not None and isinstance(level, str) and level in LEVELS and client.hears(level):
+            data: JSON = params.get("data")
+            draft: Draft[JSON] = Draft(len(json_bytes(data)), partial(_given, data))
+            client.log(level, draft, logger if isinstance(logger, str) else None)
+
+    def ask(self, question: UpstreamQuestion) -> None:
+        """Let a question wait for whoever runs the call."""
+        if len(self.questions) >= _MAX_QUESTIONS:
+            question.refuse("too much is asked at once")
+            return
+        self.questions.append(question)
+        if not self.asked.done():
+            self.asked.set_result(None)
+
+    def take_questions(self) -> list[UpstreamQuestion]:
+        """Take all questions that wait."""
+        taken, self.questions = self.questions, []
+        if self.asked.done():
+            self.asked = self.result.get_loop().create_future()
+        return taken
+
+
+def _given(data: JSON) -> JSON:
+    return data

@@ -1,0 +1,197 @@
+"""`ServedOffers`: judges what servers offer, and puts what is approved into the catalog.
+
+An offer is judged whenever a connection begins, when a server says that its lists have changed, and when the
+lock has changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol
+
+from portbook.canonical import fingerprint
+from portbook.model import JSONObject, Kind
+from portbook.protocol.headers import BadMark, Mark, marked_params
+from portbook.tools.spec import ToolSpec
+from portbook.tools.tool_names import listed_name
+from portbook.tools.withheld_entry import WithheldEntry
+from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.definitions import Offer
+from portbook.upstreams.offered_specs import specs_of
+from portbook.upstreams.trust import Judgement, Trust, Withheld
+
+__all__ = ["ServedOffers", "Shelf"]
+
+# How often the lock is looked at; a review counts after this long.
+_LOOK_S: Final = 1.0
+
+_LISTED: Final[tuple[Kind, ...]] = ("tool", "resource", "prompt")
+
+
+class Shelf(Protocol):
+    """Where entries of servers are served from: the catalog."""
+
+    def locate(self, uri: str) -> tuple[str, JSONObject] | None:
+        """Return the name of the resource at `uri`, and the values of its template's variables, or None."""
+        ...
+
+    def server_of(self, resource: str) -> str | None:
+        """Return the alias of the server that offers the resource of this name, or None."""
+        ...
+
+    def replace(self, source: str, specs: Iterable[ToolSpec], withheld: Iterable[WithheldEntry]) -> None:
+        """Serve `specs` in place of all that came from `source` before; refuse calls of the `withheld`."""
+        ...
+
+
+class ServedOffers:
+    """What all servers offer, and what of it is served."""
+
+    def __init__(
+        self,
+        trust: Trust,
+        shelf: Shelf,
+        publish: Callable[[Kind], None],
+        tell: Callable[[str, str], None],
+    ) -> None:
+        """Serve what `trust` approves.
+
+        `publish` is told of changed lists, `tell` of what concerns the operator, with the alias of a server.
+        """
+        self._trust = trust
+        self._shelf = shelf
+        self._publish = publish
+        self._tell = tell
+        self._offers: dict[str, tuple[DeclaredUpstream, Offer]] = {}
+        self._unasked: dict[str, DeclaredUpstream] = {}
+        self._specs: dict[str, list[ToolSpec]] = {}
+        self._marks: dict[tuple[str, str], tuple[Mark, ...]] = {}
+        self._withheld: dict[str, tuple[Withheld, ...]] = {}
+        self._entries: dict[str, list[WithheldEntry]] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._listed: dict[str, dict[Kind, str]] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self.has_listed = False
+        """Whether clients may have got a list already: from then on, a first offer is news to them."""
+
+    def put_known(self, declared: DeclaredUpstream) -> bool:
+        """Serve what is known of a server that was never asked; return whether something is."""
+        offer = self._trust.known(declared)
+        if offer is None:
+            return False
+        self._unasked[declared.alias] = declared
+        self._put(declared, offer, Judgement(offer.definitions))
+        return True
+
+    async def take(
+        self, declared: DeclaredUpstream, offer: Offer, announced: frozenset[str] = frozenset()
+    ) -> None:
+        """Judge what a server offers now, and serve what is approved.
+
+        `announced` are the notifications of changed lists that the server sent before.
+        """
+        turn = self._turns.setdefault(declared.alias, asyncio.Lock())
+        async with turn:
+            # A comparison of schemas may take seconds, which no other call has to wait for.
+            judged = await asyncio.to_thread(self._trust.judge, declared, offer)
+            self._offers[declared.alias] = declared, offer
+            self._unasked.pop(declared.alias, None)
+            self._put(declared, offer, judged, announced)
+
+    def watch(self) -> None:
+        """Look at what is approved from now on. In the event loop."""
+        self._looking = self._looking or asyncio.get_running_loop().create_task(self._look())
+
+    def tools_of(self, alias: str) -> int:
+        """Return how many tools of a server are served."""
+        return sum(spec.kind == "tool" for spec in self._specs.get(alias, ()))
+
+    def find(self, kind: Kind, name: str) -> tuple[ToolSpec | None, WithheldEntry | None]:
+        """Return what is served under a canonical name now, and what is withheld under it."""
+        served = (spec for specs in self._specs.values() for spec in specs)
+        withheld = (entry for entries in self._entries.values() for entry in entries)
+        return (
+            next((spec for spec in served if (spec.kind, spec.name) == (kind, name)), None),
+            next((entry for entry in withheld if (entry.kind, entry.name) == (kind, name)), None),
+        )
+
+    def marks_of(self, alias: str, name: str) -> tuple[Mark, ...]:
+        """Return the arguments that a tool wants in headers, by the server's own name of it."""
+        return self._marks.get((alias, name), ())
+
+    def withheld_of(self, alias: str) -> tuple[Withheld, ...]:
+        """Return what is withheld of a server."""
+        return self._withheld.get(alias, ())
+
+    async def close(self) -> None:
+        """Look no longer."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait((self._looking,))
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            if self._trust.has_changed():
+                for declared in tuple(self._unasked.values()):
+                    if not self.put_known(declared):
+                        self._put(declared, Offer(declared.alias), Judgement(()))
+                for declared, offer in tuple(self._offers.values()):
+                    await self.take(declared, offer)
+
+    def _put(
+        self,
+        declared: DeclaredUpstream,
+        offer: Offer,
+        judged: Judgement,
+        announced: frozenset[str] = frozenset(),
+    ) -> None:
+        alias = declared.alias
+        specs = list(specs_of(declared, judged.served, completes=offer.completes))
+        entries = [_entry(declared, each) for each in judged.withheld if _is_wanted(declared, each)]
+        self._specs[alias] = specs
+        for spec in specs:
+            if spec.kind == "tool" and spec.upstream is not None:
+                with contextlib.suppress(BadMark):  # the catalog leaves such a tool out
+                    self._marks[alias, spec.upstream.name] = marked_params(spec.input_schema)
+        self._entries[alias] = entries
+        self._shelf.replace(alias, specs, entries)
+        if self._withheld.get(alias, ()) != judged.withheld:
+            self._withheld[alias] = judged.withheld
+            self._tell_of_withheld(alias, judged)
+        self._publish_changes(alias, specs, announced)
+
+    def _publish_changes(self, alias: str, specs: list[ToolSpec], announced: frozenset[str]) -> None:
+        """Publish which lists are different now; first ones are news only to clients that listed before."""
+        listed: dict[Kind, str] = {
+            kind: fingerprint([spec.definition() for spec in specs if spec.kind == kind]) for kind in _LISTED
+        }
+        before = self._listed.get(alias)
+        self._listed[alias] = listed
+        for kind in _LISTED:
+            is_new = before is None and self.has_listed and any(spec.kind == kind for spec in specs)
+            is_announced = any(f"/{kind}s/" in method for method in announced)
+            if is_new or is_announced or (before is not None and before[kind] != listed[kind]):
+                self._publish(kind)
+
+    def _tell_of_withheld(self, alias: str, judged: Judgement) -> None:
+        count = len(judged.withheld)
+        if judged.is_pending:
+            self._tell(alias, f"nothing of it is approved yet; run `portbook pin {alias}`")
+        elif count:
+            few = "1 definition is" if count == 1 else f"{count} definitions are"
+            self._tell(alias, f"{few} withheld; run `portbook review {alias}`")
+
+
+def _is_wanted(declared: DeclaredUpstream, withheld: Withheld) -> bool:
+    return withheld.observed.kind != "tool" or declared.serves(withheld.observed.name)
+
+
+def _entry(declared: DeclaredUpstream, withheld: Withheld) -> WithheldEntry:
+    spec = next(specs_of(declared, [withheld.observed], completes=False))
+    names = {spec.declared, listed_name(spec.declared)} if spec.kind == "tool" else set[str]()
+    verdict = withheld.verdict
+    recorded = {"server": declared.alias, **verdict.as_data()}
+    return WithheldEntry(spec.kind, spec.name, frozenset(names), verdict.as_told(), recorded)

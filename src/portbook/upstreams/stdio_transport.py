@@ -1,0 +1,102 @@
+"""`StdioTransport`: a server over its standard input and output, one message per line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from portbook.model import JSONObject
+from portbook.upstreams.child_process import ChildProcess
+from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.stderr_lines import StderrLines
+from portbook.upstreams.transport import NotSent, Receiver
+from portbook.wire.lines import LineSplitter
+
+__all__ = ["MAX_ANSWER_BYTES", "StdioTransport"]
+
+# The longest message of a server: a picture of a few megabytes, in base64.
+MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
+# What may wait for a server that does not read.
+_MAX_UNREAD_BYTES: Final = 16 * 1024 * 1024
+
+
+class StdioTransport:
+    """The connection to one process."""
+
+    knows_requests = False
+
+    def __init__(
+        self,
+        declared: DeclaredUpstream,
+        environment: Callable[[], Awaitable[Mapping[str, str]]],
+        tell: Callable[[str], None],
+    ) -> None:
+        """Start `declared` with the variables that `environment` returns; `tell` gets its error lines."""
+        self._declared = declared
+        self._environment = environment
+        self._stderr = StderrLines(tell, asyncio.get_running_loop().time)
+        self._lines = LineSplitter(MAX_ANSWER_BYTES)
+        self._child: ChildProcess | None = None
+        self._receiver: Receiver | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the process runs and reads."""
+        return self._child is not None and self._child.is_open
+
+    @property
+    def last_words(self) -> str | None:
+        """Return the last line that the process wrote to standard error."""
+        return self._stderr.last
+
+    async def open(self, receiver: Receiver) -> None:
+        """Start the process.
+
+        Raises `NotSent` where it cannot be started.
+        """
+        environ = await self._environment()
+        self._receiver = receiver
+        self._child = await ChildProcess.start(
+            self._declared.command,
+            environ,
+            self._declared.folder,
+            on_output=self._feed,
+            on_error_output=self._stderr.feed,
+            on_end=self._ended,
+        )
+
+    def send(self, message: JSONObject, data: bytes, of: int | None = None) -> None:
+        """Write a message.
+
+        Raises `NotSent` where the process has ended, or has not read for long.
+        """
+        child = self._child
+        if child is None or not child.is_open:
+            raise NotSent("it has ended")
+        if child.unread_bytes > _MAX_UNREAD_BYTES:
+            raise NotSent("it does not read what it is sent")
+        child.write(data + b"\n")
+
+    def abandon(self, of: int) -> None:
+        """Do nothing: there is one stream for all."""
+
+    def agreed(self, revision: str) -> None:
+        """Do nothing: the revision is not part of the stream."""
+
+    async def close(self) -> None:
+        """End the process and all below it."""
+        child, self._child = self._child, None
+        self._receiver = None
+        if child is not None:
+            await child.stop()
+            self._stderr.close()
+
+    def _feed(self, data: bytes) -> None:
+        for frame in self._lines.feed(data):
+            if self._receiver is not None:
+                self._receiver.received(frame, None)
+
+    def _ended(self) -> None:
+        if self._receiver is not None:
+            self._receiver.lost("its process ended")

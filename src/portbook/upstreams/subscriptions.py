@@ -1,0 +1,77 @@
+"""What we want to hear from a server while nobody calls it: changed lists, and changed resources."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, cast
+
+from portbook.model import JSON, JSONObject
+from portbook.upstreams.connection import UpstreamConnection
+from portbook.upstreams.request_meta import meta_for
+from portbook.upstreams.running_call import RunningCall
+
+__all__ = ["Subscriptions"]
+
+# The most resources of one server that are watched.
+_MAX_WATCHED: Final = 1000
+# After a stream that ended; a server that ends each at once is not asked more often.
+_AGAIN_S: Final = 5.0
+
+
+class Subscriptions:
+    """The subscriptions at one server, made again with each connection."""
+
+    def __init__(self) -> None:
+        self._uris: dict[str, None] = {}
+        self._stream: tuple[UpstreamConnection, RunningCall] | None = None
+
+    def watch(self, uri: str, connection: UpstreamConnection | None) -> None:
+        """Hear of changes of a resource from now on, now if there is a `connection`."""
+        if uri in self._uris or len(self._uris) >= _MAX_WATCHED:
+            return
+        self._uris[uri] = None
+        if connection is None or connection.is_lost:
+            return
+        if connection.revision.has_handshake:
+            self._subscribe(uri, connection)
+        else:
+            self._listen(connection)
+
+    def begin(self, connection: UpstreamConnection) -> None:
+        """Subscribe over a new connection; servers of the handshake era tell of lists unasked."""
+        if connection.revision.has_handshake:
+            for uri in self._uris:
+                self._subscribe(uri, connection)
+        else:
+            self._listen(connection)
+
+    def _subscribe(self, uri: str, connection: UpstreamConnection) -> None:
+        offered = connection.capabilities.get("resources")
+        if isinstance(offered, dict) and offered.get("subscribe"):
+            connection.request_aside("resources/subscribe", {"uri": uri})
+
+    def _listen(self, connection: UpstreamConnection) -> None:
+        """Open the stream of notifications, in place of the one before."""
+        if self._stream is not None and not self._stream[0].is_lost:
+            self._stream[0].forget(self._stream[1], is_cancelled=not self._stream[1].result.done())
+        wanted: JSONObject = {
+            "toolsListChanged": True,
+            "promptsListChanged": True,
+            "resourcesListChanged": True,
+        }
+        if self._uris:
+            wanted["resourceSubscriptions"] = cast("JSON", list(self._uris))
+        params: JSONObject = {"_meta": meta_for(connection.revision), "notifications": wanted}
+        call = connection.request_aside("subscriptions/listen", params)
+        self._stream = None if call is None else (connection, call)
+        if call is not None:
+            call.result.add_done_callback(lambda _: self._ended(connection, call))
+
+    def _ended(self, connection: UpstreamConnection, call: RunningCall) -> None:
+        if self._stream == (connection, call) and not connection.is_lost:
+            loop = asyncio.get_running_loop()
+            loop.call_later(_AGAIN_S, self._listen_again, connection, call)
+
+    def _listen_again(self, connection: UpstreamConnection, call: RunningCall) -> None:
+        if self._stream == (connection, call) and not connection.is_lost:
+            self._listen(connection)

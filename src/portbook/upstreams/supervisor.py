@@ -1,0 +1,337 @@
+"""`Supervisor`: one server, started when it is needed, ended when it is idle, started again when it fails.
+
+A server is asked what it offers whenever a connection to it begins, before the first call goes through it: so
+no call reaches a tool whose definition changed behind our back. Starts that fail wait longer each time. Calls
+do not wait for a server that just failed: they are refused, with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
+
+from portbook.errors import Finding
+from portbook.model import JSONObject
+from portbook.upstreams.answer_checks import AnswerChecks, BadAnswer, RpcError
+from portbook.upstreams.connection import Events, UpstreamConnection
+from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.definitions import Offer, TooMany, observe
+from portbook.upstreams.handshake import Era, Unspeakable, shake_hands
+from portbook.upstreams.server_status import ServerState
+from portbook.upstreams.subscriptions import Subscriptions
+from portbook.upstreams.transport import ConnectionLost, NotSent, UpstreamLink
+
+__all__ = ["Supervisor", "Watcher"]
+
+_FIRST_WAIT_S: Final = 0.5
+_LONGEST_WAIT_S: Final = 60.0
+# A server that ran for this long did not fail to start.
+_SETTLED_S: Final = 10.0
+# Several lists often change at once, and each says so.
+_COALESCE_S: Final = 0.05
+
+
+class Watcher(NamedTuple):
+    """Who learns what of a server."""
+
+    offered: Callable[[Offer, frozenset[str]], Awaitable[None]]
+    """It said what it offers; with the notifications of changed lists that it sent before."""
+    updated: Callable[[str], None]
+    """A resource has changed: its URI."""
+    tell: Callable[[str], None]
+    """Something for the operator's log."""
+
+
+class _Instance:
+    """One process of the server, or one connection to it."""
+
+    def __init__(self) -> None:
+        self.connection: UpstreamConnection | None = None
+        self.starting: asyncio.Task[UpstreamConnection] | None = None
+        self.began_at = 0.0
+        self.used_at = 0.0
+        self.failures = 0
+        self.retry_at = 0.0
+        self.idle: asyncio.TimerHandle | None = None
+        self.again: asyncio.TimerHandle | None = None
+
+
+class Supervisor:
+    """Keeps the connections to one server."""
+
+    def __init__(
+        self,
+        declared: DeclaredUpstream,
+        make_link: Callable[[], UpstreamLink],
+        checks: AnswerChecks,
+        watcher: Watcher,
+    ) -> None:
+        self.declared = declared
+        self._make_link = make_link
+        self._checks = checks
+        self._watcher = watcher
+        self._era = Era()
+        self._subscriptions = Subscriptions()
+        self._instances: dict[str, _Instance] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._asking_again: asyncio.TimerHandle | None = None
+        self._announced: set[str] = set()
+        self._odd = 0
+        self._is_closed = False
+        self.has_offered = False
+        """Whether it has ever said what it offers."""
+        self._problem = ""
+        self.last_error: str | None = None
+        """Why it failed last, with what it said itself: for operators."""
+        self.restarts = 0
+        self.revision: str | None = None
+
+    @property
+    def state(self) -> ServerState:
+        """Return how it is doing."""
+        instances = self._instances.values()
+        if any(each.connection is not None for each in instances):
+            return "ready"
+        if any(each.starting is not None for each in instances):
+            return "starting"
+        return "failed" if self.last_error is not None else "stopped"
+
+    async def connected(self, key: str = "") -> UpstreamConnection:
+        """Return the connection for `key`, begun now if there is none; the key is of a session, or none.
+
+        Raises `NotSent` where it cannot be reached or started.
+        """
+        instance = self._instances.get(key)
+        if instance is None:
+            instance = self._instances[key] = _Instance()
+        connection, loop = instance.connection, asyncio.get_running_loop()
+        if connection is not None and not connection.is_lost:
+            instance.used_at = loop.time()
+            return connection
+        if self._is_closed:
+            raise NotSent("Portbook is ending")
+        if instance.starting is None:
+            if loop.time() < instance.retry_at:
+                raise NotSent(f"it failed a moment ago: {self._problem}")
+            instance.starting = loop.create_task(self._start(instance))
+        return await asyncio.shield(instance.starting)
+
+    def watch(self, uri: str) -> None:
+        """Hear of changes of one of its resources from now on."""
+        self._subscriptions.watch(uri, self._any_connection())
+
+    async def close(self) -> None:
+        """End everything."""
+        self._is_closed = True
+        await self._stop_all()
+        if self._closing:
+            await asyncio.wait(tuple(self._closing))
+
+    async def restart(self) -> None:
+        """End it; start it again at once, and ask it anew what it speaks and offers.
+
+        Raises `NotSent` where it cannot be started.
+        """
+        await self._stop_all()
+        self._era = Era()
+        self.restarts += 1
+        await self.connected()
+
+    # -- starts
+
+    async def _start(self, instance: _Instance) -> UpstreamConnection:
+        loop = asyncio.get_running_loop()
+        instance.began_at = loop.time()
+        try:
+            connection = await self._begin(instance)
+        except NotSent as error:
+            self._failed(instance, str(error), error.last_words, was_ready=False)
+            raise
+        finally:
+            instance.starting = None
+        self.last_error = None
+        instance.used_at = loop.time()
+        self._watch_idle(instance)
+        return connection
+
+    async def _begin(self, instance: _Instance) -> UpstreamConnection:
+        """Return a connection that is ready for calls; one that a first question ended gets a second try.
+
+        Raises `NotSent` with the reason.
+        """
+        is_known = self._era.is_stateless is not None
+        try:
+            return await self._introduced(instance)
+        except NotSent:
+            if is_known or self._era.is_stateless is None or self._is_closed:
+                raise
+            return await self._introduced(instance)
+
+    async def _introduced(self, instance: _Instance) -> UpstreamConnection:
+        declared, link = self.declared, self._make_link()
+        timeout_s = declared.timeout_ms / 1000
+
+        def lost(problem: str) -> None:
+            self._lost(instance, connection, problem)
+
+        connection = UpstreamConnection(link, self._checks, Events(self._changed, lost, self._note_oddity))
+        try:
+            async with asyncio.timeout(timeout_s):
+                await connection.open()
+                await shake_hands(connection, self._era, declared.may_ask, timeout_s)
+                offer = await observe(declared.alias, connection, timeout_s)
+            await self._watcher.offered(offer, frozenset())  # before a call can use the connection
+        except BaseException as error:
+            problem = _words_of(error)
+            if problem is None:
+                self._close_later(connection)
+                raise
+            await self._closed(connection)  # its last words come at its end
+            raise NotSent(problem, link.last_words) from None
+        instance.connection = connection
+        self.revision = connection.revision.name
+        self.has_offered = True
+        self._subscriptions.begin(connection)
+        return connection
+
+    def _failed(self, instance: _Instance, problem: str, last_words: str | None, *, was_ready: bool) -> None:
+        loop = asyncio.get_running_loop()
+        instance.failures += 1
+        wait_s = min(_FIRST_WAIT_S * 2 ** (instance.failures - 1), _LONGEST_WAIT_S)
+        if was_ready and instance.failures == 1:
+            wait_s = 0.0
+        instance.retry_at = loop.time() + wait_s
+        self._problem = problem
+        told = problem if last_words is None else f"{problem}; it said: {last_words}"
+        if self.last_error != told:
+            self._watcher.tell(f"it failed: {told}")
+        self.last_error = told
+        # What it offers is not known before its first start, and an eager one is wanted at all times.
+        if (self.declared.start == "eager" or not self.has_offered) and not self._is_closed:
+            instance.again = loop.call_later(wait_s, self._try_again, instance)
+
+    def _try_again(self, instance: _Instance) -> None:
+        instance.again = None
+        if self._is_closed or instance.connection is not None or instance.starting is not None:
+            return
+        self.restarts += 1
+        instance.starting = asyncio.get_running_loop().create_task(self._start(instance))
+        instance.starting.add_done_callback(_retrieved)
+
+    # -- ends
+
+    def _lost(self, instance: _Instance, connection: UpstreamConnection, problem: str) -> None:
+        if instance.connection is not connection:  # it never began, or was stopped by us
+            return
+        instance.connection = None
+        self._close_later(connection)
+        now = asyncio.get_running_loop().time()
+        if now - instance.began_at > _SETTLED_S:
+            instance.failures = 0
+        self.restarts += 1
+        self._failed(instance, problem, connection.link.last_words, was_ready=True)
+
+    async def _closed(self, connection: UpstreamConnection) -> None:
+        """Close a connection, even if whoever waits for that is cancelled."""
+        self._close_later(connection)
+        await asyncio.wait(tuple(self._closing))
+
+    def _close_later(self, connection: UpstreamConnection) -> None:
+        closing = asyncio.get_running_loop().create_task(connection.close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+    async def _stop_all(self) -> None:
+        instances, self._instances = self._instances, {}
+        for instance in instances.values():
+            for timer in (instance.idle, instance.again):
+                if timer is not None:
+                    timer.cancel()
+            if instance.starting is not None:
+                instance.starting.cancel()
+                await asyncio.wait((instance.starting,))
+            self._stop(instance)
+        if self._closing:
+            await asyncio.wait(tuple(self._closing))
+
+    def _stop(self, instance: _Instance) -> None:
+        connection, instance.connection = instance.connection, None
+        if connection is not None:
+            self._close_later(connection)
+
+    def _watch_idle(self, instance: _Instance) -> None:
+        idle_s = self.declared.idle_s
+        if idle_s and self.declared.start == "lazy":
+            loop = asyncio.get_running_loop()
+            instance.idle = loop.call_later(idle_s, self._end_if_idle, instance)
+
+    def _end_if_idle(self, instance: _Instance) -> None:
+        connection, loop = instance.connection, asyncio.get_running_loop()
+        if connection is None:
+            return
+        left_s = instance.used_at + self.declared.idle_s - loop.time()
+        if connection.is_busy or left_s > 0:
+            instance.idle = loop.call_later(max(left_s, 1.0), self._end_if_idle, instance)
+        else:
+            self._stop(instance)
+
+    # -- changes
+
+    def _changed(self, method: str, params: JSONObject) -> None:
+        uri = params.get("uri")
+        if method.endswith("resources/updated"):
+            if isinstance(uri, str):
+                self._watcher.updated(uri)
+            return
+        self._announced.add(method)
+        if self._asking_again is None:
+            loop = asyncio.get_running_loop()
+            self._asking_again = loop.call_later(_COALESCE_S, self._ask_again)
+
+    def _ask_again(self) -> None:
+        self._asking_again = None
+        connection = self._any_connection()
+        if connection is not None:
+            asking = asyncio.get_running_loop().create_task(self._observe_again(connection))
+            self._closing.add(asking)
+            asking.add_done_callback(self._closing.discard)
+
+    def _any_connection(self) -> UpstreamConnection | None:
+        connections = (each.connection for each in self._instances.values())
+        return next((each for each in connections if each is not None), None)
+
+    async def _observe_again(self, connection: UpstreamConnection) -> None:
+        timeout_s = self.declared.timeout_ms / 1000
+        announced, self._announced = frozenset(self._announced), set()
+        try:
+            offer = await observe(self.declared.alias, connection, timeout_s)
+        except (ConnectionLost, NotSent, RpcError, BadAnswer, TimeoutError, TooMany) as error:
+            self._watcher.tell(f"its changed list could not be read: {_words_of(error)}")
+        else:
+            await self._watcher.offered(offer, announced)
+
+    def _note_oddity(self, problem: str) -> None:
+        self._odd += 1
+        # The first of each power of ten: a server that floods us says it once, and again much later.
+        if str(self._odd).strip("0") == "1":
+            self._watcher.tell(f"{problem} ({self._odd} such messages so far)")
+
+
+def _words_of(error: BaseException) -> str | None:
+    """Return what happened, without a word of the server; None for what is no fault of its."""
+    if isinstance(error, TimeoutError):
+        return "it did not answer in time"
+    if isinstance(error, RpcError):
+        return f"it answered with the error {error.code}"
+    if isinstance(error, BadAnswer):
+        first: Finding = error.findings[0]
+        return f"its answer breaks the protocol: {first.pointer or '(root)'}: {first.message}"
+    if isinstance(error, NotSent | ConnectionLost | Unspeakable | TooMany):
+        return str(error)
+    return None
+
+
+def _retrieved(task: asyncio.Task[UpstreamConnection]) -> None:
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,100 @@
+"""What a transport to a server does, and what it tells of. Pure: no I/O."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from portbook.model import JSONObject
+from portbook.wire.lines import Frame
+
+__all__ = ["BadStatus", "ConnectionLost", "NotSent", "Receiver", "SaysNothing", "SessionLost", "UpstreamLink"]
+
+
+class ConnectionLost(Exception):
+    """A request got no answer because its connection ended; the message says why, and quotes nothing."""
+
+
+class NotSent(Exception):
+    """Nothing was sent; the message says why, and quotes nothing that a server sent."""
+
+    def __init__(self, problem: str, last_words: str | None = None) -> None:
+        super().__init__(problem)
+        self.last_words = last_words
+        """What the server said before it ended, for the operator."""
+
+
+class SessionLost(NotSent):
+    """The server has forgotten the session, and so did not look at the request."""
+
+
+class BadStatus(ConnectionLost):
+    """A request that HTTP refused."""
+
+
+class SaysNothing(BadStatus):
+    """An answer that says nothing of the revision that a server speaks: about credentials, load or time."""
+
+
+class Receiver(Protocol):
+    """What a transport delivers to."""
+
+    def received(self, frame: Frame, of: int | None) -> None:
+        """Take one message; `of` is the request whose own stream it came in, where there is one."""
+        ...
+
+    def awaits(self, of: int) -> bool:
+        """Return whether a request is still to be answered."""
+        ...
+
+    def failed(self, of: int, error: Exception) -> None:
+        """Learn that a request will not be answered."""
+        ...
+
+    def lost(self, problem: str) -> None:
+        """Learn that nothing more will come."""
+        ...
+
+
+class UpstreamLink(Protocol):
+    """The way to one server."""
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether messages can be sent."""
+        ...
+
+    @property
+    def last_words(self) -> str | None:
+        """Return what the server said last beside the protocol, for the operator alone."""
+        ...
+
+    @property
+    def knows_requests(self) -> bool:
+        """Return whether each request has a stream of its own, so that what belongs to it is known."""
+        ...
+
+    async def open(self, receiver: Receiver) -> None:
+        """Begin to deliver to `receiver`.
+
+        Raises `NotSent` where the server cannot be reached or started.
+        """
+        ...
+
+    def send(self, message: JSONObject, data: bytes, of: int | None = None) -> None:
+        """Send a message, `data` being its JSON; `of` is its number if it is a request.
+
+        Raises `NotSent` where it cannot be sent.
+        """
+        ...
+
+    def abandon(self, of: int) -> None:
+        """Stop waiting for the answer to a request."""
+        ...
+
+    def agreed(self, revision: str) -> None:
+        """Learn the revision that the connection is in from now on."""
+        ...
+
+    async def close(self) -> None:
+        """End the connection, and all that was started for it."""
+        ...

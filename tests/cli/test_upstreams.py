@@ -1,0 +1,30 @@
+"""`portbook upstreams`, where no process serves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from support.mcp_peer import small_server, table
+from support.portbook_process import run
+
+
+def test_servers_that_no_process_runs_are_listed_as_such(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text(table("b", small_server()) + table("a", 'url = "http://x/mcp"'))
+    done = run("upstreams", "--json", cwd=tmp_path)
+    assert json.loads(done.out)["upstreams"] == [
+        {"name": "a", "transport": "http", "state": "not running"},
+        {"name": "b", "transport": "stdio", "state": "not running"},
+    ]
+    assert not (tmp_path / "portbook.db").exists()
+
+
+def test_without_servers_the_list_is_empty(tmp_path: Path) -> None:
+    assert json.loads(run("upstreams", cwd=tmp_path).out) == {"upstreams": []}
+
+
+def test_only_a_server_that_exists_can_be_restarted(tmp_path: Path) -> None:
+    (tmp_path / "portbook.toml").write_text(table("small", small_server()))
+    done = run("upstreams", "restart", "smal", cwd=tmp_path)
+    assert done.code == 2
+    assert "did you mean small?" in done.err

@@ -1,0 +1,36 @@
+"""Calls that are held open for a later round: found once, and ended when nobody comes."""
+
+from __future__ import annotations
+
+import asyncio
+
+from portbook.executors.held_calls import HeldCall, HeldCalls
+from support.fake_upstream import FakeLink, connected
+
+
+def test_a_held_call_is_found_once() -> None:
+    async def main() -> None:
+        connection = await connected(FakeLink())
+        call = connection.begin("tools/call", lambda _: {"name": "a"}, None)
+        held = HeldCalls()
+        handle = held.put(HeldCall(connection, call, {}, {}))
+        found = held.take(handle)
+        assert found is not None
+        assert found.call is call
+        assert held.take(handle) is None
+        assert held.take("made up") is None
+
+    asyncio.run(main())
+
+
+def test_what_nobody_continues_is_cancelled_at_the_server() -> None:
+    async def main() -> None:
+        link = FakeLink()
+        connection = await connected(link)
+        call = connection.begin("tools/call", lambda _: {"name": "a"}, None)
+        held = HeldCalls()
+        held.put(HeldCall(connection, call, {}, {}))
+        held.close()
+        assert link.sent[-1]["method"] == "notifications/cancelled"
+
+    asyncio.run(main())

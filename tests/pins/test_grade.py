@@ -1,0 +1,34 @@
+"""What each grade leads to."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from portbook.pins.grade import Grade, OnChange, Reaction
+
+
+def test_the_defaults_are_those_of_the_settings_reference() -> None:
+    found = {grade.value: OnChange().reaction_to([grade]).value for grade in Grade}
+    assert found == {
+        "words": "accept",
+        "annotations": "ask",
+        "added": "ask",
+        "removed": "accept",
+        "narrowed": "ask",
+        "widened": "ask",
+        "breaking": "block",
+    }
+
+
+@pytest.mark.parametrize(("grade", "reaction"), list(product(Grade, Reaction)))
+def test_each_grade_has_a_setting_of_its_own(grade: Grade, reaction: Reaction) -> None:
+    assert OnChange(**{grade.value: reaction}).reaction_to([grade]) is reaction
+
+
+def test_of_several_changes_the_strictest_reaction_counts() -> None:
+    on_change = OnChange()
+    assert on_change.reaction_to([]) is Reaction.ACCEPT
+    assert on_change.reaction_to([Grade.WORDS, Grade.WIDENED]) is Reaction.ASK
+    assert on_change.reaction_to([Grade.BREAKING, Grade.WORDS, Grade.WIDENED]) is Reaction.BLOCK

@@ -1,0 +1,127 @@
+"""Servers that misbehave, and kills: the next call is served, and no process is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from support.counts import count
+from support.leftover_processes import PROC
+from support.mcp_peer import peer_of, small_server, table
+from support.portbook_process import records
+
+PATIENCE_S = 20.0
+
+
+def running(mark: str) -> list[int]:
+    """The processes whose command has this mark."""
+    found: list[int] = []
+    for path in PROC.iterdir():
+        if path.name.isdigit():
+            try:
+                command = (path / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if mark.encode() in command and path.name != str(os.getpid()):
+                found.append(int(path.name))
+    return found
+
+
+def assert_none_left(mark: str) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while left := running(mark):
+        assert time.monotonic() < until, left
+        time.sleep(0.02)
+
+
+@pytest.mark.covers("design.servers.hygiene")
+@pytest.mark.parametrize("mode", ["garbage", "long-lines", "stderr", "answers-twice", "dies-at-discover"])
+def test_a_server_that_says_more_than_it_should_is_still_served(tmp_path: Path, mode: str) -> None:
+    with peer_of(tmp_path, table("small", small_server(mode))) as peer:
+        for at in range(3):
+            assert peer.text("small__echo", {"text": f"call {at}"}) == f"call {at}"
+    assert len((tmp_path / "stderr").read_bytes()) < 200_000
+
+
+@pytest.mark.covers("design.servers.malformed")
+@pytest.mark.parametrize(
+    ("mode", "reason", "pointer"),
+    [
+        ("bad-result", "BAD_RESULT", "/content"),
+        ("not-json", "BAD_RESULT", ""),
+        ("closes", "UPSTREAM_ERROR", None),
+    ],
+)
+def test_a_malformed_answer_fails_its_call_and_the_next_one_is_served(
+    tmp_path: Path, mode: str, reason: str, pointer: str | None
+) -> None:
+    with peer_of(tmp_path, table("small", small_server(mode))) as peer:
+        assert reason in json.dumps(peer.call("small__echo", {"text": "x"}))
+        assert peer.text("small__write") == "write"
+    if pointer:
+        assert pointer in json.dumps(records(tmp_path / "log"))
+
+
+def test_an_answer_to_another_request_is_no_answer(tmp_path: Path) -> None:
+    with peer_of(tmp_path, table("small", small_server("other-id"), "timeout_ms = 300")) as peer:
+        assert "TIMEOUT" in json.dumps(peer.call("small__echo", {"text": "x"}))
+        assert peer.text("small__write") == "write"
+
+
+def test_a_server_that_never_answers_initialize_is_given_up(tmp_path: Path) -> None:
+    with peer_of(tmp_path, table("small", small_server("mute"), "timeout_ms = 300")) as peer:
+        assert peer.names() == []
+        assert peer.call("small__echo", {"text": "x"})["code"] == -32602
+
+
+@pytest.mark.covers("design.servers.orphans")
+@pytest.mark.soak("upstream kills")
+def test_no_process_is_left_of_a_wrapper_whose_grandchild_hangs(tmp_path: Path) -> None:
+    for at in range(count("upstream kills")):
+        mark = f"mark-{os.getpid()}-{at}"
+        command = json.dumps([sys.executable, str(_server()), "hangs-in-grandchild", mark])
+        with peer_of(tmp_path, table("small", f"command = {command}")) as peer:
+            assert peer.text("small__echo", {"text": "x"}) == "x"
+            assert len(running(mark)) >= 3  # the keeper, the wrapper and the server
+            if at % 2:
+                peer.process.send_signal(signal.SIGKILL)
+                peer.process.wait(PATIENCE_S)
+        assert_none_left(mark)
+
+
+def test_no_descriptor_leaks_over_many_restarts_of_a_server(tmp_path: Path) -> None:
+    with peer_of(tmp_path, table("small", small_server("closes"))) as peer:
+
+        def restart() -> int:
+            until = time.monotonic() + PATIENCE_S
+            while "UPSTREAM_ERROR" not in json.dumps(peer.call("small__echo", {"text": "x"})):
+                assert time.monotonic() < until
+            while "isError" in peer.call("small__write"):  # until it has started again
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            return len(list((PROC / str(peer.process.pid) / "fd").iterdir()))
+
+        restart()
+        first = restart()
+        assert restart() <= first + 1
+
+
+def test_a_server_that_is_idle_is_ended_and_started_again(tmp_path: Path) -> None:
+    mark = f"idle-{os.getpid()}"
+    command = json.dumps([sys.executable, str(_server()), mark])
+    with peer_of(tmp_path, table("small", f"command = {command}", "idle_s = 1")) as peer:
+        assert peer.text("small__echo", {"text": "x"}) == "x"
+        assert_none_left(mark)
+        assert peer.text("small__echo", {"text": "y"}) == "y"
+
+
+def _server() -> Path:
+    from support.mcp_peer import SMALL_SERVER
+
+    return SMALL_SERVER

@@ -1,0 +1,57 @@
+"""A server as a process: its streams, and that its end is known and whole."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from portbook.upstreams.child_process import ChildProcess
+from portbook.upstreams.transport import NotSent
+
+ECHO = """
+import sys
+for line in sys.stdin:
+    print(line.strip().upper(), flush=True)
+print('bye', file=sys.stderr)
+"""
+
+
+def test_what_is_written_is_read_and_a_closed_input_ends_it(tmp_path: Path) -> None:
+    async def main() -> tuple[bytes, bytes, int | None]:
+        out, errors, ended = bytearray(), bytearray(), asyncio.Event()
+        child = await ChildProcess.start(
+            [sys.executable, "-c", ECHO],
+            os.environ,
+            tmp_path,
+            on_output=out.extend,
+            on_error_output=errors.extend,
+            on_end=ended.set,
+        )
+        child.write(b"hello\n")
+        while b"\n" not in out:
+            await asyncio.sleep(0.01)
+        status = await child.stop()
+        await asyncio.wait_for(ended.wait(), 10)
+        assert not child.is_open
+        return bytes(out), bytes(errors), status
+
+    assert asyncio.run(main()) == (b"HELLO\n", b"bye\n", 0)
+
+
+def test_a_folder_that_does_not_exist_starts_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        with pytest.raises(NotSent, match="cannot be started"):
+            await ChildProcess.start(
+                ["x"],
+                {},
+                tmp_path / "missing",
+                on_output=lambda _: None,
+                on_error_output=lambda _: None,
+                on_end=lambda: None,
+            )
+
+    asyncio.run(main())

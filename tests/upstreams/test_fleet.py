@@ -1,0 +1,69 @@
+"""All servers together: what they offer is served, and one that fails changes nothing for the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from portbook.pins.pin_settings import PinSettings
+from portbook.tools.catalog import Catalog
+from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.fleet import Fleet
+from portbook.upstreams.pinned_trust import Memory, PinnedTrust
+from support.fake_upstream import validator
+from support.mcp_peer import SMALL_SERVER
+
+
+def fleet_of(
+    folder: Path, catalog: Catalog, *servers: DeclaredUpstream, published: list[Any] | None = None
+) -> Fleet:
+    told = [] if published is None else published
+    memory = Memory(lambda _: None, lambda _: None)
+    return Fleet(
+        servers,
+        validator=validator(),
+        trust=PinnedTrust(folder, memory, lambda _: None),
+        shelf=catalog,
+        environ=os.environ,
+        publish=lambda kind, uri: told.append((kind, uri)),
+    )
+
+
+def server(alias: str, *command: str) -> DeclaredUpstream:
+    return DeclaredUpstream(
+        alias,
+        "stdio",
+        command=command or (sys.executable, str(SMALL_SERVER)),
+        pins=PinSettings("first-use"),
+        folder=Path(),
+        timeout_ms=5000,
+    )
+
+
+def test_after_settling_the_catalog_has_what_servers_offer(tmp_path: Path) -> None:
+    async def main() -> None:
+        catalog, published = Catalog([]), []
+        fleet = fleet_of(
+            tmp_path, catalog, server("a"), server("broken", "/no/such/program"), published=published
+        )
+        assert not fleet.is_settled
+        await asyncio.gather(fleet.settle(), fleet.settle())
+        assert fleet.is_settled
+        assert catalog.find("a.echo") is not None
+        assert fleet.problems()["a"] is None
+        assert "No such file" in (fleet.problems()["broken"] or "")
+        assert [(each.alias, each.state) for each in fleet.statuses()] == [
+            ("a", "ready"),
+            ("broken", "failed"),
+        ]
+        assert published == []  # nobody has listed anything before
+        await fleet.close()
+
+    asyncio.run(main())
+
+
+def test_without_servers_nothing_has_to_be_settled(tmp_path: Path) -> None:
+    assert fleet_of(tmp_path, Catalog([])).is_settled

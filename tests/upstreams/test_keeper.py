@@ -1,0 +1,90 @@
+"""The keeper: the server ends with its lifeline, and so does all that it has started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from portbook.upstreams import keeper
+
+HANGING = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print('up', flush=True)
+time.sleep(99)
+"""
+LEAVING = """
+import os, sys
+if os.fork():
+    sys.exit()
+os.setsid()
+print(os.getpid(), flush=True)
+"""
+
+
+def start(*command: str) -> tuple[subprocess.Popen[bytes], int]:
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", keeper.__file__, str(reading), *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        pass_fds=(reading,),
+    )
+    os.close(reading)
+    return process, writing
+
+
+def finish(process: subprocess.Popen[bytes]) -> tuple[int, bytes]:
+    _, errors = process.communicate(timeout=30)
+    return process.returncode, errors
+
+
+@pytest.mark.parametrize(("code", "status"), [("pass", 0), ("raise SystemExit(7)", 7)])
+def test_the_status_of_the_server_is_the_keepers(code: str, status: int) -> None:
+    process, lifeline = start(sys.executable, "-c", code)
+    assert finish(process)[0] == status
+    os.close(lifeline)
+
+
+def test_a_program_that_does_not_exist_is_told() -> None:
+    process, lifeline = start("/no/such/program")
+    status, errors = finish(process)
+    assert (status, errors) == (127, b"cannot be started: No such file or directory\n")
+    os.close(lifeline)
+
+
+def test_a_server_that_ignores_sigterm_is_killed_with_its_lifeline() -> None:
+    process, lifeline = start(sys.executable, "-c", HANGING)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    os.close(lifeline)
+    finish(process)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="only Linux shows the processes below another")
+def test_a_process_that_left_its_group_and_lost_its_parent_is_found() -> None:
+    process, lifeline = start(sys.executable, "-c", LEAVING + HANGING)
+    assert process.stdout is not None
+    orphan = int(process.stdout.readline())
+    finish(process)
+    os.close(lifeline)
+    until = time.monotonic() + 10
+    while Path(f"/proc/{orphan}").is_dir() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not Path(f"/proc/{orphan}").is_dir()
+
+
+def test_the_keeper_ends_when_it_is_told_to() -> None:
+    process, lifeline = start(sys.executable, "-c", "import time; print('up', flush=True); time.sleep(99)")
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    finish(process)
+    os.close(lifeline)

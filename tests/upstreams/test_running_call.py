@@ -1,0 +1,66 @@
+"""A request under way: what comes before its answer goes to its caller's client."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from portbook.model import Identity, Run
+from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
+
+
+class Client:
+    def __init__(self, level: str) -> None:
+        self.level = level
+        self.logged: list[Any] = []
+
+    def hears(self, level: str) -> bool:
+        return level == self.level
+
+    def log(self, level: str, data: Any, logger: str | None) -> None:
+        self.logged.append((level, data.finish(), logger))
+
+
+def call_with(**run: Any) -> RunningCall:
+    result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    return RunningCall(1, Run(1000, Identity("r", "t", "s"), **run), result)
+
+
+def test_progress_goes_to_whoever_asked_for_it() -> None:
+    async def main() -> None:
+        told: list[Any] = []
+        call = call_with(report=lambda *each: told.append(each))
+        assert call.wants_progress
+        call.progress({"progress": 1, "total": 2, "message": "half"})
+        call.progress({"progress": 2})
+        assert told == [(1, 2, "half"), (2, None, None)]
+        assert not call_with().wants_progress
+        call_with().progress({"progress": 1})
+
+    asyncio.run(main())
+
+
+def test_logs_go_to_clients_that_want_their_level() -> None:
+    async def main() -> None:
+        client = Client("warning")
+        call = call_with(reach=lambda: client)
+        for level in ("info", "warning", "made-up"):
+            call.log({"level": level, "data": {"a": 1}, "logger": "x"})
+        assert client.logged == [("warning", {"a": 1}, "x")]
+
+    asyncio.run(main())
+
+
+def test_questions_wait_within_limits_and_are_taken_once() -> None:
+    async def main() -> None:
+        call, refused = call_with(), []
+        question = UpstreamQuestion({"method": "roots/list"}, lambda _: None, refused.append)
+        for _ in range(17):
+            call.ask(question)
+        assert refused == ["too much is asked at once"]
+        assert call.asked.done()
+        assert len(call.take_questions()) == 16
+        assert not call.asked.done()
+        assert call.take_questions() == []
+
+    asyncio.run(main())
