@@ -1,7 +1,7 @@
 """The environment of a server's process: a few variables of ours, and those that the settings name.
 
-One variable counts how many Portbooks stand before the process. A server whose command starts Portbook with the
-same settings would start itself again without end; the count ends that.
+One variable counts how many Portbooks stand before the process. A server whose command starts Portbook with
+the same settings would start itself again without end; the count ends that.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def child_environment(ours: Mapping[str, str], given: Mapping[str, str]) -> dict
     depth = int(before) if before.isdecimal() and len(before) < len("100") else 0
     if depth >= _MAX_DEPTH:
         raise NotSent(
-            f"{_MAX_DEPTH} Portbooks in a row stand before this one; where the command of a server is Portbook "
-            "itself, give it settings of its own with --config"
+            f"{_MAX_DEPTH} Portbooks in a row stand before this one; where the command of a server is "
+            "Portbook itself, give it settings of its own with --config"
         )
     passed_on = {
         name: value for name, value in ours.items() if name in _PASSED_ON or name.startswith(_LOCALE)
