@@ -458,3 +458,11 @@ def test_results_that_cannot_be_checked_are_given_only_where_the_operator_says_s
     assert any("not checked, such as orders.get_b" in warning for warning in found.warnings)
     complaint_of = complaint(IMPORT + 'unchecked_outputs = "yes"', folder=tmp_path)
     assert complaint_of == "http.orders.unchecked_outputs must be one of leave-out, allow"
+
+
+@pytest.mark.parametrize("member", ["tenant", "other"])
+def test_a_declared_tools_body_may_have_a_name_of_its_query_only_where_it_is_described(member: str) -> None:
+    schema = f"input = {{ type = 'object', properties = {{ {member} = {{}} }} }}"
+    spec = one(f"method = 'POST'\npath = '/orders?tenant=acme'\n{schema}")
+    assert spec.refuse is not None
+    assert (spec.refuse({"tenant": "x"}) is None) is (member == "tenant")

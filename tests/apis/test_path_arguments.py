@@ -24,7 +24,10 @@ def segment(value: JSON, style: Style) -> str:
         (Style.MATRIX, "", ";i%20d"),
         (Style.MATRIX, "a;b", ";i%20d=a%3Bb"),
         (Style.MATRIX_EXPLODED, ["a", ""], ";i%20d=a;i%20d="),
+        (Style.MATRIX, ["a", None], ";i%20d=a"),
+        (Style.COMMA, {"a": None, "b": 1}, "b,1"),
         (Style.JSON, {"a": 1}, "%7B%22a%22%3A1%7D"),
+        (Style.JSON, [None], "%5Bnull%5D"),
     ],
 )
 def test_a_segment_is_written_in_its_style(style: Style, value: JSON, written: str) -> None:
@@ -33,7 +36,8 @@ def test_a_segment_is_written_in_its_style(style: Style, value: JSON, written: s
 
 @pytest.mark.parametrize("style", [style for style in Style if style is not Style.JSON])
 @pytest.mark.parametrize(
-    "value", [None, [], {}, "..", ["..", "a"], {"a": ".."}, {"..": "a"}, "a\nb", "%2e%2e"]
+    "value",
+    [None, [], {}, [None], {"a": None}, "..", ["..", "a"], {"a": ".."}, {"..": "a"}, "a\nb", "%2e%2e"],
 )
 def test_a_value_that_could_leave_its_segment_is_refused(style: Style, value: JSON) -> None:
     with pytest.raises(Refused) as caught:

@@ -207,7 +207,6 @@ def test_a_name_of_its_own_goes_beside_what_the_operator_fixed(name: str) -> Non
 
 
 def test_what_is_not_in_the_query_is_not_compared_with_it() -> None:
-    assert compose("POST", "/o?tenant=acme", {"tenant": "x"}).body == b'{"tenant":"x"}'
     assert compose("GET", "/o/{tenant}?tenant=acme", {"tenant": "x"}).target == "/base/o/x?tenant=acme"
     assert compose("GET", "/o?tenant=acme", {"tenant": None}).target == "/base/o?tenant=acme"
 
@@ -282,6 +281,12 @@ HEADERS: list[tuple[str, JSON, Style, list[tuple[str, str]]]] = [
     ("a list", ["a", 1], Style.COMMA, [("X-Tenant", "a,1")]),
     ("an object", {"a": 1}, Style.REPEAT, [("X-Tenant", '{"a":1}')]),
     ("JSON", "a", Style.JSON, [("X-Tenant", '"a"')]),
+    ("an empty list", [], Style.COMMA, []),
+    ("a list of nothing", [None], Style.COMMA, []),
+    ("an empty object", {}, Style.PAIRS, []),
+    ("an object of nothing", {"a": None}, Style.COMMA, []),
+    ("an empty list as JSON", [], Style.JSON, [("X-Tenant", "[]")]),
+    ("an empty string", "", Style.COMMA, [("X-Tenant", "")]),
 ]
 
 
@@ -356,3 +361,37 @@ def test_a_list_that_would_be_split_elsewhere_is_refused_in_a_path_and_a_form() 
     for media in ("application/x-www-form-urlencoded", "multipart/form-data"):
         form = {"request": media, "parts": (BodyPart("x", Style.PIPE),)}
         assert refused("POST", "/", {"x": ["a|b"]}, **form) == ("/x",)
+
+
+# --- a body and the query
+
+
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+@pytest.mark.covers("002.execution.reserved-names")
+@pytest.mark.parametrize("request_type", [*FORMS, "application/json"])
+@pytest.mark.parametrize("name", ["tenant", "Tenant", "tenant[]", "api_key"])
+def test_a_body_cannot_override_what_is_fixed_in_the_query(request_type: str, name: str) -> None:
+    key = (CredentialUse("key", "query", "api_key"),)
+    options: dict[str, Any] = {"request": request_type, "credentials": key}
+    for whole, place in ((None, ()), ("body", ("body",))):
+        arguments: JSONObject = {name: "evil"} if whole is None else {whole: {name: "evil"}}
+        (pointer,) = refused("POST", "/orders?tenant=acme", arguments, body=whole, **options)
+        assert pointer == "/" + "/".join((*place, name))
+
+
+def test_members_of_a_spread_field_cannot_override_the_query() -> None:
+    for request_type in FORMS:
+        options: dict[str, Any] = {"request": request_type, "parts": (BodyPart("more", Style.SPREAD),)}
+        assert refused("POST", "/?tenant=acme", {"more": {"tenant": "x"}}, **options) == ("/more/tenant",)
+
+
+def test_a_described_member_may_have_a_name_of_the_query() -> None:
+    path = "/orders?tenant=acme"
+    arguments: JSONObject = {"tenant": {"id": "a"}}
+    described = compose("POST", path, arguments, body_members=frozenset({"tenant"}))
+    assert described.body == b'{"tenant":{"id":"a"}}'
+    form = compose("POST", path, arguments, request=FORMS[0], parts=(BodyPart("tenant", Style.DEEP),))
+    assert form.body == b"tenant%5Bid%5D=a"
+    assert compose("POST", path, {"body": ["tenant"]}, body="body").body == b'["tenant"]'

@@ -167,6 +167,20 @@ def test_a_parameter_is_on_the_wire_in_its_style(
     assert "content-type" not in wire.api.last.headers
 
 
+@pytest.mark.parametrize("tool", ["label", "matrix"])
+@pytest.mark.parametrize("value", [[], [None], {"a": None}])
+def test_a_path_without_its_argument_is_not_on_the_wire(wire: Wire, tool: str, value: Any) -> None:
+    before = len(wire.api.asked)
+    answer = wire.call(tool, {"x": value})
+    assert answer["error"]["details"]["violations"][0]["pointer"] == "/x"
+    assert len(wire.api.asked) == before
+
+
+def test_a_header_without_items_is_left_out(wire: Wire) -> None:
+    wire.call("head", {"X-List": [None], "X-Object": {}})
+    assert not {"x-list", "x-object"} & wire.api.last.headers.keys()
+
+
 def test_headers_and_cookies_are_on_the_wire(wire: Wire) -> None:
     arguments = {"X-List": [1, "b"], "X-Object": {"a": 1, "b": "c"}, "theme": "dark; x", "lang": "é"}
     assert wire.call("head", arguments)["status"] == "success"

@@ -49,6 +49,14 @@ DOCUMENT = {
             "post": {"operationId": "form", "requestBody": form("application/x-www-form-urlencoded")},
         },
         "/parts": {"post": {"operationId": "parts", "requestBody": form("multipart/form-data")}},
+        **{
+            f"/{name}?Action=Get": {"post": {"operationId": name, "requestBody": form(media)}}
+            for name, media in (
+                ("fixed_form", "application/x-www-form-urlencoded"),
+                ("fixed_parts", "multipart/form-data"),
+                ("fixed_json", "application/json"),
+            )
+        },
     },
     "security": [{"key": [], "login": []}],
     "components": {
@@ -98,6 +106,11 @@ SMUGGLED: list[tuple[str, tuple[str, ...]]] = [
         ("parts", (name,))
         for name in ("tenant.id", "tenant[id", "tenant_id\0", "tenant\\_id", 'x"; name="tenant_id', "x\\")
     ),
+    *(
+        (tool, (name,))
+        for tool in ("fixed_form", "fixed_parts", "fixed_json")
+        for name in ("Action", "action", "Action[]", "api_key", "api.key")
+    ),
 ]  # fmt: skip
 
 
@@ -130,6 +143,12 @@ def test_every_other_name_is_sent(portbook: Portbook) -> None:
     for tool in ("form", "parts"):
         assert portbook.call(tool, {"tenant_id": "a", "tenants": "b"})["status"] == "success"
         assert portbook.api.last.form == [("tenant_id", "a"), ("tenants", "b")]
+
+
+def test_a_body_may_have_every_name_that_is_not_fixed(portbook: Portbook) -> None:
+    for tool in ("fixed_form", "fixed_parts", "fixed_json"):
+        assert portbook.call(tool, {"tenant_id": "a", "Actions": "b"})["status"] == "success"
+        assert ("Action", "Get") in portbook.api.last.query
 
 
 def test_null_in_a_list_or_an_object_is_left_out(portbook: Portbook) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from portbook.apis.declared_tool import TOOL_KEYS, declared_tool
+from portbook.apis.described_members import described_members
 from portbook.apis.gateway import Gateway
 from portbook.apis.gateway_table import GATEWAY_KEYS, read_base_url, read_gateway
 from portbook.apis.import_selection import missing_operation
@@ -28,7 +29,9 @@ from portbook.apis.request_composer import Composer
 from portbook.apis.table_reader import Complain, Table
 from portbook.apis.tool_limits import MAX_TIMEOUT_MS
 from portbook.apis.unchecked_results import without_usable_results
-from portbook.tools.operation import problem_of_base_url
+from portbook.model import JSONObject
+from portbook.tools.media_types import MediaKind, kind_of
+from portbook.tools.operation import HttpOperation, problem_of_base_url
 from portbook.tools.spec import ToolSpec
 from portbook.tools.tool_names import is_declarable
 
@@ -129,13 +132,22 @@ def _named(table: Table, key: str, documents: ImportedDocuments) -> str:
 
 def _completed(spec: ToolSpec, timeout_ms: int | None) -> ToolSpec:
     """Return `spec` with the gateway's deadline where it has none, and with what its operation determines."""
-    operation = spec.operation
-    assert operation is not None
+    assert spec.operation is not None
+    operation = _with_body_members(spec.operation, spec.input_schema)
     # Without a usable base URL, every call is denied before its arguments are checked.
     refuse = None if operation.destination is None else Composer(operation).refuse
     return replace(
         spec,
+        operation=operation,
         timeout_ms=spec.timeout_ms or timeout_ms,
         refuse=refuse,
         gives_content=operation.gives_content,
     )
+
+
+def _with_body_members(operation: HttpOperation, schema: JSONObject) -> HttpOperation:
+    """Return `operation` with the members of its body, where the query has names that a body may not use."""
+    has_fixed = "?" in operation.path or any(use.place == "query" for use in operation.credentials)
+    if not has_fixed or kind_of(operation.request) is not MediaKind.JSON:
+        return operation
+    return replace(operation, body_members=described_members(schema, operation.body))

@@ -33,6 +33,7 @@ __all__ = [
     "pairs_of",
     "plain_text",
     "present",
+    "without_nulls",
 ]
 
 Encode = Callable[[str], str]
@@ -88,6 +89,15 @@ def present(items: list[JSON]) -> list[JSON]:
 def _present_members(members: JSONObject) -> list[tuple[str, JSON]]:
     """Return the members of an object that are not null."""
     return [(key, item) for key, item in members.items() if item is not None]
+
+
+def without_nulls(value: JSON, style: Style) -> JSON:
+    """Return what is written of `value`: a list or an object without its nulls, which only JSON keeps."""
+    if style is Style.JSON:
+        return value
+    if isinstance(value, list):
+        return present(value)
+    return dict(_present_members(value)) if isinstance(value, dict) else value
 
 
 # -- one text

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote
 
-from portbook.apis.parameter_styles import AmbiguousText, as_uri_text, expanded, plain_text
+from portbook.apis.parameter_styles import AmbiguousText, as_uri_text, expanded, plain_text, without_nulls
 from portbook.apis.unsendable import unsendable
 from portbook.model import JSON
 from portbook.tools.operation import Parameter, Style
@@ -37,6 +37,7 @@ def segment_of(parameter: Parameter, value: JSON) -> str:
         return as_uri_text(value)
     if value is None or (isinstance(value, dict) and style is Style.REPEAT):
         raise unsendable((argument,), "is part of the path; give a string or a number")
+    value = without_nulls(value, style)
     if isinstance(value, list | dict) and not value:
         raise unsendable((argument,), "is part of the path, and cannot be empty")
     for text in _texts(value, style):

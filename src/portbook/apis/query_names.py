@@ -6,7 +6,7 @@ them; two are the same if any reading of one is, or begins with, a reading of th
 
 | name | is read as |
 | --- | --- |
-| `Tenant`, ` tenant ` | `tenant`: without case and surrounding spaces |
+| `Tenant`, ` tenant ` | `tenant`: without case and surrounding spaces; PHP drops only those before the name |
 | `tenant[]`, `tenant[x]`, `[tenant]` | `tenant`, or a member of it |
 | `tenant.id`, `tenant id` | `tenant_id`, as in PHP |
 | `tenant[id` | `tenant_id`, as in PHP, where the bracket is not closed; a member of `tenant` in Rails |
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from itertools import accumulate, product
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -79,9 +79,11 @@ def _owners(index: dict[tuple[str, bool], set[str]], name: str) -> set[str]:
 def _readings(name: str) -> Iterator[list[str]]:
     """Yield what servers read in a name; `a`, `a[b` and `a[b[c` for `a[b][c]`, the last being the whole."""
     texts = {name, name.partition("\0")[0], name.replace("\0", "")} if "\0" in name else {name}
-    for text in texts:
-        plain = text.strip().casefold()
-        parts = [part.strip().translate(_UNDERSCORES) for part in _BRACKETS.split(plain, _NESTINGS)]
+    # PHP drops only the spaces before a name: one after it is an underscore.
+    trims = (str.strip, str.lstrip) if " " in name else (str.strip,)
+    for text, trim in product(texts, trims):
+        plain = trim(text).casefold()
+        parts = [trim(part).translate(_UNDERSCORES) for part in _BRACKETS.split(plain, _NESTINGS)]
         if parts := [part for part in parts if part]:
             yield list(accumulate(parts, lambda before, part: f"{before}[{part}"))
         before, opened, after = plain.partition("[")

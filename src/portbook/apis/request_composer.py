@@ -22,6 +22,7 @@ from portbook.apis.parameter_styles import (
     as_uri_text,
     expanded,
     pairs_of,
+    without_nulls,
 )
 from portbook.apis.path_arguments import segment_of
 from portbook.apis.query_names import TakenNames
@@ -86,7 +87,7 @@ class Composer:
         self._members = {item.name for item in operation.parameters if item.place is ParameterPlace.BODY}
 
         is_json = kind_of(operation.request) is MediaKind.JSON
-        self._writer = None if is_json or operation.write is not None else BodyWriter(operation)
+        self._writer = None if is_json or operation.write is not None else BodyWriter(operation, self._taken)
 
     def refuse(self, arguments: JSONObject) -> Refused | None:
         """Return the refusal of `arguments`, or None where they can be sent."""
@@ -180,7 +181,20 @@ class Composer:
             return b"" if operation.method in BODY_METHODS else None, operation.request
         if self._writer is not None:
             return self._writer.write(value, place, files)
+        self._require_not_fixed(value, place)
         return json_bytes(value), operation.request
+
+    def _require_not_fixed(self, body: JSON, place: tuple[str, ...]) -> None:
+        """Require that no member of a JSON body overrides the query: many servers read both into one table.
+
+        Raises `Refused` where a member that is not described has a name that is fixed in the query.
+        """
+        if not isinstance(body, dict):
+            return
+        described = self.operation.body_members
+        for name in body:
+            if name not in described and name not in self._members and self._taken.is_fixed(name):
+                raise unsendable((*place, name), "is fixed in this tool's query; leave it out")
 
     def _cookies(self, parameter: Parameter, value: JSON) -> Iterator[str]:
         for name, members, text in _pairs(parameter, value, as_uri_text):
@@ -226,8 +240,12 @@ def _header(parameter: Parameter, value: JSON) -> Iterable[tuple[str, str]]:
         return ()
     # Without a style, an object is JSON, as in a query.
     is_json = parameter.style is Style.REPEAT and isinstance(value, dict)
+    style = Style.JSON if is_json else parameter.style
+    written = without_nulls(value, style)
+    if isinstance(written, list | dict) and not written and style is not Style.JSON:
+        return ()
     try:
-        text = expanded(parameter.name, value, Style.JSON if is_json else parameter.style, as_is)
+        text = expanded(parameter.name, written, style, as_is)
     except AmbiguousText as why:
         raise unsendable((parameter.argument,), str(why)) from None
     if not text.isascii() or not text.isprintable():

@@ -127,6 +127,8 @@ class HttpOperation:
     """Whether the remaining arguments go into the body; None lets the method decide."""
     parts: tuple[BodyPart, ...] = ()
     """The fields of a body that is a form, as far as they are known."""
+    body_members: frozenset[str] = frozenset()
+    """The members of a JSON body that the tool's input schema describes, where the query has fixed names."""
     credentials: tuple[CredentialUse, ...] = ()
     """The credentials of the gateway that this operation alone requires, beside those of every request."""
     lacks: str = ""

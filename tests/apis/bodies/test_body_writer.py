@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from portbook.apis.bodies.body_writer import BodyWriter, NamedFile
+from portbook.apis.query_names import TakenNames
 from portbook.errors import Refused
 from portbook.tools.operation import BodyPart, HttpOperation
 
 
 def writer(request: str, body: str | None = None, parts: tuple[BodyPart, ...] = ()) -> BodyWriter:
-    return BodyWriter(
-        HttpOperation("g", "https://a.example", "POST", "/", request=request, body=body, parts=parts)
-    )
+    operation = HttpOperation("g", "https://a.example", "POST", "/", request=request, body=body, parts=parts)
+    return BodyWriter(operation, TakenNames("", ()))
 
 
 FILE = (BodyPart("file", is_binary=True), BodyPart("note"))

@@ -67,6 +67,19 @@ def test_a_required_property_of_a_reference_is_left_out(write: Any) -> None:
     assert accepts(arguments, {"body": {}})
 
 
+def test_what_one_part_of_a_form_has_as_read_only_no_other_part_requires(write: Any) -> None:
+    file = {"type": "string", "format": "binary"}
+    parts = [
+        {"type": "object", "properties": {"n": {"type": "string", "readOnly": True}}},
+        {"type": "object", "properties": {"f": file}, "required": ["f", "n"]},
+    ]
+    content = {"multipart/form-data": {"schema": {"allOf": parts}}}
+    arguments = only(write(document(method="post", requestBody={"content": content}))).input_schema
+    assert accepts(arguments, {"f": "AA=="})
+    assert not accepts(arguments, {})
+    assert not accepts(arguments, {"f": "AA==", "n": "x"})
+
+
 OPEN = {key: value for key, value in BASE.items() if key != "additionalProperties"}
 
 

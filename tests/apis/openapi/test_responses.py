@@ -115,6 +115,14 @@ def test_responses_that_differ_have_schemas_of_their_own(
     assert only(write(document(responses=responses))).outputs_by_status == by_status
 
 
+def test_one_and_true_are_not_the_same_schema(write: Any) -> None:
+    responses = {"200": content(JSON, {"const": 1}), "201": content(JSON, {"const": True})}
+    operation = only(write(document(version="3.1.0", responses=responses)))
+    assert [status for status, _ in operation.outputs_by_status] == ["200", "201"]
+    assert accepts(operation.output_schema, 1)
+    assert accepts(operation.output_schema, True)
+
+
 def test_binary_data_beside_json_is_an_object(write: Any) -> None:
     responses = {"200": content(PDF), "202": content(JSON, {"type": "array"})}
     operation = only(write(document(responses=responses)))

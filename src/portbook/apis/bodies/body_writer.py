@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from portbook.apis.bodies.body_names import BodyNames
 from portbook.apis.bodies.file_arguments import file_of
 from portbook.apis.bodies.multipart import MultipartBody
 from portbook.apis.bodies.urlencoded import UrlencodedBody
 from portbook.apis.parameter_styles import plain_text
+from portbook.apis.query_names import TakenNames
 from portbook.apis.unsendable import unsendable
 from portbook.model import JSON, JSONObject
 from portbook.tools.media_types import MediaKind, kind_of
@@ -30,17 +32,17 @@ class BodyWriter:
 
     __slots__ = ("_binary_fields", "_content_type", "_form", "_is_binary", "_whole")
 
-    def __init__(self, operation: HttpOperation) -> None:
-        """Write the bodies of `operation`, whose content type is not JSON."""
+    def __init__(self, operation: HttpOperation, query: TakenNames) -> None:
+        """Write the bodies of `operation`, whose content type is not JSON; `query` has its reserved names."""
         kind, self._content_type = kind_of(operation.request), operation.request
         self._whole = operation.body
         self._is_binary = kind is MediaKind.BINARY
         self._binary_fields = {part.name for part in operation.parts if part.is_binary}
         self._form: UrlencodedBody | MultipartBody | None = None
         if kind is MediaKind.FORM:
-            self._form = UrlencodedBody(operation.parts)
+            self._form = UrlencodedBody(BodyNames(operation.parts, query))
         elif kind is MediaKind.MULTIPART:
-            self._form = MultipartBody(operation.parts)
+            self._form = MultipartBody(BodyNames(operation.parts, query))
 
     def write(self, value: JSON, place: tuple[str, ...], files: Mapping[str, bytes]) -> tuple[bytes, str]:
         """Return the body for a value at `place` among the arguments, and its content type.

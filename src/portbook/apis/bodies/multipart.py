@@ -14,7 +14,7 @@ The document's own words come before guesses by value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -60,8 +60,8 @@ class MultipartBody:
 
     __slots__ = ("_names",)
 
-    def __init__(self, parts: Iterable[BodyPart]) -> None:
-        self._names = BodyNames(parts)
+    def __init__(self, names: BodyNames) -> None:
+        self._names = names
 
     def write(
         self, fields: JSONObject, place: tuple[str, ...], files: Mapping[str, bytes]

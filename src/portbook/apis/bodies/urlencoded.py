@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from portbook.apis.bodies.body_names import BodyNames
 from portbook.apis.parameter_styles import AmbiguousText, as_form_text, as_reserved_text, pairs_of
 from portbook.apis.unsendable import unsendable
 from portbook.model import JSONObject
 from portbook.tools.media_types import FORM_TYPE
-from portbook.tools.operation import BodyPart
 
 __all__ = ["UrlencodedBody"]
 
@@ -19,8 +18,8 @@ class UrlencodedBody:
 
     __slots__ = ("_names",)
 
-    def __init__(self, parts: Iterable[BodyPart]) -> None:
-        self._names = BodyNames(parts)
+    def __init__(self, names: BodyNames) -> None:
+        self._names = names
 
     def write(
         self, fields: JSONObject, place: tuple[str, ...], files: Mapping[str, bytes]

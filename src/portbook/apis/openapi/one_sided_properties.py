@@ -13,13 +13,18 @@ from typing import Any, Final, Literal, cast
 
 from portbook.apis.openapi.document_files import DocumentNode, Documents
 
-__all__ = ["Side", "leave_out_other_side"]
+__all__ = ["Side", "leave_out_other_side", "names_of_other_side"]
 
 Side = Literal["input", "output"]
 
 # How deep `allOf` is followed; a schema that combines itself ends here, too.
 _MAX_DEPTH: Final = 4
 _KEYWORDS: Final = {"input": "readOnly", "output": "writeOnly"}
+
+
+def names_of_other_side(documents: Documents, node: DocumentNode, side: Side) -> set[str]:
+    """Return the properties of the schema at `node`, and of its `allOf`, that are only for the other side."""
+    return _names(documents, node, _KEYWORDS[side], _MAX_DEPTH, set())
 
 
 def leave_out_other_side(
@@ -32,7 +37,7 @@ def leave_out_other_side(
     """
     if not {"properties", "allOf"} & written.keys():
         return
-    other = _names(documents, node, _KEYWORDS[side], _MAX_DEPTH, set())
+    other = names_of_other_side(documents, node, side)
     if not other:
         return
     if side == "input" and "properties" in written:

@@ -19,6 +19,7 @@ from portbook.apis.bodies.file_arguments import file_schema
 from portbook.apis.openapi.document_files import DocumentNode, Documents
 from portbook.apis.openapi.form_parts import FileField, files_in, members_of, read_parts
 from portbook.apis.openapi.imported_arguments import Arguments, NotSupported
+from portbook.apis.openapi.one_sided_properties import names_of_other_side
 from portbook.apis.openapi.schemas import SchemaWriter
 from portbook.tools.media_types import (
     BINARY_TYPE,
@@ -129,6 +130,9 @@ def _read_offer(
     plain = _plain(documents, node, arguments, may_combine=bool(files)) if is_object else []
     if plain:
         are_open = [_add_members(schemas.write(each), files, arguments) for each in plain]
+        # One schema of an `allOf` may require what another one has as read-only.
+        unsent = {name for each in plain for name in names_of_other_side(documents, each, "input")}
+        arguments.required = [name for name in arguments.required if name not in unsent]
         return ImportedBody(offer.content_type, None, all(are_open), offer.parts)
     schema = _whole_schema(documents, offer, arguments, schemas)
     argument = arguments.add("body", "argument", schema, is_required=is_required)

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from portbook.apis.openapi.document_files import DocumentNode, Documents
 from portbook.apis.openapi.imported_arguments import NotSupported
 from portbook.apis.openapi.schemas import SchemaWriter
+from portbook.canonical import canonical_bytes, is_same_json
 from portbook.tools.media_types import (
     ANY_TYPE,
     JSON_TYPE,
@@ -88,7 +89,7 @@ def read_responses(documents: Documents, operation: DocumentNode, schemas: Schem
     united = _united([schema for each in written.values() for schema in each], schemas)
     one, *more = written.values()
     by_status: tuple[tuple[str, Any], ...] = ()
-    if any(each != one for each in more):
+    if not all(is_same_json(each, one) for each in more):
         by_status = tuple((status, _united(each, schemas)) for status, each in written.items())
     return ImportedResult(united, first, others, by_status)
 
@@ -148,5 +149,6 @@ def _united(written: list[Any], schemas: SchemaWriter) -> Any:
     """Return the schema of results that one of `written` allows."""
     if any(schema is True for schema in written):
         return True
-    distinct = [schema for index, schema in enumerate(written) if schema not in written[:index]]
+    # By their bytes: Python takes 1 for true.
+    distinct = list({canonical_bytes(schema): schema for schema in written}.values())
     return schemas.with_definitions(distinct[0] if len(distinct) == 1 else {"anyOf": distinct})
