@@ -96,6 +96,9 @@ _TABLES: Final = {
 _OTHER_VARIABLES: Final = {
     "PORTBOOK_CONFIG": f"The settings file, where it is not `{CONFIG_NAME}` in the current folder.",
     "PORTBOOK_KEY": "The key of the caller, for `portbook serve --stdio` and `portbook call`.",
+    "PORTBOOK_SERVERS_BEFORE": (
+        "Set by Portbook for the MCP servers behind it: how many Portbooks stand before them, 4 at most."
+    ),
     "PORTBOOK_OPERATOR_KEY": "The operator key. It decides approvals over HTTP; it cannot call tools.",
     "APIM_BASE_URL": "The base URL of every HTTP API that does not name its own.",
     "MCP_ENDPOINT": "The door of [`python -m mcp`](assets.md#python--m-mcp): `MCP_SOCKET_PATH`, `MCP_HOST` "

@@ -99,6 +99,10 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     # Loaded when first asked for, so that `portbook --version` does not pay for a schema engine.
     if name not in _HOMES:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.portbook_process import TOOLSET, run
+from support.pseudo_terminal import on_a_terminal
 
 
 def test_a_value_is_text_where_the_schema_wants_text_and_json_elsewhere(tmp_path: Path) -> None:
@@ -26,4 +27,38 @@ def test_arguments_come_as_a_document_or_from_standard_input(tmp_path: Path) -> 
 def test_arguments_that_cannot_be_read_are_a_usage_error(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     finished = run("call", "echo", *arguments, *TOOLSET, cwd=tmp_path)
     assert finished.code == 2
-    assert "Usage: portbook call" in finished.err
+    assert "see `portbook call --help`" in finished.err
+
+
+def test_a_value_or_the_whole_comes_from_a_file_or_from_standard_input(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("from a file")
+    (tmp_path / "all.json").write_text('{"text": "all of it"}')
+    assert run("call", "echo", "text=@text.txt", *TOOLSET, cwd=tmp_path).out == b'"from a file"\n'
+    assert run("call", "echo", "--input", "@all.json", *TOOLSET, cwd=tmp_path).out == b'"all of it"\n'
+    assert run("call", "echo", "text=-", *TOOLSET, stdin=b"piped", cwd=tmp_path).out == b'"piped"\n'
+    assert run("call", "echo", "text=@@ada", *TOOLSET, cwd=tmp_path).out == b'"@ada"\n'
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            "text=@none.txt",
+            "text: none.txt: No such file or directory; write @@ for a value",
+        ),
+        ("text=@binary", "text: not UTF-8; a tool takes binary data as base64"),
+        ("other={broken", "other: not JSON: "),
+    ],
+)
+def test_a_value_that_cannot_be_had_is_told_with_its_name(given: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    finished = run("call", "echo", given, *TOOLSET, cwd=tmp_path)
+    assert finished.code == 2
+    assert finished.err.startswith(f"portbook: error: {said}")
+
+
+def test_a_person_at_a_terminal_is_asked_for_what_is_missing(tmp_path: Path) -> None:
+    shown, code = on_a_terminal(tmp_path, "call", "echo", *TOOLSET, typed="from a person\n")
+    assert code == 0
+    assert "text (string): " in shown
+    assert '"from a person"' in shown

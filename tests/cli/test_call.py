@@ -162,7 +162,7 @@ def test_a_call_that_waited_in_vain_says_that_a_person_is_needed(tmp_path: Path)
 def test_nobody_waits_for_ever_or_in_the_past(tmp_path: Path, wait: str) -> None:
     finished = run("call", "echo", "text=a", "--wait-ms", wait, *TOOLSET, cwd=tmp_path)
     assert finished.code == 2
-    assert "Usage: portbook call" in finished.err
+    assert "see `portbook call --help`" in finished.err
 
 
 def test_a_denied_call_names_its_rule_and_is_not_allowed(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_what_is_no_envelope_is_1(folder: Path) -> None:
         (("envelope.json", "--artifact", "arguments=gone"), "gone: No such file or directory"),
         (("envelope.json", "--key", "arguments.json"), "arguments.json: expected one PEM block"),
         (("envelope.json", "--key", "binary"), "binary: not a PEM file"),
-        ((), "Missing argument 'FILE'"),
+        ((), "missing argument 'FILE'"),
     ],
 )
 def test_what_cannot_be_checked_is_2(arguments: tuple[str, ...], said: str, folder: Path) -> None:

@@ -215,7 +215,7 @@ def test_what_is_no_tool_is_told_by_the_name_that_it_has(folder: Path, name: str
 def test_arguments_that_cannot_be_read_are_a_usage_error(folder: Path, arguments: list[str]) -> None:
     finished, shown = explain(folder, *arguments)
     assert (finished.code, shown) == (2, None)
-    assert "Usage: portbook explain" in finished.err
+    assert "see `portbook explain --help`" in finished.err
 
 
 @pytest.mark.covers("002.policy.bad-file")

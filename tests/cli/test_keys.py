@@ -84,7 +84,7 @@ BAD_PATTERN = ("create", "ada", "--tool", "Orders")
 def test_what_cannot_be_meant_is_a_mistake_in_usage(arguments: tuple[str, ...], tmp_path: Path) -> None:
     finished = run("keys", *arguments, cwd=tmp_path)
     assert (finished.code, finished.out) == (2, b"")
-    assert "Error: " in finished.err
+    assert "error: " in finished.err
     assert [*tmp_path.iterdir()] == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from portbook.apis.request_composer import Composed, Composer
 from portbook.errors import Refused
 from portbook.executors.composed_requests import ComposedRequests
 from portbook.executors.memory_room import MemoryRoom
+from portbook.model import JSONObject
 from portbook.tools.operation import BodyPart, HttpOperation
 
 UPLOAD = HttpOperation(
@@ -26,6 +28,8 @@ UPLOAD = HttpOperation(
     parts=(BodyPart("file", is_binary=True),),
 )
 JSON = HttpOperation("api", "https://a.example", "POST", "/")
+FORM = replace(JSON, request="application/x-www-form-urlencoded")
+QUERY = replace(JSON, method="GET")
 LARGE = base64.b64encode(bytes(1024 * 1024)).decode()
 
 
@@ -57,11 +61,22 @@ def composed_in(
         (UPLOAD, {"file": "AA=="}, False),
         (UPLOAD, {"file": LARGE}, True),
         (UPLOAD, {"file": [{"base64": LARGE}]}, True),
-        (JSON, {"file": LARGE}, False),
+        (JSON, {"file": LARGE}, True),
+        (JSON, {"file": "AA=="}, False),
+        (UPLOAD, {"ids": [1] * 3000}, True),
+        (UPLOAD, {"ids": [""] * 3000}, True),
+        (UPLOAD, {"ids": [1] * 1000}, False),
+        (FORM, {f"key{number}": 1 for number in range(3000)}, True),
+        (FORM, {"k" * 300_000: 1}, True),
+        (QUERY, {"ids": [1] * 3000}, True),
+        (QUERY, {"ids": [1] * 1000}, False),
     ],
-    ids=["small", "large", "large in a list", "JSON"],
-)
-def test_a_large_form_is_composed_beside_the_event_loop(
+    ids=[
+        "small", "large", "large in a list", "large JSON", "small JSON", "many numbers", "many empty texts",
+        "some numbers", "many fields", "a long name", "a long query", "a short query",
+    ],
+)  # fmt: skip
+def test_a_large_request_is_composed_beside_the_event_loop(
     monkeypatch: pytest.MonkeyPatch, operation: HttpOperation, arguments: Any, is_beside: bool
 ) -> None:
     composed, was_beside = composed_in(monkeypatch, operation, arguments)
@@ -95,5 +110,57 @@ def test_large_bodies_wait_for_room_and_small_ones_do_not() -> None:
                     raise AssertionError("there was no room")
         async with requests.of("tool", UPLOAD, {"file": LARGE}) as large:
             assert large.body
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_call_keeps_its_room_while_its_body_is_composed(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, may_end = threading.Event(), threading.Event()
+    compose = Composer.compose
+
+    def slow(composer: Composer, *given: Any) -> Composed:
+        started.set()
+        may_end.wait(5)
+        return compose(composer, *given)
+
+    monkeypatch.setattr(Composer, "compose", slow)
+
+    async def main() -> None:
+        room = MemoryRoom(len(LARGE))
+        requests = ComposedRequests({"api": Gateway("api", "https://a.example")}, room)
+
+        async def call() -> None:
+            async with requests.of("tool", UPLOAD, {"file": LARGE}):
+                raise AssertionError("the call was cancelled")
+
+        cancelled = asyncio.create_task(call())
+        await asyncio.to_thread(started.wait, 5)
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01), room.of(1):
+                raise AssertionError("there was no room")
+        may_end.set()
+        async with asyncio.timeout(5), room.of(len(LARGE)):
+            pass
+
+    asyncio.run(main())
+
+
+def test_a_file_holds_its_own_size_once_it_was_read(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(bytes(100))
+    api = Gateway("api", "https://a.example", files=tmp_path, max_file_bytes=10_000)
+
+    async def main() -> None:
+        room = MemoryRoom(20_000)
+        requests = ComposedRequests({"api": api}, room)
+        twice: JSONObject = {"file": [{"path": "a.bin"}, {"path": "a.bin"}]}
+        async with asyncio.timeout(5), requests.of("tool", UPLOAD, twice):
+            async with room.of(19_000):
+                pass
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.01), room.of(19_801):
+                    raise AssertionError("the file is sent twice")
 
     asyncio.run(main())

@@ -8,7 +8,7 @@ from portbook.executors.link_header import links_of
 
 NEXT = {"url": "/a?page=2", "rel": "next"}
 
-HEADERS = [
+HEADERS: list[tuple[str, str, list[dict[str, str]]]] = [
     ("a quoted relation", '</a?page=2>; rel="next"', [NEXT]),
     ("a token", "</a?page=2>;rel=next", [NEXT]),
     ("two", '</a?page=2>; rel="next", </a?page=9>; rel="last"', [NEXT, {"url": "/a?page=9", "rel": "last"}]),
@@ -35,6 +35,18 @@ HEADERS = [
     ("a credential", "<https://c.example/d?Key=5&page=2>; rel=next",
      [{"url": "https://c.example/d?page=2", "rel": "next"}]),
     ("an encoded credential", "</d?k%65y=5>; rel=next", [{"url": "/d", "rel": "next"}]),
+    ("a semicolon", "</d?a=1;key=5;b=2>; rel=next", [{"url": "/d?a=1;b=2", "rel": "next"}]),
+    ("a credential in brackets", "</d?key[]=5&[key]=5&a=1>; rel=next", [{"url": "/d?a=1", "rel": "next"}]),
+    ("a credential after an entity", "</d?a=1&amp;key=5>; rel=next", [{"url": "/d?a=1&amp", "rel": "next"}]),
+    ("a credential without a value", "</d?key>; rel=next", [{"url": "/d", "rel": "next"}]),
+    ("a longer name", "</d?keys=5>; rel=next", [{"url": "/d?keys=5", "rel": "next"}]),
+    ("a fragment", "</d?a=1#key=5>; rel=next", [{"url": "/d?a=1", "rel": "next"}]),
+    ("only a fragment", "<#key=5>; rel=next", []),
+    ("backslashes", r"<https:\\a:b@c.example/>; rel=next", []),
+    ("one slash", "<https:/a:b@c.example/>; rel=next", []),
+    ("no slash", "<https:a:b@c.example>; rel=next", []),
+    ("three slashes", "<///a:b@c.example/>; rel=next", []),
+    ("a host without a scheme", "<//a:b@c.example/d>; rel=next", [{"url": "//c.example/d", "rel": "next"}]),
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import AsyncExitStack
 
 import pytest
@@ -98,6 +99,22 @@ def test_room_that_was_granted_to_a_cancelled_call_is_given_back() -> None:
     asyncio.run(main())
 
 
+def test_who_gives_up_as_room_comes_free_is_only_cancelled() -> None:
+    async def main() -> None:
+        room = MemoryRoom(10)
+        async with AsyncExitStack() as held:
+            await held.enter_async_context(room.of(10))
+            waiting, behind = Holder(room, 10), Holder(room, 10)
+            await settled()
+            waiting.task.cancel()  # not yet awake when the room comes free
+        await settled()
+        assert waiting.task.cancelled()
+        assert behind.is_in
+        await behind.go()
+
+    asyncio.run(main())
+
+
 def test_room_is_given_back_after_a_failure() -> None:
     async def main() -> None:
         room = MemoryRoom(10)
@@ -106,5 +123,56 @@ def test_room_is_given_back_after_a_failure() -> None:
                 raise ZeroDivisionError
         async with asyncio.timeout(5), room.of(10):
             pass
+
+    asyncio.run(main())
+
+
+def test_what_is_not_needed_any_more_is_given_back_early() -> None:
+    async def main() -> None:
+        room = MemoryRoom(10)
+        async with asyncio.timeout(5), room.of(10) as held:
+            held.keep_only(4)
+            held.keep_only(20)
+            async with room.of(6):
+                too_many = Holder(room, 1)
+                await settled()
+                assert not too_many.is_in
+            await too_many.go()
+        async with asyncio.timeout(5), room.of(10):
+            pass
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_room_is_held_until_the_thread_of_a_cancelled_call_has_ended(fails: bool) -> None:
+    async def main() -> None:
+        room, started, may_end = MemoryRoom(10), threading.Event(), threading.Event()
+        unread: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: unread.append(context))
+
+        def work() -> None:
+            started.set()
+            may_end.wait(5)
+            if fails:
+                raise ZeroDivisionError
+
+        async def call() -> None:
+            async with room.of(10) as held:
+                await held.in_thread(work)
+
+        cancelled = asyncio.create_task(call())
+        await asyncio.to_thread(started.wait, 5)
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        behind = Holder(room, 1)
+        await settled()
+        assert not behind.is_in
+        may_end.set()
+        async with asyncio.timeout(5), room.of(9):
+            assert behind.is_in
+        await behind.go()
+        assert not unread
 
     asyncio.run(main())

@@ -121,3 +121,7 @@ def test_importing_the_package_loads_neither_the_schema_engine_nor_pydantic() ->
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
     assert done.stdout == b"[]\n"
+
+
+def test_dir_lists_the_public_names_and_nothing_else() -> None:
+    assert dir(portbook) == sorted(portbook.__all__)

@@ -185,3 +185,10 @@ def test_no_credential_comes_in_a_link(folder: Path) -> None:
         verdict = door(asked("one", 200, ID, LINK))
     assert verdict.details["links"] == SHOWN
     assert verdict.details["redaction_applied"] is True
+
+
+def test_no_password_comes_in_a_link_that_browsers_read_differently(folder: Path) -> None:
+    links = (r"<https:\\ada:pw@api.example.com/>; rel=prev", "</items?page=2#access=ours>; rel=next")
+    with DOORWAYS["POST /execute"](folder, None) as door:
+        verdict = door(asked("one", 200, ID, *links))
+    assert verdict.details["links"] == [{"url": "/items?page=2", "rel": "next"}]

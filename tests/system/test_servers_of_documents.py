@@ -158,7 +158,7 @@ def test_a_server_that_cannot_be_called_is_told_with_its_place(
     write_shop(tmp_path, "", operation("one"), servers=[server])
     done = run("serve", "--stdio", cwd=tmp_path)
     assert done.code == 2
-    assert "portbook.toml:1: http.shop.base_url is not given, and the document names none" in done.err
+    assert "portbook.toml:1:1: http.shop.base_url is not given, and the document names none" in done.err
     assert f"shop.json#/servers/0/url: {why}" in done.err
     assert "; set base_url to the API's address\n" in done.err
     assert "word@" not in done.err

@@ -89,11 +89,6 @@ class Composer:
         is_json = kind_of(operation.request) is MediaKind.JSON
         self._writer = None if is_json or operation.write is not None else BodyWriter(operation, self._taken)
 
-    @property
-    def writes_form_or_data(self) -> bool:
-        """Return whether its bodies are not JSON, but a form, text or binary data."""
-        return self._writer is not None
-
     def refuse(self, arguments: JSONObject) -> Refused | None:
         """Return the refusal of `arguments`, or None where they can be sent."""
         try:
@@ -146,19 +141,27 @@ class Composer:
         Raises `Refused` where a pair has a reserved name.
         """
         argument = parameter.argument
-        is_placed = argument in self._placed
         encode = as_reserved_text if parameter.allows_reserved else as_uri_text
+        checked = None
         for name, members, text in _pairs(parameter, value, encode):
-            if self._taken.is_fixed(name):
-                raise unsendable(
-                    (argument, *members), "is fixed by the operator in this tool's query; leave it out"
-                )
-            # A parameter's own name is declared; every other name is the caller's choice.
-            if not (is_placed and not members) and self._taken.is_of_other_argument(name, argument):
-                raise unsendable(
-                    (argument, *members), "names a different argument in the query; use that one"
-                )
+            if name != checked:  # a list repeats one name
+                self._require_own_query_name(name, argument, members)
+                checked = name
             yield f"{as_uri_text(name)}={text}"
+
+    def _require_own_query_name(self, name: str, argument: str, members: tuple[str, ...]) -> None:
+        """Require that `name` belongs to `argument`, or to these members of it.
+
+        Raises `Refused` where it is reserved.
+        """
+        if self._taken.is_fixed(name):
+            raise unsendable(
+                (argument, *members), "is fixed by the operator in this tool's query; leave it out"
+            )
+        # A parameter's own name is declared; every other name is the caller's choice.
+        is_declared = argument in self._placed and not members
+        if not is_declared and self._taken.is_of_other_argument(name, argument):
+            raise unsendable((argument, *members), "names a different argument in the query; use that one")
 
     def _body(
         self, arguments: JSONObject, fields: JSONObject, files: Mapping[str, bytes]

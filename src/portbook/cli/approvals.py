@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pwd
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,10 +17,12 @@ import click
 from portbook.access.approval_ticket import State, Ticket, Undecidable, as_json
 from portbook.app.operator_key import OPERATOR_KEY
 from portbook.app.rules_from_settings import redactor_of
+from portbook.cli.command_group import CommandGroup
 from portbook.cli.decision_record import note_decision
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
+from portbook.cli.terminal import claim_stdout, fail, print_data, say, stop_with
+from portbook.cli.waiting_table import SHORTEST_ID, table_of_waiting
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.settings import Settings
@@ -32,9 +35,42 @@ __all__ = ["command"]
 _reason_option = click.option("--reason", metavar="TEXT", help="Reason to store with the decision.")
 
 
-@click.group("approvals")
-def command() -> None:
-    """List, show and decide approvals: calls that policy lets run only after a person approves them."""
+@click.group("approvals", cls=CommandGroup, invoke_without_command=True)
+@json_option()
+@config_option
+@click.pass_context
+def command(context: click.Context, *, is_json: bool, config: Path | None) -> None:
+    """List, show and decide approvals: calls that policy lets run only after a person approves them.
+
+    Alone, it lists the calls that wait, with their arguments; on a terminal it asks which to decide.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    out = claim_stdout()
+    with _approvals(config) as approvals:
+        tickets = approvals.tickets(State.PENDING)
+    data = {"approvals": [as_json(ticket) for ticket in tickets]}
+    print_data(data, table_of_waiting(tickets), out, is_json=is_json, is_ascii=True)
+    if not out.isatty() or is_json:
+        return
+    if not tickets:
+        say("no call waits for approval; `portbook approvals list` lists the decided ones")
+    elif sys.stdin.isatty():
+        _ask(tickets, config, out)
+
+
+def _ask(tickets: list[Ticket], config: Path | None, out: TextIO) -> None:
+    """Ask which of the listed calls to decide: a number means the line that was shown, come what may."""
+    said = click.prompt(
+        "a NUMBER approves, d NUMBER denies, Enter leaves", default="", show_default=False, err=True
+    )
+    if not said.strip():
+        return
+    word, _, number = said.strip().partition(" ")
+    decision = {"a": "approve", "d": "deny"}.get(word)
+    if decision is None or not number.isdecimal() or not 1 <= int(number) <= len(tickets):
+        raise fail(f"write a or d and a number from 1 to {len(tickets)}, such as: a 1", ExitCode.INVALID)
+    _decide(tickets[int(number) - 1].id, decision, None, config, out, is_json=False)
 
 
 @command.command("list")
@@ -67,9 +103,9 @@ def show(approval_id: str, *, is_json: bool, config: Path | None) -> None:
     """Show one approval: its call, its caller, and its state."""
     out = claim_stdout()
     with _approvals(config) as approvals:
-        ticket = approvals.ticket(approval_id)
+        ticket = approvals.ticket(_whole_id(approvals, approval_id))
     if ticket is None:
-        raise _refused(Undecidable(None))
+        raise fail(str(Undecidable(None)))
     _print(as_json(ticket), _in_words(ticket), out, is_json=is_json)
 
 
@@ -79,8 +115,8 @@ def show(approval_id: str, *, is_json: bool, config: Path | None) -> None:
 @json_option()
 @config_option
 def approve(approval_id: str, *, reason: str | None, is_json: bool, config: Path | None) -> None:
-    """Approve a call: it may run once. Prints the approval."""
-    _decide(approval_id, "approve", reason, config, is_json=is_json)
+    """Approve a call: it may run once. Prints the approval. ID may be shortened while it is unique."""
+    _decide(approval_id, "approve", reason, config, claim_stdout(), is_json=is_json)
 
 
 @command.command("deny")
@@ -89,22 +125,22 @@ def approve(approval_id: str, *, reason: str | None, is_json: bool, config: Path
 @json_option()
 @config_option
 def deny(approval_id: str, *, reason: str | None, is_json: bool, config: Path | None) -> None:
-    """Deny a call. An approved call that has not run yet can still be denied."""
-    _decide(approval_id, "deny", reason, config, is_json=is_json)
+    """Deny a call. An approved call that has not run yet can still be denied. ID may be shortened."""
+    _decide(approval_id, "deny", reason, config, claim_stdout(), is_json=is_json)
 
 
 def _decide(
-    approval_id: str, decision: str, reason: str | None, config: Path | None, *, is_json: bool
+    approval_id: str, decision: str, reason: str | None, config: Path | None, out: TextIO, *, is_json: bool
 ) -> None:
-    out = claim_stdout()
     settings = _settings(config)
     if reason is not None and (redactor := redactor_of(settings, _known_secrets(), b"")) is not None:
         reason = redactor.redact_text(reason)
     with _approvals(config) as approvals:
         try:
-            ticket = asyncio.run(approvals.decide(approval_id, decision, by=_user(), reason=reason))
+            whole = _whole_id(approvals, approval_id)
+            ticket = asyncio.run(approvals.decide(whole, decision, by=_user(), reason=reason))
         except Undecidable as error:
-            raise _refused(error) from None
+            raise fail(str(error)) from None
     try:
         note_decision(settings, ticket.id, decision)
     except OSError as error:  # the decision is stored; only the log lacks it
@@ -139,9 +175,17 @@ def _approvals(config: Path | None) -> Generator[ApprovalStore]:
         raise stop_with(error) from None
 
 
-def _refused(error: Undecidable) -> click.exceptions.Exit:
-    say(f"error: {error}")
-    return click.exceptions.Exit(ExitCode.FAILURE)
+def _whole_id(approvals: ApprovalStore, given: str) -> str:
+    """Return the id that begins with `given`, or `given` where none does.
+
+    Raises `Exit` where several do.
+    """
+    if len(given) < SHORTEST_ID or approvals.ticket(given) is not None:
+        return given
+    found = [ticket.id for ticket in approvals.tickets(limit=None) if ticket.id.startswith(given)]
+    if len(found) > 1:
+        raise fail(f"{len(found)} approvals begin with this id; write more of it")
+    return found[0] if found else given
 
 
 def _user() -> str:

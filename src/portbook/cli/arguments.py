@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any, cast
 
 import click
 
 from portbook.errors import Refused
+from portbook.escaping import escaped
 from portbook.model import JSONObject
 from portbook.tools.catalog import Tool
 from portbook.wire.parsing import parse
 
-__all__ = ["read_arguments"]
+__all__ = ["ask_for", "missing_arguments", "read_arguments"]
 
 
 def read_arguments(tool: Tool | None, pairs: tuple[str, ...], document: str | None) -> JSONObject:
@@ -23,7 +25,7 @@ def read_arguments(tool: Tool | None, pairs: tuple[str, ...], document: str | No
     """
     arguments: JSONObject = {}
     if document is not None:
-        arguments = _object(sys.stdin.buffer.read() if document == "-" else os.fsencode(document))
+        arguments = _object(_content("--input", document))
     properties: Any = tool.spec.input_schema.get("properties", {}) if tool else {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -32,8 +34,54 @@ def read_arguments(tool: Tool | None, pairs: tuple[str, ...], document: str | No
             raise click.UsageError(f"{pair!r}: write arguments as name=value")
         if name in arguments:
             raise click.UsageError(f"{name!r} is given twice")
+        if value == "-" or value.startswith("@"):
+            value = _text(name, _content(name, value))
         arguments[name] = value if _wants_text(properties.get(name)) else _json_or_text(name, value)
     return arguments
+
+
+def missing_arguments(tool: Tool, arguments: JSONObject) -> list[str]:
+    """Return the required arguments that are not given, in the order of the schema."""
+    required = tool.spec.input_schema.get("required", [])
+    return [name for name in cast("list[str]", required) if name not in arguments]
+
+
+def ask_for(tool: Tool, names: list[str]) -> JSONObject:
+    """Return what a person at the terminal gives for these arguments, one line each."""
+    properties: Any = tool.spec.input_schema.get("properties", {})
+    given: JSONObject = {}
+    for name in names:
+        schema = properties.get(name)
+        said: str = click.prompt(escaped(_question(name, schema)), err=True, default="", show_default=False)
+        given[name] = said if _wants_text(schema) else _json_or_text(name, said)
+    return given
+
+
+def _question(name: str, schema: Any) -> str:
+    described = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
+    kind, words = described.get("type"), described.get("description")
+    shown = ", ".join(str(each) for each in (kind, words) if isinstance(each, str))
+    return f"{name} ({shown})" if shown else name
+
+
+def _content(name: str, source: str) -> bytes:
+    """Return what a value stands for: - standard input, @FILE a file, @@ an @, anything else itself."""
+    if source == "-":
+        return sys.stdin.buffer.read()
+    if not source.startswith("@") or source.startswith("@@"):
+        return os.fsencode(source.removeprefix("@"))
+    try:
+        return Path(source[1:]).read_bytes()
+    except OSError as error:
+        said = f"{source[1:]}: {error.strerror}; write @@ for a value that begins with @"
+        raise click.UsageError(f"{name}: {said}") from None
+
+
+def _text(name: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{name}: not UTF-8; a tool takes binary data as base64") from None
 
 
 def _require_utf8(text: str) -> None:

@@ -7,12 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import click
-
 from portbook.audit.log_reader import Located, records_in, stream_folder
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, log_dir_option, settings_from
-from portbook.cli.terminal import say, stop_with
+from portbook.cli.terminal import fail, say, stop_with
 from portbook.escaping import escaped
 from portbook.settings import Settings
 
@@ -41,8 +39,8 @@ def opened_log(config: Path | None, log_dir: Path | None) -> Generator[Settings]
     try:
         settings = settings_from(config, log_dir)
         if not settings.log_dir.is_dir():
-            say(f"error: {settings.log_dir}: no such folder; name the folder of the records with --log-dir")
-            raise click.exceptions.Exit(ExitCode.INVALID)
+            said = f"{settings.log_dir}: no such folder; name the folder of the records with --log-dir"
+            raise fail(said, ExitCode.INVALID)
         yield settings
     except BrokenPipeError:  # the reader of our output has closed it
         raise

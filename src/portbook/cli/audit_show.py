@@ -21,8 +21,7 @@ from portbook.audit.log_writer import ENVELOPE_STREAM
 from portbook.cli.audit_filters import status_of
 from portbook.cli.audit_formats import in_lines
 from portbook.cli.audit_options import audit_options, opened_log, records_of
-from portbook.cli.exit_codes import ExitCode
-from portbook.cli.terminal import claim_stdout, print_data, say
+from portbook.cli.terminal import claim_stdout, fail, print_data
 from portbook.escaping import escaped
 
 __all__ = ["verb"]
@@ -53,8 +52,7 @@ def verb(identifier: str, *, log_dir: Path | None, config: Path | None, is_json:
         }
         outcome = _outcome(root, found)
     if not any(found.values()):
-        say(f"error: there is no record of {escaped(identifier)}")
-        raise click.exceptions.Exit(ExitCode.FAILURE)
+        raise fail(f"there is no record of {escaped(identifier)}; `portbook audit tail` shows the newest")
     data: dict[str, Any] = {"request_id": request, "outcome": outcome}
     words = [f"outcome: {outcome}"]
     for stream, records in found.items():

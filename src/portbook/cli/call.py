@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import click
 
 from portbook.app.assemble import App, assemble
-from portbook.cli.arguments import read_arguments
+from portbook.cli.arguments import ask_for, missing_arguments, read_arguments
 from portbook.cli.options import (
     START_ERRORS,
     arguments_of_a_call,
@@ -65,6 +66,7 @@ def command(
     """Run one call through the boundary and print its result.
 
     A value is a string where the tool's schema wants one, and JSON otherwise: topK=3, tags='["a"]'.
+    NAME=@FILE takes the content of a file, NAME=- standard input. A terminal is asked for missing arguments.
     The exit code is 0 for a result, 2 for an invalid call, 3 for a call that is not allowed (no key, policy,
     no approval), 4 for an unknown tool, 5 for a result that breaks its schema, and 1 for any other failure.
     """
@@ -80,13 +82,14 @@ def command(
         raise stop_with(error) from None
     for warning in app.warnings:
         say(f"warning: {warning}")
+    is_person = sys.stdin.isatty() and out.isatty() and not is_json
     meta: JSONObject = {}
     if approval is not None:
         meta["portbook/approval_id"] = approval
     if wait_ms:
         meta["portbook/wait_ms"] = wait_ms
     arrival = Arrival("cli", "call", os.environ.pop("PORTBOOK_KEY", None))
-    read = partial(read_arguments, pairs=arguments, document=document)
+    read = partial(_given, arguments=arguments, document=document, is_person=is_person)
     outcome, is_redacted, hint = asyncio.run(_invoke(app, tool, read, arrival, meta))
     if is_redacted:
         say("note: secrets were redacted")
@@ -100,6 +103,16 @@ def command(
         if hint:
             say(f"  {hint}")
     raise click.exceptions.Exit(outcome.row.exit)
+
+
+def _given(
+    tool: Tool | None, arguments: tuple[str, ...], document: str | None, *, is_person: bool
+) -> JSONObject:
+    """Return the arguments of the command line, and of a person those that are missing."""
+    given = read_arguments(tool, arguments, document)
+    if tool is not None and is_person:
+        given |= ask_for(tool, missing_arguments(tool, given))
+    return given
 
 
 async def _invoke(

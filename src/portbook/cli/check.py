@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import re
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -15,14 +13,12 @@ from portbook.audit.log_writer import NoSink
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
 from portbook.cli.served_counts import served_counts
-from portbook.cli.terminal import claim_stdout, print_json, problems_of, say
+from portbook.cli.terminal import claim_stdout, print_json, problem_as_data, problems_of, say
+from portbook.cli.writable_folder import blocked_by
 from portbook.escaping import escaped_lines
 from portbook.settings import Settings
-from portbook.text.late_pattern import late_pattern
 
 __all__ = ["command"]
-
-_PLACE: Final = late_pattern(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<message>.+)", re.DOTALL)
 
 
 class _Checked(NamedTuple):
@@ -44,7 +40,7 @@ def command(toolsets: tuple[str, ...], *, is_json: bool, config: Path | None) ->
     out = claim_stdout()
     checked = _check(config, toolsets)
     if is_json:
-        errors, warnings = ([_as_data(each) for each in texts] for texts in checked[:2])
+        errors, warnings = ([problem_as_data(each) for each in texts] for texts in checked[:2])
         print_json({"ok": not checked.errors, "errors": errors, "warnings": warnings}, out, is_ascii=True)
     else:
         for kind, texts in (("error", checked.errors), ("warning", checked.warnings)):
@@ -59,10 +55,18 @@ def _check(config: Path | None, toolsets: tuple[str, ...]) -> _Checked:
         settings = settings_from(config, toolsets=toolsets)
         # Without records and without a door: nothing is written, and nobody can call.
         app = assemble(settings, is_exposed=_is_exposed(settings), sink=NoSink(), is_server=True)
+        _require_door(settings)
     except (*START_ERRORS, OSError) as error:
         return _Checked(problems_of(error), [])
     asyncio.run(app.close())
     return _Checked(_unwritable(settings), list(app.warnings), app)
+
+
+def _require_door(settings: Settings) -> None:
+    """Raise `BadSettings` where the HTTP door could not be opened for its proxies or its certificate."""
+    from portbook.cli.http_door import usable_certificate  # late: only here
+
+    usable_certificate(settings)
 
 
 def _is_exposed(settings: Settings) -> bool:
@@ -72,17 +76,14 @@ def _is_exposed(settings: Settings) -> bool:
 
 
 def _unwritable(settings: Settings) -> list[str]:
-    """Return the folders that could not be written: the first that exists on the way to each decides."""
+    """Return the settings that name a place which cannot be written."""
     wanted = {("audit", "log_dir"): settings.log_dir, ("store", "path"): settings.store_path.parent}
-    found: list[str] = []
-    for path, folder in wanted.items():
-        whole = Path.cwd() / folder
-        existing = next(each for each in (whole, *whole.parents) if each.exists())
-        if not (existing.is_dir() and os.access(existing, os.W_OK)):
-            found.append(
-                str(settings.complain(path, f"cannot be written below {existing}; check its rights"))
-            )
-    return found
+    blocked = {path: blocked_by(folder) for path, folder in wanted.items()}
+    return [
+        str(settings.complain(path, f"cannot be written below {place}; check its rights"))
+        for path, place in blocked.items()
+        if place is not None
+    ]
 
 
 def _exit_code(checked: _Checked) -> ExitCode:
@@ -103,15 +104,6 @@ def _counted(texts: list[str], noun: str) -> str:
 
 def _line(kind: str, text: str) -> str:
     """Return a problem as compilers print one: the place, the kind, the message."""
-    found = _PLACE.fullmatch(text)
-    if found is None:
-        return f"{kind}: {text}"
-    return f"{found['file']}:{found['line']}:{found['column']}: {kind}: {found['message']}"
-
-
-def _as_data(text: str) -> dict[str, Any]:
-    found = _PLACE.fullmatch(text)
-    if found is None:
-        return {"file": None, "line": None, "column": None, "message": text}
-    line, column = int(found["line"]), int(found["column"])
-    return {"file": found["file"], "line": line, "column": column, "message": found["message"]}
+    found = problem_as_data(text)
+    place = f"{found['file']}:{found['line']}:{found['column']}: " if found["file"] else ""
+    return f"{place}{kind}: {found['message']}"

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, cast
 
 import click
 
+from portbook.cli.command_group import CommandGroup
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import json_option
 from portbook.cli.terminal import claim_stdout, print_data, stop_with
@@ -25,7 +26,7 @@ class _BadFile(ValueError):
     """A file that does not hold JSON; the message names it."""
 
 
-@click.group("envelope")
+@click.group("envelope", cls=CommandGroup)
 def command() -> None:
     """Verify an envelope: schema, digests, anchors and signature."""
 

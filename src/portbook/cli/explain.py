@@ -19,7 +19,7 @@ from portbook.cli.options import (
     settings_from,
     toolset_option,
 )
-from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
+from portbook.cli.terminal import claim_stdout, fail, print_data, say, stop_with
 from portbook.escaping import escaped, escaped_lines
 from portbook.policy import Decision
 from portbook.text.did_you_mean import did_you_mean
@@ -67,8 +67,9 @@ def command(
         say(f"warning: {warning}")
     named = dry.catalog.named(tool)
     if named is None:
-        say(f"there is no {named_by(tool)[0]} {tool!r}; {_remedy(dry.catalog, tool)}")
-        raise click.exceptions.Exit(ExitCode.UNKNOWN)
+        raise fail(
+            f"there is no {named_by(tool)[0]} {tool!r}; {_remedy(dry.catalog, tool)}", ExitCode.UNKNOWN
+        )
     found, taken = named
     given = {**taken, **read_arguments(found, arguments, document)}
     decision = dry.decide(found, given, caller=caller, attempt=attempt, session=session)

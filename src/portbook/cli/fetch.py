@@ -23,7 +23,7 @@ from portbook.apis.openapi.paths import read_openapi
 from portbook.apis.table_reader import Table
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
+from portbook.cli.terminal import claim_stdout, fail, print_data, say, stop_with
 from portbook.escaping import escaped
 from portbook.net.destinations import parse_url
 from portbook.net.download import CannotDownload, download
@@ -111,8 +111,7 @@ def _wanted(source: str, settings: Settings, lock: DocumentLock) -> list[_Wanted
     if source not in settings.http_tables:
         known = sorted(settings.http_tables)
         hint = did_you_mean(source, known, f"the settings have {', '.join(known) or 'none'}")
-        say(f"error: there is no API {source!r} in the settings, and it is no http or https address; {hint}")
-        raise click.exceptions.Exit(ExitCode.FAILURE)
+        raise fail(f"there is no API {source!r} in the settings, and it is no http or https address; {hint}")
     table = Table(settings.http_tables[source], ("http", source), settings.complain)
     gateway = read_gateway(source, table, "", settings.folder)
     found = [each for name in named_documents(table) if (each := _address_of(name, settings, lock))]

@@ -15,26 +15,25 @@ from portbook.doors.http.server.tls import BadCertificate, ServerCertificate
 from portbook.doors.sockets import UnixSocket
 from portbook.settings import Settings
 
-__all__ = ["HttpDoor"]
+__all__ = ["HttpDoor", "bound", "usable_certificate"]
 
 
 class HttpDoor:
     """A socket that listens from the start on, and a server on it once there are routes."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Listen as the settings say.
+    def __init__(self, settings: Settings, inherited: int | None = None) -> None:
+        """Listen as the settings say, or at the socket with the descriptor `inherited`.
 
         Raises `BadSettings` for settings that cannot be used, `OSError` where it cannot listen.
         """
-        try:
-            PeerAddresses(settings.trusted_proxies)
-        except BadProxy as error:
-            raise settings.complain(("server", "trusted_proxies"), str(error)) from None
         self._trusted_proxies = settings.trusted_proxies
         self._has_legacy_sse = settings.legacy_sse
-        self._certificate = _certificate(settings)
+        self._certificate = usable_certificate(settings)
         self._unix = None if settings.socket is None else UnixSocket(settings.socket)
-        self._listener = _bound(settings) if self._unix is None else self._unix.listener
+        if inherited is not None:
+            self._listener = socket.socket(fileno=inherited)
+        else:
+            self._listener = bound(settings) if self._unix is None else self._unix.listener
         self.is_exposed = self._unix is None and not is_loopback(settings.host)
         """Whether different machines can connect."""
         self._server: HttpServer | None = None
@@ -73,7 +72,11 @@ class HttpDoor:
             self._unix.remove()
 
 
-def _bound(settings: Settings) -> socket.socket:
+def bound(settings: Settings) -> socket.socket:
+    """Return a socket that listens at the host and port of the settings.
+
+    Raises `OSError` where it cannot listen.
+    """
     try:
         return bind(settings.host, settings.port)
     except OSError as error:
@@ -85,7 +88,15 @@ def _bound(settings: Settings) -> socket.socket:
         raise OSError(error.errno, f"cannot listen on {settings.host} port {settings.port}: {hint}") from None
 
 
-def _certificate(settings: Settings) -> ServerCertificate | None:
+def usable_certificate(settings: Settings) -> ServerCertificate | None:
+    """Return the certificate that the settings name, or None; nothing is opened.
+
+    Raises `BadSettings` where it cannot be used, or the proxies cannot.
+    """
+    try:
+        PeerAddresses(settings.trusted_proxies)
+    except BadProxy as error:
+        raise settings.complain(("server", "trusted_proxies"), str(error)) from None
     if settings.tls is None:
         return None
     try:

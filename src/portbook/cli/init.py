@@ -7,8 +7,7 @@ from typing import Final
 
 import click
 
-from portbook.cli.exit_codes import ExitCode
-from portbook.cli.terminal import say
+from portbook.cli.terminal import fail, say
 from portbook.settings import CONFIG_NAME
 
 __all__ = ["STARTER", "command"]
@@ -85,6 +84,5 @@ def command(path: Path, *, force: bool) -> None:
         with path.open("w" if force else "x", encoding="utf-8") as file:
             file.write(STARTER)
     except FileExistsError:
-        say(f"{path} exists; --force overwrites it")
-        raise click.exceptions.Exit(ExitCode.FAILURE) from None
+        raise fail(f"{path} exists; --force overwrites it") from None
     say(f"wrote {path}; `portbook tools` lists what it serves, `portbook explain TOOL` shows decisions")

@@ -11,9 +11,9 @@ from typing import TextIO
 import click
 
 from portbook.cli import signing_keys as signing
-from portbook.cli.exit_codes import ExitCode
+from portbook.cli.command_group import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
+from portbook.cli.terminal import claim_stdout, fail, print_json, say, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.stores.errors import StoreError
@@ -23,7 +23,7 @@ from portbook.stores.sqlite import Store
 __all__ = ["command"]
 
 
-@click.group("keys")
+@click.group("keys", cls=CommandGroup)
 def command() -> None:
     """Create, list and revoke the keys of callers; running servers apply changes at once."""
 
@@ -79,8 +79,7 @@ def revoke(key: str, *, is_json: bool, config: Path | None) -> None:
     with _keys(config) as keys:
         revoked = asyncio.run(keys.revoke(key))
     if not revoked:
-        say("error: no active key has this id or name; `portbook keys list` lists the keys")
-        raise click.exceptions.Exit(ExitCode.FAILURE)
+        raise fail("no active key has this id or name; `portbook keys list` lists the keys")
     _print(revoked, out, is_json=is_json)
 
 

@@ -11,9 +11,8 @@ from typing import Final
 
 import click
 
+from portbook.cli.command_group import CommandGroup
 from portbook.cli.exit_codes import ExitCode
-from portbook.escaping import escaped
-from portbook.text.did_you_mean import did_you_mean
 from portbook.version import __version__
 
 __all__ = ["cli", "main", "run"]
@@ -39,10 +38,12 @@ _VERBS: Final = {
     "diff": "Compare two JSON files, or tell whether a schema change is breaking.",
     "wrap": "Run a program and print its output in an envelope.",
     "envelope": "Verify an envelope: schema, digests, anchors and signature.",
+    "doctor": "Show what this installation can do, for a report.",
+    "completion": "Print a script that completes commands and tools in a shell.",
 }
 
 
-class _LateGroup(click.Group):
+class _LateGroup(CommandGroup):
     """A group that lists its verbs by name and imports a verb only to run it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -58,15 +59,6 @@ class _LateGroup(click.Group):
         finally:
             gc.freeze()
             gc.enable()
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
-        if name not in _VERBS and not name.startswith("-"):
-            hint = did_you_mean(name, _VERBS.keys(), "`portbook --help` lists the commands")
-            raise click.UsageError(f"there is no command {name[:80]!r}; {hint}", ctx)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -92,9 +84,9 @@ def run(command: click.Command, name: str) -> None:
         # Not standalone: click would say "Aborted!" after Ctrl-C, and exit with 1 as after a failure.
         code = command.main(prog_name=name, standalone_mode=False)
     except click.ClickException as error:
-        # click's own messages quote the arguments as they are. It calls the message final: for callers.
-        vars(error)["message"] = escaped(error.message, limit=10 * len(error.message) + 1)
-        error.show()
+        from portbook.cli.terminal import tell_usage_error  # late: only where there is an error
+
+        tell_usage_error(error)
         sys.exit(error.exit_code)
     except OSError as error:
         with contextlib.suppress(OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -75,14 +76,26 @@ def toolsets_argument(function: _F) -> _F:
     return click.argument("toolsets", nargs=-1)(function)
 
 
+def _tools_that_begin(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of tools for a shell to complete; none where the settings cannot be used."""
+    from portbook.cli.dry_run import dry_run  # late: only where a shell asks
+
+    with contextlib.suppress(*START_ERRORS, OSError):
+        dry = dry_run(settings_from(context.params.get("config")))
+        return [name for name in dry.names() if name.startswith(incomplete)]
+    return []
+
+
 def arguments_of_a_call(function: _F) -> _F:
     """Add a tool's name, its arguments as NAME=VALUE, and the option that gives them as one document."""
     for option in (
         click.option(
-            "--input", "document", help="All arguments as one JSON object; - reads it from standard input."
+            "--input",
+            "document",
+            help="All arguments as one JSON object; - for standard input, @FILE for a file.",
         ),
         click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]..."),
-        click.argument("tool"),
+        click.argument("tool", shell_complete=_tools_that_begin),
     ):
         function = option(function)
     return function

@@ -14,6 +14,7 @@ from portbook.access.callers import ANONYMOUS
 from portbook.audit.journal import EXECUTION_STREAM
 from portbook.audit.log_reader import records_in, stream_folder
 from portbook.canonical import NotJSON
+from portbook.cli.command_group import CommandGroup
 from portbook.cli.dry_run import DryRun, dry_run
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolset_option
@@ -35,7 +36,7 @@ _MEMBERS: Final[dict[str, tuple[type, str]]] = {
 }
 
 
-@click.group("policy")
+@click.group("policy", cls=CommandGroup)
 def command() -> None:
     """Test a policy before it is in force."""
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 import click
 
 from portbook.app.assemble import official_schemas
+from portbook.cli.command_group import CommandGroup
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with
@@ -25,7 +26,7 @@ from portbook.text.did_you_mean import did_you_mean
 __all__ = ["command"]
 
 
-@click.group("schema")
+@click.group("schema", cls=CommandGroup)
 def command() -> None:
     """Show the official MCP schemas in force, or check a replacement."""
 

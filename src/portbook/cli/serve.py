@@ -30,6 +30,7 @@ from portbook.settings import Settings
 
 if TYPE_CHECKING:
     from portbook.cli.http_door import HttpDoor
+    from portbook.cli.inherited_socket import Inherited
 
 __all__ = ["command", "serve_until_done"]
 
@@ -47,11 +48,15 @@ __all__ = ["command", "serve_until_done"]
     metavar="URI",
     help="File or address of a schema that replaces the embedded official one.",
 )
+@click.option(
+    "--reload", is_flag=True, help="Over HTTP: take up toolsets, settings and documents when they change."
+)
 @debug_option
 @common_options
 def command(
     toolsets: tuple[str, ...],
     *,
+    reload: bool,
     debug: bool,
     stdio: bool,
     http: bool,
@@ -70,8 +75,13 @@ def command(
     if not stdio and not http:
         http = sys.stdin.isatty()
         stdio = not http
+    if reload and stdio:
+        raise click.UsageError("--reload is for --http; over STDIO, start the client again")
     flags = {"server.host": host, "server.port": port, "schema_override_uri": schema_override}
     given = partial(settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags)
+    if reload:
+        raise click.exceptions.Exit(_serve_and_watch(given, config))
+    inherited = _inherited()
     gc.disable()  # until it serves: whatever a start makes, it keeps
     occupy_standard_error()
     # Before any tool is loaded: what its module prints must not mix with the frames.
@@ -82,7 +92,7 @@ def command(
     with queued_output():
         try:
             settings = given(config, toolsets=toolsets, debug=debug)
-            http_door = _http_door(settings) if http else None
+            http_door = _http_door(settings, inherited) if http else None
             app = assemble(
                 settings,
                 is_exposed=http_door is not None and http_door.is_exposed,
@@ -94,7 +104,9 @@ def command(
         for warning in app.warnings:
             say(f"warning: {warning}")
         # A reload reads the same file; if it is gone by then, the rules stay as they are.
-        _run(_serve(app, streams, http_door, load=partial(given, settings.config)), with_http=http)
+        load = partial(given, settings.config)
+        on_ready = partial(_tell_ready, inherited, settings)
+        _run(_serve(app, streams, http_door, load=load, on_ready=on_ready), with_http=http)
 
 
 async def _serve(
@@ -103,6 +115,7 @@ async def _serve(
     http_door: HttpDoor | None,
     *,
     load: Callable[[], Settings],
+    on_ready: Callable[[], None],
 ) -> None:
     doors: list[Door] = []
     if http_door is not None:
@@ -113,6 +126,7 @@ async def _serve(
     stop_on_signals(doors, before=app.approvals.stop_waiting)
     reload_certificate = None if http_door is None else http_door.reload_certificate
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_rules, app, load, reload_certificate)
+    on_ready()
     if http_door is not None:
         say(_invitation(app, http_door))
     # What is there now stays. The collector need not look at it again, however many tools there are.
@@ -141,10 +155,44 @@ async def serve_until_done(door: Door, doors: list[Door]) -> None:
             other.stop()
 
 
-def _http_door(settings: Settings) -> HttpDoor:
+def _http_door(settings: Settings, inherited: Inherited | None) -> HttpDoor:
     from portbook.cli.http_door import HttpDoor  # only where it is served: its routes and pages take time
 
-    return HttpDoor(settings)
+    return HttpDoor(settings, None if inherited is None else inherited.listener)
+
+
+def _serve_and_watch(given: Callable[..., Settings], config: Path | None) -> int:
+    """Watch the files of a server in a child process; return its exit code."""
+    from portbook.cli.http_door import bound  # late, here and below: only where files are watched
+    from portbook.cli.reloading_server import ReloadingServer, command_of_this_process
+
+    try:
+        settings = given(config)
+        if settings.socket is not None:
+            raise settings.complain(
+                ("server", "socket"), "cannot be reloaded; leave it out, or leave out --reload"
+            )
+        listener = bound(settings)
+    except (*START_ERRORS, OSError) as error:
+        raise stop_with(error) from None
+    return ReloadingServer(listener, command_of_this_process()).run()
+
+
+def _inherited() -> Inherited | None:
+    """Return the socket of the process that watches, if one started this one."""
+    if "_PORTBOOK_TAKE_OVER" not in os.environ:
+        return None
+    from portbook.cli.inherited_socket import Inherited  # late: only where a process watches
+
+    return Inherited.of_environment()
+
+
+def _tell_ready(inherited: Inherited | None, settings: Settings) -> None:
+    if inherited is not None:
+        from portbook.cli.reloading_server import tell_ready  # late: only where a process watches
+        from portbook.cli.watched_files import watched_files
+
+        tell_ready(inherited.pipe, watched_files(settings))
 
 
 def _invitation(app: App, http_door: HttpDoor) -> str:

@@ -5,19 +5,36 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 import click
 
 from portbook.cli.exit_codes import ExitCode
-from portbook.escaping import escaped_json, escaped_lines
-from portbook.settings.bad_settings import BadSettings
+from portbook.escaping import escaped, escaped_json, escaped_lines
+from portbook.text.late_pattern import late_pattern
 
-__all__ = ["claim_stdout", "print_data", "print_json", "problems_of", "say", "stop_with", "verdict_or_none"]
+__all__ = [
+    "claim_stdout",
+    "fail",
+    "print_data",
+    "print_json",
+    "problem_as_data",
+    "problems_of",
+    "say",
+    "stop_with",
+    "tell_usage_error",
+    "verdict_or_none",
+]
+
+_PLACE: Final = late_pattern(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<message>.+)", re.DOTALL)
+
+# Where a verb leaves its standard output for the errors that are data.
+_OUTPUT: Final = "portbook.output"
 
 
 def say(message: str) -> None:
@@ -36,7 +53,10 @@ def claim_stdout() -> TextIO:
     sys.stdout.flush()
     ours = os.dup(1)
     os.dup2(2, 1)
-    return os.fdopen(ours, "w", encoding="utf-8")
+    out = os.fdopen(ours, "w", encoding="utf-8")
+    if (context := click.get_current_context(silent=True)) is not None:
+        context.meta[_OUTPUT] = out
+    return out
 
 
 def print_data(
@@ -56,6 +76,8 @@ def print_json(data: dict[str, Any], out: TextIO, *, is_ascii: bool = False) -> 
 
 def problems_of(error: Exception) -> list[str]:
     """Return the problems that an exception tells of, each as one text."""
+    from portbook.settings import BadSettings  # late: it brings the settings along
+
     if isinstance(error, BadSettings):
         return list(error.problems)
     if isinstance(error, OSError):
@@ -64,11 +86,48 @@ def problems_of(error: Exception) -> list[str]:
     return [str(error)]
 
 
+def problem_as_data(text: str) -> dict[str, Any]:
+    """Return a problem as JSON, with its file, line and column where it begins with them."""
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        return {"file": None, "line": None, "column": None, "message": text}
+    line, column = int(found["line"]), int(found["column"])
+    return {"file": found["file"], "line": line, "column": column, "message": found["message"]}
+
+
 def stop_with(error: Exception) -> click.exceptions.Exit:
     """Print why the verb cannot go on, and return the exit to raise."""
-    for problem in problems_of(error):
-        say(f"error: {problem}")
-    return click.exceptions.Exit(ExitCode.INVALID)
+    return _ended(problems_of(error), ExitCode.INVALID)
+
+
+def fail(message: str, code: ExitCode = ExitCode.FAILURE) -> click.exceptions.Exit:
+    """Print why the verb failed, and return the exit to raise."""
+    return _ended([message], code)
+
+
+def _ended(problems: list[str], code: ExitCode) -> click.exceptions.Exit:
+    """Print the problems: as JSON to standard output where JSON was asked for, else to standard error."""
+    context = click.get_current_context(silent=True)
+    out = None if context is None or not context.params.get("is_json") else context.meta.get(_OUTPUT)
+    if out is None:
+        for problem in problems:
+            say(f"error: {problem}")
+    else:
+        print_json({"error": {"problems": [problem_as_data(each) for each in problems]}}, out, is_ascii=True)
+    return click.exceptions.Exit(code)
+
+
+def tell_usage_error(error: click.ClickException) -> None:
+    """Print what is wrong with a command line, in the tone of every other error; as JSON where it asks so."""
+    # click's own messages quote the arguments as they are, and begin with a capital.
+    message = error.format_message().rstrip(".")
+    message = escaped(message[:1].lower() + message[1:], limit=10 * len(message) + 1)
+    if "--json" in sys.argv[1:]:
+        print_json({"error": {"problems": [problem_as_data(message)]}}, sys.stdout, is_ascii=True)
+        return
+    say(f"error: {message}")
+    if isinstance(error, click.UsageError) and error.ctx is not None and "--help" not in message:
+        say(f"see `{error.ctx.command_path} --help`")
 
 
 @contextmanager

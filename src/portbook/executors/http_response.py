@@ -55,7 +55,7 @@ def answer_beside(response: Response, operation: HttpOperation) -> ApiAnswer:
     link = response.headers.get(b"link")
     if link is None:
         return ApiAnswer(response.status)
-    names = {use.name.lower() for use in operation.credentials if use.place == "query"}
+    names = {use.name for use in operation.credentials if use.place == "query"}
     return ApiAnswer(response.status, links_of(link.decode("latin-1"), names))
 
 

@@ -1,9 +1,15 @@
-"""The environment of a server's process: a few variables of ours, and those that the settings name."""
+"""The environment of a server's process: a few variables of ours, and those that the settings name.
+
+One variable counts how many Portbooks stand before the process. A server whose command starts Portbook with
+the same settings would start itself again without end; the count ends that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+
+from portbook.upstreams.transport import NotSent
 
 __all__ = ["child_environment"]
 
@@ -17,10 +23,23 @@ _PASSED_ON: Final = (
 )
 _LOCALE: Final = "LC_"
 
+_DEPTH: Final = "PORTBOOK_SERVERS_BEFORE"
+_MAX_DEPTH: Final = 4
+
 
 def child_environment(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a child: of `ours` those on the list, and all that it is `given`."""
+    """Return the variables of a child: of `ours` those on the list, and all that it is `given`.
+
+    Raises `NotSent` where too many Portbooks stand before it.
+    """
+    before = ours.get(_DEPTH, "")
+    depth = int(before) if before.isdecimal() and len(before) < len("100") else 0
+    if depth >= _MAX_DEPTH:
+        raise NotSent(
+            f"{_MAX_DEPTH} Portbooks in a row stand before this one; where the command of a server is "
+            "Portbook itself, give it settings of its own with --config"
+        )
     passed_on = {
         name: value for name, value in ours.items() if name in _PASSED_ON or name.startswith(_LOCALE)
     }
-    return {**passed_on, **given}
+    return {**passed_on, **given, _DEPTH: str(depth + 1)}

@@ -9,6 +9,7 @@ import pytest
 
 from portbook.apis.bodies.file_arguments import file_of
 from portbook.errors import Refused
+from portbook.model import JSON
 
 PIECE = 256 * 1024
 
@@ -28,3 +29,23 @@ def test_what_is_no_base64_is_refused_at_its_place(text: str) -> None:
     with pytest.raises(Refused) as caught:
         file_of(text, ("body", "file"))
     assert caught.value.findings[0].pointer == "/body/file"
+
+
+@pytest.mark.parametrize(
+    ("value", "pointer"),
+    [
+        ({"base64": ["x"]}, "/file/base64"),
+        ({"base64": {}}, "/file/base64"),
+        ({"base64": None}, "/file/base64"),
+        ({}, "/file/base64"),
+        ({"path": 5}, "/file/path"),
+        ({"path": []}, "/file/path"),
+        ({"base64": "AA==", "filename": 5}, "/file/filename"),
+        ({"base64": "AA==", "content_type": ["text/plain"]}, "/file/content_type"),
+        (5, "/file"),
+    ],
+)
+def test_a_file_with_a_member_that_is_no_text_is_refused_at_its_place(value: JSON, pointer: str) -> None:
+    with pytest.raises(Refused) as caught:
+        file_of(value, ("file",))
+    assert caught.value.findings[0].pointer == pointer

@@ -36,6 +36,14 @@ TRAPS: list[tuple[str, Any]] = [
     ("!!int 0x1: !!int 0x1\n1: 2", {"0x1": 1, "1": 2}),
     (r'a: "\ud83d\ude00"', {"a": "😀"}),
     (r'a: "x\uD800y"' + "\nb: '\\n'", {"a": "x\ufffdy", "b": "\\n"}),
+    ("a: !!int ...", {"a": "..."}),
+    ('a: !!int "---"\nb: !!null "-"\nc: !!int seven', {"a": "---", "b": "-", "c": "seven"}),
+    (r'a: "\ud83d\ude00"' + "\n" + r"b: '^[^\ud800-\udfff]*$'", {"a": "😀", "b": r"^[^\ud800-\udfff]*$"}),
+    (r'a: "\ud83d\ude00"' + "\n" + r'b: "^[^\\ud800-\\udfff]*$"', {"a": "😀", "b": r"^[^\ud800-\udfff]*$"}),
+    (r'a: "\\\uD83D\uDE00"' + "\n" + r"b: \\\ud83d\ude00", {"a": "\\😀", "b": r"\\\ud83d\ude00"}),
+    ('"\\ud83d\\ude00": |-\n  "\\ud83d', {"😀": '"\\ud83d'}),
+    ('a: "\\ud83d\\\n  \\ude00"', {"a": "😀"}),
+    ('a: "\\ude00\\ud83d"\nb: "\ue000\\uE001\\U0000e002"', {"a": "\ufffd\ufffd", "b": "\ue000\ue001\ue002"}),
     ("1.10: a\n012: b\n0x10: c\n1e3: d", {"1.1": "a", "12": "b", "16": "c", "1000.0": "d"}),
 ]
 
@@ -51,6 +59,7 @@ def test_values_are_those_of_yaml_1_2(text: str, expected: Any) -> None:
     [
         "a: [", "? [a]\n: b", "? !x {a: 1}\n: b",
         "a: 1\n---\nb: 2", "1: a\n'1': b", "&a [*a]", "a: *none", "\xff", "[" * 1000,
+        '"\\ud83d"\n# ' + "".join(f"\\ue0{number:02x}" for number in range(64)),
     ],
 )  # fmt: skip
 def test_what_json_does_not_have_is_refused(text: str) -> None:

@@ -7,12 +7,11 @@ body is only checked, and the file counts as empty.
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from portbook.apis.unsendable import unsendable
-from portbook.model import JSON
+from portbook.model import JSON, JSONObject
 from portbook.tools.media_types import essence, is_media_type
 
 __all__ = ["GivenFile", "file_of", "file_schema"]
@@ -66,31 +65,36 @@ def file_schema(words: str | None, *, takes_paths: bool, has_name: bool) -> dict
 def file_of(value: JSON, place: tuple[str, ...]) -> GivenFile:
     """Return the file that an argument at `place` gives.
 
-    Raises `Refused` where it is no base64, or names no media type.
+    Raises `Refused` where it is no base64, names no media type, or has a member that is not a text.
     """
     if isinstance(value, str):
         return GivenFile(_decoded(value, place))
     if not isinstance(value, dict):
         raise unsendable(place, "is a file; give its bytes as base64")
-    path, encoded = value.get("path"), value.get("base64")
-    data = None if path is not None else _decoded(encoded, (*place, "base64"))
-    content_type = cast("str | None", value.get("content_type"))
-    if content_type is not None and not is_media_type(essence(content_type)):
+    path, content_type = _text(value, "path", place), _text(value, "content_type", place)
+    filename = _text(value, "filename", place)
+    data = None if path is not None else _decoded(_text(value, "base64", place), (*place, "base64"))
+    if content_type is None:
+        return GivenFile(data, path, filename)
+    if not is_media_type(essence(content_type)):
         raise unsendable((*place, "content_type"), "must be a media type, such as image/png")
-    name = cast("str | None", value.get("filename"))
-    return GivenFile(
-        data,
-        cast("str | None", path),
-        name,
-        None if content_type is None else essence(content_type),
-    )
+    return GivenFile(data, path, filename, essence(content_type))
 
 
-def _decoded(text: JSON, place: tuple[str, ...]) -> bytes:
+def _text(members: JSONObject, name: str, place: tuple[str, ...]) -> str | None:
+    text = members.get(name)
+    if text is not None and not isinstance(text, str):
+        raise unsendable((*place, name), "must be a text")
+    return text
+
+
+def _decoded(text: str | None, place: tuple[str, ...]) -> bytes:
     try:
-        return b"".join(_decoded_pieces(cast("str", text)))
-    except (binascii.Error, ValueError, TypeError):
-        raise unsendable(place, "must be base64 (RFC 4648, 4), with its padding and without spaces") from None
+        if text is not None:
+            return b"".join(_decoded_pieces(text))
+    except ValueError:
+        pass
+    raise unsendable(place, "must be base64 (RFC 4648, 4), with its padding and without spaces")
 
 
 def _decoded_pieces(text: str) -> Iterator[bytes]:

@@ -32,9 +32,13 @@ class UrlencodedBody:
         for field, value in fields.items():
             part = self._names.part_of(field)
             encode = as_reserved_text if part.allows_reserved else as_form_text
+            checked = None
             try:
                 for name, members, text in pairs_of(field, value, part.style, encode):
-                    self._names.require_own(name, field, (*place, field, *members), is_whole=not members)
+                    if name != checked:  # a list repeats one name
+                        its_place = (*place, field, *members)
+                        self._names.require_own(name, field, its_place, is_whole=not members)
+                        checked = name
                     written.append(f"{as_form_text(name)}={text}")
             except AmbiguousText as why:
                 raise unsendable((*place, field), str(why)) from None

@@ -29,14 +29,16 @@ _ANCHOR: Final = re.compile(r"(?:(?<=[\s\[{,:\"'?\]}-])|^)&([^\s,\[\]{}]+)", re.
 _ALIAS: Final = re.compile(r"(?:(?<=[\s\[{,:\"'?\]}-])|^)\*([^\s,\[\]{}]+)", re.MULTILINE)
 # Where the library found an error.
 _PLACE: Final = re.compile(r"line ([0-9]+) column ([0-9]+)$")
-# Escapes of JSON for a character beyond 16 bits, and for half of one.
-_PAIR: Final = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
-_HALF: Final = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+# JSON's escape for half of a character beyond 16 bits. After an even number of backslashes, it is none.
+_HALF: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u(?=[dD][89a-fA-F][0-9a-fA-F]{2})")
+# Characters for private use. One that the document has nowhere marks the halves; few documents have even one.
+_MARKS: Final = range(0xE000, 0xE040)
 # Comments and directives before the marker of a document.
 _BEFORE_MARKER: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n)*(?=---)")
 _OWN_TAG: Final = "tag:portbook,2026:"
 _PLAIN_TAGS: Final = frozenset({"int", "float", "bool", "null"})
-_PLAIN: Final = re.compile(r"[-+.~0-9A-Za-z]+", re.ASCII)
+# Not `-`, `---` and `...`, which are a list, a document and the end of one.
+_PLAIN: Final = re.compile(r"[-+.]*[~0-9A-Za-z][-+.~0-9A-Za-z]*", re.ASCII)
 _WORDS: Final = {None: "null", True: "true", False: "false"}
 
 
@@ -55,42 +57,76 @@ def parse_yaml(data: bytes) -> JSON:
         raise NotYAML("not UTF-8") from None
     if _expanded_size(text) > _MAX_EXPANDED:
         raise NotYAML("its aliases expand to too much; write out what they stand for")
-    found = _documents(text)
+    found, mark = _documents(text)
     if len(found) != 1:
         raise NotYAML(f"must hold one document, and holds {len(found)}")
-    return _as_json(found[0])
+    value = _as_json(found[0])
+    return value if mark is None else _unmarked(value, mark)
 
 
-def _documents(text: str) -> list[Any]:
+def _documents(text: str) -> tuple[list[Any], str | None]:
+    """Return the documents in a text, and the character that marks halves of characters, if there are any."""
     import yaml12
 
     try:
-        return yaml12.parse_yaml(text, multi=True)
+        return yaml12.parse_yaml(text, multi=True), None
     except (ValueError, RecursionError) as error:
         place = _PLACE.search(str(error))  # the rest of the library's message may quote the document
+    mended, mark = _marked(text)
     try:
-        return yaml12.parse_yaml(_mended(text), multi=True)
+        return yaml12.parse_yaml(_with_own_tags(mended), multi=True), mark
     except (ValueError, RecursionError):
         where = "" if place is None else f" (line {place[1]}, column {place[2]})"
         raise NotYAML(f"not YAML 1.2{where}") from None
 
 
-def _mended(text: str) -> str:
-    """Return a document without what the library refuses, although others read it.
-
-    JSON writes a character beyond 16 bits as a pair of escapes, half of which is no character at all. And a
-    number that `!!int` marks may be one only to YAML 1.1: in this document, `!!int` is another tag.
-    """
-    text = _PAIR.sub(lambda pair: _joined(pair[1], pair[2]), text)
-    text = _HALF.sub("\ufffd", text)
+def _with_own_tags(text: str) -> str:
+    """Return a text in which `!!int` is a different tag: it may mark what is a number in YAML 1.1 alone."""
     before = _BEFORE_MARKER.match(text)
     if before is None:
         return f"%TAG !! {_OWN_TAG}\n---\n{text}"
     return f"{before[0]}%TAG !! {_OWN_TAG}\n{text[before.end() :]}"
 
 
-def _joined(first: str, second: str) -> str:
-    return chr(0x10000 + ((int(first, 16) - 0xD800) << 10) + int(second, 16) - 0xDC00)
+def _marked(text: str) -> tuple[str, str | None]:
+    """Return a document with a mark in each escape for half of a character, which the library refuses.
+
+    Between double quotes, the mark is read as a character. Everywhere else, nothing is an escape, and the
+    mark stays as it is written. So the values tell the two apart, whatever is quoted how.
+    """
+    if _HALF.search(text) is None:
+        return text, None
+    lowered = text.lower()
+    for code in _MARKS:
+        written = (chr(code), f"\\u{code:x}", f"\\u{code:08x}")
+        if not any(form in lowered for form in written):
+            return _HALF.sub(rf"\1\\u{code:x}", text), chr(code)
+    return text, None
+
+
+def _unmarked(value: JSON, mark: str) -> JSON:
+    """Return a value whose texts have whole characters, and U+FFFD for a half, in place of what is marked."""
+    halves = re.compile(rf"(?:{mark}[dD][89a-fA-F][0-9a-fA-F]{{2}})+")
+    written = f"\\u{ord(mark):x}"
+
+    def text_of(text: str) -> str:
+        return halves.sub(lambda found: _joined(found[0].split(mark)[1:]), text).replace(written, "\\u")
+
+    def value_of(each: JSON) -> JSON:
+        if isinstance(each, str):
+            return text_of(each)
+        if isinstance(each, list):
+            return [value_of(item) for item in each]
+        if isinstance(each, dict):
+            return {text_of(key): value_of(item) for key, item in each.items()}
+        return each
+
+    return value_of(value)
+
+
+def _joined(halves: list[str]) -> str:
+    units = b"".join(int(half, 16).to_bytes(2, "big") for half in halves)
+    return units.decode("utf-16-be", "replace")
 
 
 def _as_json(value: Any) -> JSON:
@@ -114,7 +150,7 @@ def _tagged(tag: str, value: Any) -> JSON:
     """Return what is tagged; a plain word is the value that it has without the tag, where that names one."""
     is_plain = isinstance(value, str) and _PLAIN.fullmatch(value) is not None
     if is_plain and tag.removeprefix(_OWN_TAG) in _PLAIN_TAGS:
-        (value,) = _documents(value)
+        (value,), _ = _documents(value)
     return _as_json(value)
 
 

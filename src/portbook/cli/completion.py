@@ -1,0 +1,33 @@
+"""`portbook completion`: a script that completes commands, options and names of tools in a shell."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from portbook.cli.terminal import claim_stdout
+
+__all__ = ["command"]
+
+_SHELLS: Final = ("bash", "zsh", "fish")
+_VARIABLE: Final = "_PORTBOOK_COMPLETE"
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(_SHELLS))
+def command(shell: str) -> None:
+    r"""Print the completion script of a shell: commands, options, and the names of the tools that are served.
+
+    \b
+    bash: eval "$(portbook completion bash)" in ~/.bashrc
+    zsh:  eval "$(portbook completion zsh)" in ~/.zshrc
+    fish: portbook completion fish > ~/.config/fish/completions/portbook.fish
+    """
+    from click.shell_completion import get_completion_class  # late: only here
+
+    out = claim_stdout()
+    made = get_completion_class(shell)
+    assert made is not None
+    root = click.get_current_context().find_root().command
+    click.echo(made(root, {}, "portbook", _VARIABLE).source(), out)

@@ -1,0 +1,98 @@
+"""`portbook doctor`: what this installation can do, on one screen to paste into a report."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from portbook.cli.options import config_option, json_option, settings_from
+from portbook.cli.terminal import claim_stdout, print_data, problems_of
+from portbook.cli.writable_folder import blocked_by
+from portbook.escaping import escaped
+from portbook.protocol.revisions import REVISIONS
+from portbook.settings import BadSettings, Settings
+from portbook.version import __version__
+
+__all__ = ["command"]
+
+_PACKAGES: Final = ("pydantic", "jsonschema-rs", "orjson", "apsw", "pynacl", "uvloop")
+# An extra, and the module that it brings.
+_EXTRAS: Final = {"yaml": "yaml12"}
+
+
+@click.command("doctor")
+@json_option()
+@config_option
+def command(*, is_json: bool, config: Path | None) -> None:
+    """Show versions, extras, files and port of this installation; no secrets, and no values of settings."""
+    out = claim_stdout()
+    found = _found(config)
+    width = max(map(len, found))
+    words = [f"{name.ljust(width)}  {escaped(_shown(value), 400)}" for name, value in found.items()]
+    print_data(found, words, out, is_json=is_json, is_ascii=True)
+
+
+def _found(config: Path | None) -> dict[str, Any]:
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    found: dict[str, Any] = {
+        "portbook": __version__,
+        "python": f"{platform.python_version()} ({sys.executable})",
+        "system": system,
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "extras": {name: _has(module) for name, module in _EXTRAS.items()},
+        "mcp": [str(revision) for revision in REVISIONS],
+        "sandbox": "none: tools run with the rights of this process",
+    }
+    try:
+        settings = settings_from(config)
+    except BadSettings as error:
+        return {**found, "settings": problems_of(error)}
+    return {**found, **_about(settings)}
+
+
+def _about(settings: Settings) -> dict[str, Any]:
+    return {
+        "settings": "none" if settings.config is None else str(settings.config),
+        "records": _folder(settings.log_dir),
+        "store": _folder(settings.store_path.parent),
+        "port": _port(settings),
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _has(module: str) -> str:
+    is_there = importlib.util.find_spec(module) is not None
+    return "installed" if is_there else "missing"
+
+
+def _folder(folder: Path) -> str:
+    return f"{folder}: {'can be written' if blocked_by(folder) is None else 'cannot be written'}"
+
+
+def _port(settings: Settings) -> str:
+    from portbook.doors.http.server.listeners import bind  # late: only here
+
+    address = f"{settings.host}:{settings.port}"
+    try:
+        bind(settings.host, settings.port).close()
+    except OSError as error:
+        return f"{address}: {error.strerror or error}"
+    return f"{address}: free"
+
+
+def _shown(value: str | list[str] | dict[str, str]) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {each}" for name, each in value.items())
+    return value if isinstance(value, str) else ", ".join(value)

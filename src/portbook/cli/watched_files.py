@@ -1,0 +1,62 @@
+"""Which files a server is made from: settings, toolsets with what they import beside them, and documents."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from portbook.settings import Settings
+
+__all__ = ["Stamps", "stamps_of", "watched_files"]
+
+# The time and the size of each file; None where it is not there.
+Stamps = dict[Path, tuple[int, int] | None]
+
+
+def watched_files(settings: Settings) -> list[Path]:
+    """Return the files whose change makes a different server; the toolsets have been loaded."""
+    config = [] if settings.config is None else [settings.config]
+    return sorted({path.resolve() for path in (*config, *_python(settings), *_documents(settings))})
+
+
+def stamps_of(files: list[Path]) -> Stamps:
+    """Return what tells a changed file from an unchanged one."""
+    found: Stamps = {}
+    for path in files:
+        try:
+            status = path.stat()
+        except OSError:
+            found[path] = None
+        else:
+            found[path] = status.st_mtime_ns, status.st_size
+    return found
+
+
+def _python(settings: Settings) -> Iterator[Path]:
+    """Yield the toolsets, and the modules that were loaded from their folders."""
+    sources = (*settings.toolsets, *settings.more_toolsets)
+    named = [Path(source) for source in sources if source.endswith(".py")]
+    modules = [_file_of(sys.modules[source]) for source in sources if source in sys.modules]
+    files = [*named, *(path for path in modules if path is not None)]
+    yield from files
+    folders = {path.resolve().parent for path in files}
+    for module in list(sys.modules.values()):
+        path = _file_of(module)
+        if path is not None and path.parent in folders:
+            yield path
+
+
+def _file_of(module: Any) -> Path | None:
+    name = getattr(module, "__file__", None)
+    return Path(name) if isinstance(name, str) else None
+
+
+def _documents(settings: Settings) -> Iterator[Path]:
+    for table in settings.http_tables.values():
+        given = cast("Mapping[str, Any]", table).get("openapi", ())
+        names = cast("list[Any]", [given] if isinstance(given, str) else given)
+        yield from (settings.folder / name for name in names if isinstance(name, str) and "://" not in name)
+    if settings.http_tables:
+        yield settings.folder / "portbook.lock"

@@ -1,0 +1,32 @@
+"""`portbook completion`: a script for each shell, which completes the names of tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.portbook_process import environment, run
+
+TOOLS = 'from portbook import Toolset\n\ntoolset = Toolset("x")\n\n\n@toolset.tool\ndef greet() -> int: ...\n'
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_a_script(shell: str, tmp_path: Path) -> None:
+    finished = run("completion", shell, cwd=tmp_path)
+    assert finished.code == 0
+    assert f"_PORTBOOK_COMPLETE={shell}_complete".encode() in finished.out
+
+
+def completed(folder: Path, words: str) -> list[str]:
+    asked = environment(_PORTBOOK_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD="2")
+    return [line.partition(",")[2] for line in run(cwd=folder, env=asked).out.decode().split()]
+
+
+def test_names_of_tools_are_completed_and_broken_settings_complete_nothing(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(TOOLS)
+    (tmp_path / "portbook.toml").write_text('[python]\ntoolsets = ["tools.py"]\n')
+    assert completed(tmp_path, "portbook call gr") == ["greet"]
+    assert completed(tmp_path, "portbook explain x") == []
+    (tmp_path / "portbook.toml").write_text("[broken\n")
+    assert completed(tmp_path, "portbook call gr") == []
