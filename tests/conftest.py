@@ -44,12 +44,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _let_children_be_interrupted() -> None:
-    """Undo an ignored SIGINT, which a shell gives to what it starts in the background.
+    """Undo an ignored SIGINT, which a shell gives to what it starts in the background, and nohup's SIGHUP.
 
     Children inherit what is ignored, and no test could interrupt them; what is handled they start anew.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="module", autouse=True)
