@@ -369,7 +369,6 @@ def test_a_list_that_would_be_split_elsewhere_is_refused_in_a_path_and_a_form() 
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
-@pytest.mark.covers("002.execution.reserved-names")
 @pytest.mark.parametrize("request_type", [*FORMS, "application/json"])
 @pytest.mark.parametrize("name", ["tenant", "Tenant", "tenant[]", "api_key"])
 def test_a_body_cannot_override_what_is_fixed_in_the_query(request_type: str, name: str) -> None:

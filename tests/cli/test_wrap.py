@@ -131,7 +131,7 @@ def test_an_envelope_can_be_signed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "Missing argument"),
+        ((), "missing argument"),
         (("--signing-key", "k", "--", "true"), "--signing-key signs a record; add --provenance minimal"),
         (("--provenance", "most", "--", "true"), "is not one of 'minimal', 'full'"),
         (("--tool-version", "", "--", "true"), "version: must have 1 to 100 characters"),
