@@ -71,7 +71,11 @@ class DefinitionWeights:
 
         def steps_of(name: str) -> list[str]:
             # What was weighed before leads to nothing new.
-            return [step for step in _names_on_value(self._definitions[name]) if step not in self._on_value]
+            return [
+                step
+                for step in referred_names(self._definitions[name], is_on_value=True)
+                if step not in self._on_value
+            ]
 
         for members in components([name for name in names if name not in self._on_value], steps_of):
             if len(members) > 1 or members[0] in steps_of(members[0]):
@@ -128,8 +132,11 @@ def _repeats(schema: dict[str, Any]) -> int:
 _UNEVALUATED: Final = frozenset({"unevaluatedProperties", "unevaluatedItems"})
 
 
-def referred_names(schema: Any) -> Iterator[str]:
-    """Yield the names of the definitions that `schema` refers to, once for each reference."""
+def referred_names(schema: Any, *, is_on_value: bool = False) -> Iterator[str]:
+    """Yield the names of the definitions that `schema` refers to, once for each reference.
+
+    With `is_on_value`, only of those that apply to the value itself, and not to a part of it.
+    """
     waiting = [schema]
     while waiting:
         value = waiting.pop()
@@ -137,19 +144,7 @@ def referred_names(schema: Any) -> Iterator[str]:
             whole = cast("dict[str, Any]", value)
             if (name := _name_in(whole)) is not None:
                 yield name
-            waiting.extend(child for _, _, child in subschemas_of(whole))
-
-
-def _names_on_value(schema: Any) -> Iterator[str]:
-    """Yield the names that `schema` refers to without descending into the value."""
-    waiting = [schema]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            whole = cast("dict[str, Any]", value)
-            if (name := _name_in(whole)) is not None:
-                yield name
-            waiting.extend(child for _, is_same, child in subschemas_of(whole) if is_same)
+            waiting.extend(child for _, is_same, child in subschemas_of(whole) if is_same or not is_on_value)
 
 
 def _name_in(schema: dict[str, Any]) -> str | None:
