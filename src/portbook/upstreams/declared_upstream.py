@@ -57,6 +57,8 @@ class DeclaredUpstream:
     pins: PinSettings = field(default_factory=PinSettings)
     folder: Path = field(default_factory=Path)
     """Where its program starts."""
+    place: str = ""
+    """Where the settings say how its tools are named, for messages: file, line and column."""
 
     def serves(self, name: str) -> bool:
         """Return whether the operator wants the tool with this name of the server's own."""

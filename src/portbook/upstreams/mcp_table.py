@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -42,13 +43,24 @@ _ASKS: Final = ("elicitation", "sampling", "roots")
 _WANTED: Final = 'must be a string, { env = "NAME" }, { file = "path" } or { command = ["program", "…"] }'
 
 
-def read_mcp(tables: Mapping[str, Any], folder: Path, complain: Complain) -> tuple[DeclaredUpstream, ...]:
+def read_mcp(
+    tables: Mapping[str, Any],
+    folder: Path,
+    complain: Complain,
+    place_of: Callable[..., str] = lambda *_path: "",
+) -> tuple[DeclaredUpstream, ...]:
     """Return the servers that `tables` declare; relative paths start in `folder`.
+
+    `place_of` returns where the settings have a key, for messages.
 
     Raises the exception of `complain` for the first mistake.
     """
     return tuple(
-        _server(alias, Table(table, ("mcp", alias), complain), folder) for alias, table in tables.items()
+        replace(
+            _server(alias, Table(table, ("mcp", alias), complain), folder),
+            place=place_of("mcp", alias, "prefix"),
+        )
+        for alias, table in tables.items()
     )
 
 
