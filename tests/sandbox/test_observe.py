@@ -35,7 +35,8 @@ def test_files_are_noted_as_they_are_used(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "data" / "old")
     found = touched(
         tmp_path,
-        "import os\nopen('link').read(); open('data/new', 'w')\nos.mkdir('made'); os.rename('made', 'moved')\n"
+        "import os\nopen('link').read(); open('data/new', 'w')\n"
+        "os.mkdir('made'); os.rename('made', 'moved')\n"
         "folder = os.open('data', os.O_RDONLY); os.unlink('new', dir_fd=folder)\n"
         "try: open('missing')\nexcept OSError: pass",
     )
