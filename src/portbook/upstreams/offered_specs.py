@@ -84,7 +84,7 @@ def _tool(declared: DeclaredUpstream, tool: ObservedDefinition) -> ToolSpec:
         hints=_chosen(hints, _HINTS),
         switch=Switch(),
         declared_name=_declarable(full if declared.has_prefix else tool.name),
-        is_result_unchecked=isinstance(output, dict) and not is_checked,
+        is_result_unchecked=not declared.is_enforced,
     )
 
 
@@ -108,6 +108,7 @@ def _prompt(declared: DeclaredUpstream, prompt: ObservedDefinition, *, completes
         upstream=UpstreamEntry(declared.alias, prompt.name, definition),
         timeout_ms=declared.timeout_ms,
         kind="prompt",
+        is_result_unchecked=not declared.is_enforced,
         shown=_chosen(definition, _SHOWN_OF_PROMPT),
         switch=switch,
     )
@@ -137,6 +138,7 @@ def _resource(
         upstream=UpstreamEntry(declared.alias, resource.name, definition),
         timeout_ms=declared.timeout_ms,
         kind="resource",
+        is_result_unchecked=not declared.is_enforced,
         shown=_chosen(definition, _SHOWN_OF_RESOURCE),
         switch=switch,
     )
@@ -161,6 +163,7 @@ def _completion(
         timeout_ms=declared.timeout_ms,
         kind="completion",
         completes=kind,
+        is_result_unchecked=not declared.is_enforced,
         switch=switch,
     )
 
