@@ -15,6 +15,7 @@ from portbook.canonical import NotJSON, fingerprint
 from portbook.model import JSONObject, Kind
 from portbook.protocol.headers import BadMark, Mark, marked_params
 from portbook.schema.cache import validator_for
+from portbook.schema.dialects import dialect_of
 from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.late_validator import LateValidator
 from portbook.tools.claimed_names import claims_of, refused_claims
@@ -322,7 +323,7 @@ def _compiled(spec: ToolSpec, side: str, schema: object) -> Validator:
         return LateValidator(lambda: validator_for(schema, is_known=True))
     try:
         if spec.upstream is not None:  # not kept for ever: a server can change its definitions at any time
-            return compile_schema(schema, fingerprint(schema))
+            return compile_schema(schema, fingerprint(schema), dialect_of(schema))
         return validator_for(schema)
     except BadSchema as error:
         raise BadTool(f"{spec.kind} {spec.name!r}, {side} schema: {error}") from None
