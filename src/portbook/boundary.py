@@ -149,6 +149,11 @@ class Boundary:
         if self._servers is not None and not self._servers.is_settled:
             await self._servers.settle()
 
+    def end_session(self, session: str) -> None:
+        """End what only a session had at the MCP servers behind us; it has ended."""
+        if self._servers is not None:
+            self._servers.end_session(session)
+
     def without_secrets(self, text: str) -> str:
         """Return a text that a person wrote, redacted, as it may be stored and shown."""
         redactor = self._pipeline.rules.redactor

@@ -244,6 +244,7 @@ class Sessions:
         self._live.let_out(live)
         for task in tuple(live.running):
             task.cancel()
+        self._boundary.end_session(live.label)
 
     def _complain(self, error: OSError) -> None:
         if not self._has_warned:
