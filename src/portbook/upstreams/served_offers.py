@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from portbook.canonical import fingerprint
+from portbook.errors import Reason
 from portbook.model import JSONObject, Kind
 from portbook.protocol.headers import BadMark, Mark, marked_params
 from portbook.tools.spec import ToolSpec
@@ -183,6 +184,10 @@ class ServedOffers:
         elif count:
             few = "1 definition is" if count == 1 else f"{count} definitions are"
             self._tell(alias, f"{few} withheld; run `portbook review {alias}`")
+        attacks = sum(each.verdict.is_quarantined for each in judged.withheld)
+        if attacks:
+            few = "1 definition looks" if attacks == 1 else f"{attacks} definitions look"
+            self._tell(alias, f"{few} like an attack on the model; run `portbook scan`")
 
 
 def _is_wanted(declared: DeclaredUpstream, withheld: Withheld) -> bool:
@@ -194,4 +199,5 @@ def _entry(declared: DeclaredUpstream, withheld: Withheld) -> WithheldEntry:
     names = {spec.declared, listed_name(spec.declared)} if spec.kind == "tool" else set[str]()
     verdict = withheld.verdict
     recorded = {"server": declared.alias, **verdict.as_data()}
-    return WithheldEntry(spec.kind, spec.name, frozenset(names), verdict.as_told(), recorded)
+    reason = Reason.TOOL_QUARANTINED if verdict.is_quarantined else Reason.TOOL_WITHHELD
+    return WithheldEntry(spec.kind, spec.name, frozenset(names), verdict.as_told(), recorded, reason)
