@@ -13,7 +13,7 @@ READS = {"readOnlyHint": True}
 
 
 def definition(description: str = "", hints: dict[str, Any] | None = None, *arguments: str) -> dict[str, Any]:
-    schema = {"type": "object", "properties": {name: {} for name in arguments}}
+    schema: dict[str, Any] = {"type": "object", "properties": dict.fromkeys(arguments, True)}
     return {"description": description, "annotations": hints or {}, "inputSchema": schema}
 
 

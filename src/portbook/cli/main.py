@@ -39,6 +39,7 @@ _VERBS: Final = {
     "diff": "Compare two JSON files, or tell whether a schema change is breaking.",
     "wrap": "Run a program and print its output in an envelope.",
     "envelope": "Verify an envelope: schema, digests, anchors and signature.",
+    "export": "Write what registries, desktop clients and other MCP clients need.",
     "doctor": "Show what this installation can do, for a report.",
     "completion": "Print a script that completes commands and tools in a shell.",
 }

@@ -21,8 +21,8 @@ from portbook.redaction.prefilter import LARGE, LONG_RUN, Prefilter, fold
 from portbook.text.late_pattern import late_pattern
 
 __all__ = [
+    "MARKS",
     "PATTERNS",
-    "RUN_TRIGGERS",
     "TRIGGERS",
     "Cards",
     "Span",
@@ -192,7 +192,11 @@ TRIGGERS: Final = tuple(
     if trigger != "://"
 )
 PATTERNS: Final = (r":\/\/[^\/]+@",)
-RUN_TRIGGERS: Final = (_JWT_TRIGGER, *(trigger for detector in _TOKENS for trigger in detector.triggers))
+# As the patterns of the tokens spell them: one of these is in every token.
+MARKS: Final = (
+    *("eyJ", "AKIA", "ASIA", "AIza", "xox", "xapp-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    *("glpat-", "npm_", "k_live_", "k_test_", "sk-proj-", "sk-ant-", "sk-svcacct-", "pbk_"),
+)
 
 
 class _TriggeredSearch(NamedTuple):
@@ -221,7 +225,7 @@ _BY_TRIGGER: Final[dict[Cards, tuple[_TriggeredSearch, ...]]] = {
 _WITHOUT_RUNS: Final[dict[Cards, tuple[_TriggeredSearch, ...]]] = {
     cards: _searches(*_SHAPES, *detectors) for cards, detectors in _CARDS.items()
 }
-_RUNS: Final = Prefilter.of((), in_runs=RUN_TRIGGERS, passes_runs=True)
+_RUNS: Final = Prefilter.of((), marks=MARKS, passes_runs=True)
 
 
 def _has_material(text: str) -> bool:

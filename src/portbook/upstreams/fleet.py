@@ -54,7 +54,7 @@ class Fleet:
         `publish` is told of changed lists and resources, `tell` of what concerns the operator, `notice` of
         every secret value. Servers with an address are called with `client`.
         """
-        self.offers = ServedOffers(trust, shelf, lambda kind: publish(kind, None), self._tell_of)
+        self.offers = ServedOffers(trust, shelf, lambda kind: publish(kind, None), tell)
         """What the servers offer, and what of it is served."""
         self._shelf = shelf
         self._environ = environ

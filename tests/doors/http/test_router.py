@@ -9,7 +9,7 @@ import pytest
 
 from portbook.doors.http.request import Headers, InboundRequest, RequestHead
 from portbook.doors.http.response import CLOSE, Reply
-from portbook.doors.http.router import Route, Router
+from portbook.doors.http.router import Route, Router, begin_reply, finish_reply
 from portbook.errors import Refused
 from portbook.net.allowed_hosts_and_origins import Hosts
 
@@ -37,7 +37,7 @@ def ask(method: str, path: str, *headers: tuple[bytes, bytes]) -> tuple[bool, Re
     given: Headers = [(b"host", b"localhost"), *headers]
     head = RequestHead(method, path, b"", given, "1.1")
     handling = ROUTER.handle(head)
-    reply = asyncio.run(handling.serve(InboundRequest(head, b"", handling.segment)))
+    reply = asyncio.run(finish_reply(begin_reply(handling, head, b"")))
     return handling.takes_message, reply._replace(headers=[*reply.headers, *handling.more])
 
 

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from portbook.canonical import json_bytes
 from portbook.dialects.rest_bodies import error_of
 from portbook.doors.http.request import Headers
 from portbook.errors import Refused
 from portbook.model import Answer, JSONObject
+from portbook.stages.state import CallState
 from portbook.wire.trace_context import traceparent_of
 
-__all__ = ["CLOSE", "JSON_HEADERS", "Reply", "Write", "problem", "refusal", "reply_to"]
+__all__ = [
+    "CLOSE",
+    "JSON_HEADERS",
+    "HeldRecords",
+    "HeldReply",
+    "Replied",
+    "Reply",
+    "Replying",
+    "Write",
+    "problem",
+    "refusal",
+    "reply_to",
+]
 
 JSON_HEADERS: Final[Headers] = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
@@ -39,6 +52,29 @@ def reply_to(answer: Answer, more: Headers | None = None) -> Reply:
     if more:
         headers += more
     return Reply(answer.status, headers, answer.body or b"")
+
+
+class HeldRecords(Protocol):
+    """Records that are not written yet."""
+
+    def flush(self) -> None:
+        """Write them. A call whose record cannot be written ends without a result."""
+        ...
+
+
+class HeldReply(NamedTuple):
+    """The reply to a call that has ended, held back until the record of the call is written."""
+
+    records: HeldRecords
+    call: CallState
+    worded: Callable[[Answer], Reply] = reply_to
+    """Makes the reply of the answer to the call."""
+
+
+Replying: TypeAlias = Coroutine[Any, Any, Reply]
+
+# What a route returns: a reply, one that is held back, or what returns it once it is there.
+Replied: TypeAlias = Reply | HeldReply | Replying
 
 
 def problem(status: int, code: str, sentence: str, more: Headers | None = None) -> Reply:

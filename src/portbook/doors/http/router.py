@@ -7,26 +7,35 @@ method, or that is not declared as JSON.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from portbook.doors.http.content_check import refuse_content
 from portbook.doors.http.cors import is_preflight, sharing_headers, sharing_terms
 from portbook.doors.http.host_and_origin_check import refuse_head
 from portbook.doors.http.request import Headers, InboundRequest, RequestHead
-from portbook.doors.http.response import CLOSE, Reply, problem, refusal
+from portbook.doors.http.response import CLOSE, HeldReply, Replied, Reply, Replying, problem, refusal
 from portbook.errors import Reason, Refused
 from portbook.net.allowed_hosts_and_origins import Hosts
 from portbook.wire.lines import Frame
 
-__all__ = ["Handling", "Refuse", "Route", "Router", "Serve", "refuse_method", "reply_of"]
+__all__ = [
+    "Handling",
+    "Refuse",
+    "Route",
+    "Router",
+    "Serve",
+    "begin_reply",
+    "finish_reply",
+    "refuse_method",
+    "released",
+]
 
 # What follows such a head may belong to it or not, by which of two readings counts: nothing of it is read.
 _AMBIGUOUS: Final = (Reason.BAD_HOST, Reason.REPEATED_HEADER)
 
-Replying: TypeAlias = Coroutine[Any, Any, Reply]
-Serve: TypeAlias = Callable[[InboundRequest], Replying]
+Serve: TypeAlias = Callable[[InboundRequest], Replied]
 Refuse: TypeAlias = Callable[[RequestHead, Refused], Replying]
 
 
@@ -118,14 +127,33 @@ class Router:
         return path, ""
 
 
-async def reply_of(handling: Handling, head: RequestHead, body: Frame | Refused) -> Reply:
-    """Return the reply to a request with this body, or to one whose body is refused."""
+def begin_reply(handling: Handling, head: RequestHead, body: Frame | Refused) -> Replied:
+    """Return the reply to a request with this body, or to one whose body is refused; or what it waits for."""
     try:
         if isinstance(body, Refused):
-            return await handling.refuse(head, body)
-        return await handling.serve(InboundRequest(head, body, handling.segment))
+            return handling.refuse(head, body)
+        return handling.serve(InboundRequest(head, body, handling.segment))
     except Exception:  # noqa: BLE001 - a bug of ours is answered, and takes no other request with it
-        return problem(500, "INTERNAL_ERROR", "The server failed to answer.", [CLOSE])
+        return _failed()
+
+
+def released(held: HeldReply) -> Reply:
+    """Return a reply that was held back, now that the record of its call is written."""
+    try:
+        return held.worded(held.call.reply())
+    except Exception:  # noqa: BLE001 - as above
+        return _failed()
+
+
+async def finish_reply(replied: Replied) -> Reply:
+    """Return the reply, once it is there and the record of its call is written."""
+    if isinstance(replied, HeldReply):
+        replied.records.flush()
+        return released(replied)
+    try:
+        return replied if isinstance(replied, Reply) else await replied
+    except Exception:  # noqa: BLE001 - as above
+        return _failed()
 
 
 async def refuse_method(refuse: Refuse, head: RequestHead, allowed: list[str], condition: str = "") -> Reply:
@@ -138,6 +166,10 @@ async def refuse_method(refuse: Refuse, head: RequestHead, allowed: list[str], c
         return refusal(refused, allow)
     reply = await refuse(head, refused)
     return reply._replace(headers=[*reply.headers, *allow])
+
+
+def _failed() -> Reply:
+    return problem(500, "INTERNAL_ERROR", "The server failed to answer.", [CLOSE])
 
 
 async def _refuse_method(refuse: Refuse, allowed: list[str], request: InboundRequest) -> Reply:

@@ -107,7 +107,15 @@ class McpResponse:
         stream.end(answer.body)
         return event_reply(StreamPosition(stream), more=more)
 
-    def streamed(self, after: Callable[[], Awaitable[None]]) -> Reply:
+    def worded(self, answer: Answer) -> Reply:
+        """Return the reply with an answer that is there already, and with what was sent before it."""
+        return self.replied(self._outcome_now(answer))
+
+    def replied(self, answer: Answer | None, after: Callable[[], Awaitable[None]] | None = None) -> Reply:
+        """Return the reply to an outcome; where that is streamed, `after` runs when it is over."""
+        return self.streamed(after) if answer is None else self.reply(answer)
+
+    def streamed(self, after: Callable[[], Awaitable[None]] | None) -> Reply:
         """Return what the call sends, and its answer, as a stream; `after` runs when it is over."""
         stream = self._opened()
         if self._live is not None:
@@ -121,7 +129,8 @@ class McpResponse:
                 await stream.copy_to(write, position)
             finally:
                 await self._give_up()
-                await after()
+                if after is not None:
+                    await after()
 
         return Reply(200, STREAM_HEADERS, stream=copy)
 

@@ -13,7 +13,9 @@ import asyncio
 from typing import Any, Final, cast
 
 from portbook.doors.http.body_limits import MAX_DISCARDED_BYTES, cut_off
-from portbook.doors.http.router import Handling, reply_of
+from portbook.doors.http.request import Headers
+from portbook.doors.http.response import HeldReply, Replied, Reply
+from portbook.doors.http.router import Handling, begin_reply, finish_reply, released
 from portbook.doors.http.server.admission import Place
 from portbook.doors.http.server.bad_request import BadRequest
 from portbook.doors.http.server.client_input import ClientInput
@@ -28,6 +30,7 @@ from portbook.doors.http.server.response_writer import (
     bad_request,
     busy,
     connection_headers,
+    document,
     is_last,
 )
 from portbook.errors import Reason, Refused
@@ -103,6 +106,8 @@ class ServerConnection(asyncio.Protocol):
             self._advance()
             if self._is_waiting:
                 self._in.hold_back()
+            if self._hall.turn.is_full:
+                self._hall.turn.end()
 
     def eof_received(self) -> bool:
         """Take the end of what the client sends as its leaving."""
@@ -174,16 +179,21 @@ class ServerConnection(asyncio.Protocol):
             while self._phase in _BEFORE_ANSWER and not self._is_waiting and self._take():
                 taken += 1
                 if taken >= _MAX_IN_A_ROW and self._reader.unread_bytes:
-                    self._awaits_turn = True
-                    asyncio.get_running_loop().call_soon(self._take_turn)
+                    self._await_turn()
         except BadRequest as error:
             self._refuse(bad_request(error, self._hall.date))
         if not self._is_waiting:
             self._in.read_on()
 
+    def _await_turn(self) -> None:
+        self._awaits_turn = True
+        asyncio.get_running_loop().call_soon(self._take_turn)
+
     def _take_turn(self) -> None:
         self._awaits_turn = False
         self._advance()
+        if self._hall.turn.is_full:
+            self._hall.turn.end()
 
     def _take(self) -> bool:
         """Take a head or a body; return whether there was a whole one."""
@@ -229,38 +239,74 @@ class ServerConnection(asyncio.Protocol):
     # -- answering
 
     def _serve(self, body: Frame | Refused) -> None:
+        """Answer a request: at once, at the end of the loop's turn, or in a task that waits."""
         self._enter(Phase.ANSWER)
-        task = start_now(self._answer(body), _TASK)
+        replied = begin_reply(self._handling, self._parsed.head, body)
+        if isinstance(replied, HeldReply):
+            self._hall.turn.add(self, replied)
+        elif isinstance(replied, Reply) and replied.stream is None:
+            self._write(replied)
+            self._answered()
+        else:
+            self._start(replied)
+
+    def release(self, held: HeldReply) -> None:
+        """Send a reply whose record is written."""
+        reply = released(held)
+        if reply.stream is not None and self._phase is Phase.ANSWER:
+            self._start(reply)
+            return
+        self._write(reply)
+        self._answered()
+        if self._reader.unread_bytes and not self._is_waiting:
+            self._await_turn()
+
+    def _start(self, replied: Replied) -> None:
+        task = start_now(self._answer(replied), _TASK)
         if task.done():
-            self._answered(task)
+            self._ended(task)
         else:
             self._task = task
             task.add_done_callback(self._resume)
 
-    async def _answer(self, body: Frame | Refused) -> None:
-        head, handling = self._parsed.head, self._handling
-        reply = await reply_of(handling, head, body)
+    async def _answer(self, replied: Replied) -> None:
+        reply = await finish_reply(replied)
+        if reply.stream is None:
+            self._write(reply)
+        elif self._phase is Phase.ANSWER:
+            await self._out.send(reply, self._headers_beside(reply), self._hall.date, self._parsed.head)
+
+    def _write(self, reply: Reply) -> None:
+        """Write a reply that is there whole, unless the client has left."""
         if self._phase is Phase.ANSWER:
-            self._closes = self._closes or is_last(reply, handling.more, head)
-            more = connection_headers(handling.more, head, is_last=self._closes)
-            await self._out.send(reply, more, self._hall.date, head)
+            is_head = self._parsed.head.method == "HEAD"
+            more = self._headers_beside(reply)
+            self._out.write(document(reply, more, self._hall.date, is_head=is_head))
+
+    def _headers_beside(self, reply: Reply) -> Headers:
+        head, more = self._parsed.head, self._handling.more
+        self._closes = self._closes or is_last(reply, more, head)
+        return connection_headers(more, head, is_last=self._closes)
 
     def _resume(self, task: asyncio.Task[None]) -> None:
         self._task = None
-        self._answered(task)
+        self._ended(task)
         self._advance()
 
-    def _answered(self, task: asyncio.Task[None]) -> None:
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        is_whole = not task.cancelled() and task.exception() is None
+        if not is_whole and self._phase is Phase.ANSWER:
+            self.abort()  # a part of a stream may be written
+        self._answered()
+
+    def _answered(self) -> None:
         """Go on after an answer: with the next request, or to the end."""
         if self._client is not None:
             self._hall.admission.discount(self._client)
             self._client = None
-        is_whole = not task.cancelled() and task.exception() is None
         if self._phase is not Phase.ANSWER:
             return  # the client has left
-        if not is_whole:
-            self.abort()  # a part of a stream may be written
-        elif self._has_rest:
+        if self._has_rest:
             self._drain()
         elif self._closes:
             self._close()
@@ -295,7 +341,8 @@ class ServerConnection(asyncio.Protocol):
         if self._task is not None:
             self._task.cancel()
         elif has_begun:
-            task = start_now(self._answer(cut_off()), _TASK)  # recorded, and told to nobody
+            replied = begin_reply(self._handling, self._parsed.head, cut_off())
+            task = start_now(self._answer(replied), _TASK)  # recorded, and told to nobody
             self._task = None if task.done() else task
 
     # -- phases
