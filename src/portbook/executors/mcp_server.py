@@ -327,7 +327,10 @@ def _params_of(way: _Way) -> JSONObject:
             if spec.completes == "prompt"
             else {"type": "ref/resource", "uri": entry.name}
         )
-        return {"ref": reference, "argument": arguments}
+        typed: JSONObject = {name: arguments[name] for name in ("name", "value")}
+        if "given" not in arguments or not way.connection.revision.has_completion_context:
+            return {"ref": reference, "argument": typed}
+        return {"ref": reference, "argument": typed, "context": {"arguments": arguments["given"]}}
     return {"name": entry.name, "arguments": arguments}
 
 
