@@ -182,6 +182,10 @@ class Boundary:
             self._parts, arrival, emit, is_official=is_official, session=session, cancel=cancel
         )
 
+    def adopt(self, connection: McpConnection) -> None:
+        """Answer the next messages of a connection that a boundary before this one opened."""
+        connection.move_to(self._parts)
+
     def identify(self, key: str | None) -> Caller:
         """Return the caller whose key this is now.
 

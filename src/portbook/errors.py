@@ -42,6 +42,8 @@ class Finding(NamedTuple):
     message: str
     keyword: str
     schema_pointer: str
+    resource: str = ""
+    """The `$id` of the schema that the schema pointer begins at; empty where nobody asks for it."""
 
 
 class Stage(StrEnum):

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from support.counts import count
 from support.leftover_processes import PROC
 from support.mcp_peer import peer_of, small_server, table
-from support.portbook_process import records, run
+from support.portbook_process import SAMPLE_TOOLS, records, run
 from support.running_processes import PATIENCE_S, running, wait_until
 
 
@@ -68,6 +69,23 @@ def test_a_server_that_never_answers_initialize_is_given_up(tmp_path: Path) -> N
     with peer_of(tmp_path, table("small", small_server("mute"), "timeout_ms = 300")) as peer:
         assert peer.names() == []
         assert peer.call("small__echo", {"text": "x"})["code"] == -32602
+
+
+def test_a_server_that_starts_slowly_is_spoken_to_in_its_own_revision(tmp_path: Path) -> None:
+    behind = tmp_path / "behind"
+    behind.mkdir()
+    # A program that is fetched when it is first started: longer than a first answer is waited for.
+    fetch = f'cd "{behind}"; [ -e fetched ] || sleep 3.2; touch fetched'
+    slow = f'{fetch}; exec "$0" -m portbook serve --stdio "$1"'
+    command = json.dumps(["sh", "-c", slow, sys.executable, str(SAMPLE_TOOLS)])
+    with peer_of(tmp_path, table("slow", f"command = {command}")) as peer:
+        assert peer.text("slow__echo", {"text": "x"}) == "x"
+        until = time.monotonic() + PATIENCE_S
+        status: dict[str, str | None] = {}
+        while status.get("state") != "ready":
+            assert time.monotonic() < until, status
+            [status] = json.loads(run("upstreams", "--json", cwd=tmp_path).out)["upstreams"]
+    assert (status["revision"], status["last_error"]) == ("2026-07-28", None)
 
 
 @pytest.mark.covers("design.servers.orphans")

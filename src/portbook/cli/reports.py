@@ -16,10 +16,26 @@ from portbook.canonical import json_bytes
 from portbook.escaping import escaped, escaped_json
 from portbook.version import __version__
 
-__all__ = ["FORMATS", "shown", "summary", "width_of"]
+__all__ = ["BREAK", "FORMATS", "REMOVED", "UNDECIDED", "UNUSABLE", "shown", "summary", "width_of"]
 
 # Names of files and members are cut here on a terminal; the formats for programs have them whole.
 _MAX_SHOWN: Final = 1_024
+
+# The rules of changed schemas: one for each keyword that breaks, and these.
+BREAK: Final = "break/"
+UNDECIDED: Final = "undecided"
+REMOVED: Final = "removed"
+UNUSABLE: Final = "unusable"
+
+# What the rules that are no keywords require.
+_MEANINGS: Final = {
+    "file": "The file can be read.",
+    "json": "The file is JSON.",
+    "schema": "The file is what its schema allows.",
+    UNDECIDED: "The new schema is proved to allow what the old schema allowed.",
+    REMOVED: "Every schema of the old folder is in the new one.",
+    UNUSABLE: "The schema can be used.",
+}
 
 
 def shown(text: str) -> str:
@@ -82,6 +98,7 @@ def _json(reports: Iterable[Report]) -> str:
                 {
                     "path": problem.pointer,
                     "msg": problem.message,
+                    "keyword": problem.rule,
                     "line": problem.span.line if problem.span else None,
                     "column": problem.span.column if problem.span else None,
                 }
@@ -101,7 +118,8 @@ def _github(reports: Iterable[Report]) -> str:
             place = [f"file={_property(report.path)}"]
             if problem.span is not None:
                 place += [f"line={problem.span.line}", f"col={problem.span.column}"]
-            lines.append(f"::error {','.join(place)}::{_data(_said(problem))}\n")
+            level = "warning" if problem.is_warning else "error"
+            lines.append(f"::{level} {','.join(place)}::{_data(_said(problem))}\n")
     return "".join(lines)
 
 
@@ -115,8 +133,10 @@ def _property(text: str) -> str:
 
 def _sarif(reports: Iterable[Report]) -> str:
     """SARIF 2.1.0, which editors and code scanning read."""
-    results = [_sarif_result(report, problem) for report in reports for problem in report.problems]
-    rules = [{"id": "schema", "shortDescription": {"text": "The file is what its schema allows."}}]
+    reports = list(reports)
+    used = sorted({problem.rule for report in reports for problem in report.problems})
+    results = [_sarif_result(report, problem, used) for report in reports for problem in report.problems]
+    rules = [{"id": rule, "shortDescription": {"text": _meaning(rule)}} for rule in used]
     driver = {"name": "portbook", "version": __version__, "rules": rules}
     whole = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -126,13 +146,29 @@ def _sarif(reports: Iterable[Report]) -> str:
     return _json_line(whole)
 
 
-def _sarif_result(report: Report, problem: FileProblem) -> dict[str, Any]:
+def _meaning(rule: str) -> str:
+    """Return what a rule requires."""
+    if rule in _MEANINGS:
+        return _MEANINGS[rule]
+    keyword = rule.removeprefix(BREAK)
+    if keyword != rule:
+        return f"The keyword {keyword} of the new schema allows what the old schema allowed."
+    return f"The file is what the keyword {keyword} of its schema allows."
+
+
+def _sarif_result(report: Report, problem: FileProblem, rules: list[str]) -> dict[str, Any]:
     location: dict[str, Any] = {"artifactLocation": {"uri": _uri(report.path)}}
     if problem.span is not None:
-        location["region"] = {"startLine": problem.span.line, "startColumn": problem.span.column}
+        span = problem.span
+        location["region"] = {
+            "startLine": span.line,
+            "startColumn": span.column,
+            "endColumn": span.column + span.length,
+        }
     return {
-        "ruleId": "schema",
-        "level": "error",
+        "ruleId": problem.rule,
+        "ruleIndex": rules.index(problem.rule),
+        "level": "warning" if problem.is_warning else "error",
         "message": {"text": _said(problem)},
         "locations": [{"physicalLocation": location}],
     }

@@ -208,6 +208,17 @@ class McpConnection:
             return Work(self._answer_batch(message, arrival, link), Order.AT_ONCE)
         return Work(self._refuse(message, not_an_object(message), arrival))
 
+    def move_to(self, parts: Parts) -> None:
+        """Answer what comes next with `parts`; requests that run end where they began."""
+        self._parts = parts
+        self._pipeline = parts.pipeline
+        self._official = parts.official
+        self._asset_tools = parts.asset_tools
+        self._subscriber = Subscriber(parts.pipeline, self._arrival)
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = parts.changes.subscribe(self._notify)
+
     def close(self) -> None:
         """End everything that waits for the client: it has disconnected."""
         self._client_requests.close()

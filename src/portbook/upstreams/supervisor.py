@@ -165,7 +165,11 @@ class Supervisor:
         except NotSent:
             if is_known or self._era.is_stateless is None or self._is_closed:
                 raise
+        try:
             return await self._introduced(instance)
+        except NotSent:
+            self._era = Era()  # what it seemed to be may have been part of the failure
+            raise
 
     async def _introduced(self, instance: Instance) -> UpstreamConnection:
         declared, link = self.declared, self._make_link()
