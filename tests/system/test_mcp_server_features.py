@@ -11,7 +11,7 @@ import pytest
 
 from support.mcp_http_peer import EVERY_DOOR, PeerOf
 from support.mcp_peer import Peer, small_server, table
-from support.portbook_process import PORTBOOK, TESTS
+from support.portbook_process import PORTBOOK, TESTS, http_server
 from support.running_processes import wait_until
 
 ERAS = ("2025-11-25", "2026-07-28")
@@ -106,6 +106,24 @@ def test_skills_of_a_server_come_through(tmp_path: Path, peer_over: PeerOf) -> N
         assert [each["uri"] for each in files] == ["skill://tea/SKILL.md", "skill://tea/leaf.txt"]
         read = peer.answer("resources/read", {"uri": "skill://tea/leaf.txt"})["result"]["contents"]
         assert read[0]["text"] == "green"
+
+
+@pytest.mark.covers("design.servers.sse")
+@pytest.mark.parametrize("revision", ERAS)
+def test_a_server_of_the_old_transport_is_called_where_it_is_told(
+    tmp_path: Path, peer_over: PeerOf, revision: str
+) -> None:
+    behind, front = tmp_path / "behind", tmp_path / "front"
+    behind.mkdir()
+    front.mkdir()
+    (behind / "portbook.toml").write_text("[server]\nlegacy_sse = true\n")
+    with http_server(cwd=behind) as server:
+        settings = table("far", f'url = "{server.url}/sse"', 'transport = "sse"')
+        with peer_over(front, settings, revision) as peer:
+            for words in ("one", "two"):
+                assert peer.text("far__echo", {"text": words}) == words
+        with peer_over(front, table("far", f'url = "{server.url}/sse"'), revision) as peer:
+            assert "UPSTREAM_ERROR" in json.dumps(peer.call("far__echo", {"text": "x"}))  # not tried unasked
 
 
 def _methods(peer: Peer) -> list[str]:
