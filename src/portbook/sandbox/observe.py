@@ -284,17 +284,17 @@ class _Observer:
 
     def _sample(self) -> None:
         """Note how much memory the largest process has, and how many processes and threads there are."""
-        tasks = 0
-        for pid in tuple(self._pids):
+        tasks: dict[str, int] = {}
+        for pid in tuple(self._pids):  # of threads, too: each of them names its process
             try:
                 with open(f"/proc/{pid}/status") as file:  # noqa: PTH123 - likewise
                     status = dict(line.split(":", 1) for line in file if ":" in line)
             except OSError:
                 self._pids.discard(pid)
                 continue
-            tasks += int(status.get("Threads", "0"))
+            tasks[status["Tgid"]] = int(status["Threads"])
             self._raise("memory_bytes", int(status.get("VmData", "0 kB").split()[0]) * 1024)
-        self._raise("processes", tasks)
+        self._raise("processes", sum(tasks.values()))
 
     def _raise(self, name: str, value: int) -> None:
         if value > self._most[name]:

@@ -77,7 +77,11 @@ def propose(
     home = Path.home()
     free = tuple(map(Path, always_readable(command, environ, folder)))
     data = [path for path in (folder / each for each in command[1:] if os.sep in each) if path.is_dir()]
-    read = [_whole(Path(path), home) for path in touched.read if not path.startswith(_ABOUT_PROCESSES)]
+    read = [
+        _whole(path, home)
+        for path in map(Path, touched.read)
+        if not str(path).startswith(_ABOUT_PROCESSES) and not any(map(path.is_relative_to, free))
+    ]
     write = [
         _folder_of(Path(path), home)
         for path in touched.write

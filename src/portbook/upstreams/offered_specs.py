@@ -89,7 +89,7 @@ def _tool(declared: DeclaredUpstream, tool: ObservedDefinition) -> ToolSpec:
         hints=_chosen(hints, _HINTS),
         switch=Switch(),
         declared_name=_declarable(full if declared.has_prefix else tool.name),
-        is_result_unchecked=isinstance(output, dict) and not is_checked,
+        is_result_unchecked=not declared.is_enforced,
     )
 
 
@@ -113,6 +113,7 @@ def _prompt(declared: DeclaredUpstream, prompt: ObservedDefinition, *, completes
         upstream=_entry(declared, prompt),
         timeout_ms=declared.timeout_ms,
         kind="prompt",
+        is_result_unchecked=not declared.is_enforced,
         shown=_chosen(definition, _SHOWN_OF_PROMPT),
         switch=switch,
     )
@@ -142,6 +143,7 @@ def _resource(
         upstream=_entry(declared, resource),
         timeout_ms=declared.timeout_ms,
         kind="resource",
+        is_result_unchecked=not declared.is_enforced,
         shown=_chosen(definition, _SHOWN_OF_RESOURCE),
         switch=switch,
     )
@@ -166,6 +168,7 @@ def _completion(
         timeout_ms=declared.timeout_ms,
         kind="completion",
         completes=kind,
+        is_result_unchecked=not declared.is_enforced,
         switch=switch,
     )
 
