@@ -56,9 +56,9 @@ def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
             if isinstance(value, str)
         }
         call = call._replace(context=context._replace(**said))
-    if call.arrival.session is not None:
-        session = redactor.redact_text(call.arrival.session)
-        call = call._replace(arrival=call.arrival._replace(session=session))
+    session = call.arrival.session
+    if session is not None and (shown := redactor.redact_text(session)) != session:
+        call = call._replace(arrival=call.arrival._replace(session=shown))
     if call.flaw is not None and call.method is not None:  # a valid method is a known name
         call = call._replace(method=redactor.redact_text(call.method))
     return call

@@ -38,7 +38,7 @@ def result_in(result: JSONObject, tool: Tool) -> Any:
     if kind == "prompt":
         return result["messages"]
     if kind == "completion":
-        return cast("JSONObject", result["completion"])["values"]
+        return result["completion"]
     content = cast("list[JSONObject]", result.get("content") or [])
     if result.get("isError") is True:
         raise _tool_error(content)

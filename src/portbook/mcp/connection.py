@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
-from dataclasses import replace
 from enum import Enum
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.choice import DialectName, choose_dialect
@@ -42,6 +41,7 @@ from portbook.model import (
 from portbook.pipeline import Pipeline
 from portbook.protocol.session import Session
 from portbook.stages.state import CallState
+from portbook.text.named_tuple import NamedTuple
 from portbook.wire.jsonrpc import (
     NO_ID,
     Id,
@@ -162,12 +162,12 @@ class McpConnection:
         self.session = session or Session()
         self._running: set[Key] = set()
         self._asset_tools = parts.asset_tools
-        self._members = BatchMembers()
+        self._members: BatchMembers | None = None
         self._client_requests = ClientRequests(parts.official.notifications)
         self._link = ClientLink(self.session, self._client_requests, emit)
         self._closing: list[Callable[[], None]] = []
         self._subscriptions = 0
-        self._subscriber = Subscriber(parts.pipeline, arrival)
+        self._subscriber: Subscriber | None = None
         self._unsubscribe: Callable[[], None] | None = None
         self._watching: dict[str, Callable[[], None]] = {}
         if self.session.revision is not None:
@@ -200,7 +200,7 @@ class McpConnection:
             return Work(self._refuse(frame, refusal, arrival))
         link = self._link
         if emit is not None or let_go is not None or not reaches_client:
-            link = replace(link, emit=emit or self._emit, let_go=let_go, reaches_client=reaches_client)
+            link = ClientLink(self.session, self._client_requests, emit or self._emit, let_go, reaches_client)
         if isinstance(message, dict):
             return self._receive_one(message, read_id(message, frame), arrival, link)
         revision = self.session.revision
@@ -444,9 +444,11 @@ class McpConnection:
         revision, uri = self.session.revision, change.changed.uri
         if revision is None or (uri is not None and uri not in self.session.watched):
             return
-        self._emit(
-            change.message(self._official.notifications, revision), lambda: self._subscriber.may_receive(uri)
-        )
+        self._emit(change.message(self._official.notifications, revision), lambda: self._may_receive(uri))
+
+    def _may_receive(self, uri: str | None) -> bool:
+        subscriber = self._subscriber or Subscriber(self._pipeline, self._arrival)
+        return subscriber.may_receive(uri)
 
     async def _take_notification(self, message: JSONObject, exchange: McpExchange) -> Answer:
         """Heed a notification, or record why it has no effect; none is ever answered.
@@ -469,7 +471,7 @@ class McpConnection:
         if method == _CANCELLED:
             params = message.get("params")
             key = _key(params.get("requestId")) if isinstance(params, dict) else None
-            if key is not None and (self._cancel(key) or self._members.cancel(key)):
+            if key is not None and (self._cancel(key) or self._cancel_member(key)):
                 return None
             pointer, told = "/params/requestId", "names no running request"
         return Refused(Reason.IGNORED, (Finding(pointer, told, "ignored", ""),))
@@ -500,11 +502,18 @@ class McpConnection:
             finding = Finding("/method", "initialize cannot be part of a batch; send it alone", "batch", "")
             flaw = Refused(Reason.NOT_JSONRPC, (finding,))
             return await self._refuse(message, flaw, arrival, identifier)
-        member = replace(self._link, emit=link.emit)
+        member = self._link._replace(emit=link.emit)
         work = self._receive_one(message, identifier, arrival, member)
         if isinstance(work, CallState):
             return work.reply()
-        return await (work.answering if work.key is None else self._members.run(work.key, work.answering))
+        if work.key is None:
+            return await work.answering
+        if self._members is None:
+            self._members = BatchMembers()
+        return await self._members.run(work.key, work.answering)
+
+    def _cancel_member(self, key: Key) -> bool:
+        return self._members is not None and self._members.cancel(key)
 
     async def _refuse(
         self, content: JSON | bytes, refusal: Refused, arrival: Arrival, identifier: Id = NO_ID

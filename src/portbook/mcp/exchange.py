@@ -8,7 +8,7 @@ from __future__ import annotations
 from asyncio import get_running_loop
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.exchange import Exchange
@@ -44,8 +44,7 @@ from portbook.wire.jsonrpc import Id, generic_error, mcp_refusal_frame, result_f
 __all__ = ["ClientLink", "McpExchange", "McpParts", "bound_to", "write_error"]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ClientLink:
+class ClientLink(NamedTuple):
     """What is known of the client that sent a request, and the way to it before the answer."""
 
     session: Session
@@ -69,11 +68,11 @@ class McpExchange(Exchange):
     """One MCP request."""
 
     __slots__ = (
+        "_carried",
         "_client",
         "_link",
         "_loop",
         "_parts",
-        "carried",
         "handler",
         "identifier",
         "is_over",
@@ -94,7 +93,7 @@ class McpExchange(Exchange):
         params: JSONObject,
         revision: Revision,
         identifier: Id,
-        carried: Carried,
+        carried: Carried | None,
         handler: Callable[[Caller], JSON] | None,
     ) -> None:
         self.call = call
@@ -105,15 +104,21 @@ class McpExchange(Exchange):
         self.params = params
         self.revision = revision
         self.identifier = identifier
-        self.carried = carried
-        """The answers that the client sent with this round."""
-        self.resumption = carried.resumption
+        self._carried = carried
+        self.resumption = None if carried is None else carried.resumption
         self.handler = handler
         self.report = None
         self._client: LiveClient | RoundClient | None = None
         self.outlet: Outlet | None = None
         """The way to the client while the call runs, once something used it."""
         self.is_over = False
+
+    @property
+    def carried(self) -> Carried:
+        """Return the answers that the client sent with this round."""
+        if self._carried is None:
+            self._carried = Carried()
+        return self._carried
 
     @property
     def meta(self) -> JSONObject:

@@ -21,6 +21,7 @@ from portbook.upstreams.definitions import Offer
 from portbook.upstreams.http_transport import HttpTransport
 from portbook.upstreams.served_offers import ServedOffers, Shelf
 from portbook.upstreams.server_status import ServerStatus
+from portbook.upstreams.sse_transport import SseTransport
 from portbook.upstreams.stdio_transport import StdioTransport
 from portbook.upstreams.supervisor import Supervisor, Watcher
 from portbook.upstreams.transport import NotSent, UpstreamLink
@@ -206,6 +207,8 @@ class Fleet:
         headers = ValueReader(
             f"{place}.headers", declared.headers, self._environ, declared.folder, self._learn
         )
+        if declared.transport == "sse":
+            return SseTransport(declared.url, headers, self._client, lambda: self._destinations)
         marks = partial(self._marks_of, declared.alias)
         return HttpTransport(declared.url, headers, self._client, lambda: self._destinations, marks)
 

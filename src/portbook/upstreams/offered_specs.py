@@ -23,10 +23,18 @@ _KEPT_OF_NAME: Final = 100
 _ANY_OBJECT: Final[JSONObject] = {"type": "object"}
 _TYPED_TEXT: Final[JSONObject] = {
     "type": "object",
-    "properties": {"name": {"type": "string"}, "value": {"type": "string"}},
+    "properties": {
+        "name": {"type": "string"},
+        "value": {"type": "string"},
+        "given": {"type": "object", "additionalProperties": {"type": "string"}},
+    },
     "required": ["name", "value"],
 }
-_TEXTS: Final[JSONObject] = {"type": "array", "items": {"type": "string"}}
+_SUGGESTED: Final[JSONObject] = {
+    "type": "object",
+    "properties": {"values": {"type": "array", "items": {"type": "string"}}},
+    "required": ["values"],
+}
 
 # Beside name and schemas, what listings show of each kind of entry.
 _SHOWN_OF_TOOL: Final = ("title", "icons", "execution")
@@ -161,7 +169,7 @@ def _completion(
         name=name,
         description="",
         input_schema=_TYPED_TEXT,
-        output_schema=_TEXTS,
+        output_schema=_SUGGESTED,
         effect=Effect.READ,
         upstream=_entry(declared, of),
         timeout_ms=declared.timeout_ms,
