@@ -1,10 +1,16 @@
-"""The server behind gateways: the floor with a list of its one tool, so that what is measured is the gateway."""
+"""The server behind gateways: the floor with a list of its one tool, so that gateways are what takes time."""
 
 import orjson
 from bare_loop import answer, main
 
 _TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-_ECHO = {"name": "echo", "description": "Say it again.", "inputSchema": _TEXT, "outputSchema": _TEXT}
+_ECHO = {
+    "name": "echo",
+    "description": "Say it again.",
+    "inputSchema": _TEXT,
+    "outputSchema": _TEXT,
+    "annotations": {"readOnlyHint": True},
+}
 
 
 def answered(message: dict) -> bytes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from portbook.errors import Failed, Reason, Refused
+from portbook.executors.loop_turn import LoopTurn
 from portbook.model import CallerContext, Done
 from portbook.redaction import Redactor
 from portbook.stages.state import CallState
@@ -171,6 +173,37 @@ def test_records_that_are_held_are_written_with_the_next_one_that_is_not(
     assert world.diary == ["recorded", "recorded"]
     recorder.flush()
     assert world.diary == ["recorded", "recorded"]
+
+
+def test_calls_that_wait_and_end_in_one_turn_are_recorded_before_any_of_them_is_answered() -> None:
+    async def main() -> list[str]:
+        gate = asyncio.Event()
+
+        async def wait() -> str:
+            await gate.wait()
+            return "hello"
+
+        world = World(wait, turn=LoopTurn())
+        calls = [asyncio.ensure_future(world.completed(a_call())) for _ in range(3)]
+        await asyncio.sleep(0)
+        gate.set()
+        await asyncio.gather(*calls)
+        return world.diary
+
+    assert asyncio.run(main()) == [*["ran"] * 3, *["recorded"] * 3, *["returned"] * 3]
+
+
+def test_a_call_that_is_cancelled_while_it_waits_is_recorded_at_once() -> None:
+    async def main() -> list[Any]:
+        world = World(asyncio.Event().wait, turn=LoopTurn())
+        call = asyncio.ensure_future(world.completed(a_call()))
+        await asyncio.sleep(0)
+        call.cancel()
+        await asyncio.wait((call,))
+        return world.sink.records
+
+    [record] = asyncio.run(main())
+    assert record["error"]["reason"] == "CANCELLED"
 
 
 def test_only_the_calls_whose_records_cannot_be_written_end_without_a_result(

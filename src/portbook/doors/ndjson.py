@@ -44,6 +44,7 @@ class NdjsonDoor:
         self._running: dict[asyncio.Task[None], Key | None] = {}
         self._loop = asyncio.get_running_loop()
         self._flusher: asyncio.Task[None] | None = None
+        self._answering: asyncio.Task[None] | None = None
         self._broken: BrokenPipeError | None = None
         self._is_stopping = False
         self._has_cancelled = False
@@ -64,14 +65,17 @@ class NdjsonDoor:
             self._connection.close()  # the client can no longer answer requests or cancel calls
             while self._running and self._broken is None:
                 await self._one_ended()
-            if self._flusher is not None:
-                await self._flusher
+            for writing in (self._answering, self._flusher):
+                if writing is not None:
+                    await writing
             if self._broken is not None:
                 raise self._broken
         finally:
-            for task in self._running:  # only if the client stopped reading: the records are still written
+            # Only if the client stopped reading: the records are still written.
+            left = [*self._running, *([] if self._answering is None else [self._answering])]
+            for task in left:
                 task.cancel()
-            await asyncio.gather(*self._running, return_exceptions=True)
+            await asyncio.gather(*left, return_exceptions=True)
 
     def stop(self) -> None:
         """Finish the calls that are running and read no more; messages that have not started never run."""
@@ -156,9 +160,15 @@ class NdjsonDoor:
             answer = await rest
             self._running[task] = None  # it has its answer: a cancellation now would cut a frame in two
             self._outlet.put_all((answer,))
-            await self._outlet.flush()
         except asyncio.CancelledError:  # by the client, which expects no answer
-            pass
+            return
+        if self._answering is None or self._answering.done():  # at once with all that end in this turn
+            self._answering = self._loop.create_task(self._answer())
+
+    async def _answer(self) -> None:
+        try:
+            while self._outlet.has_queued:
+                await self._outlet.flush()
         except BrokenPipeError as error:
             self._broken = error
             self.stop()
@@ -221,6 +231,11 @@ class _Outlet:
         self._size = 0
         self.on_room: list[Callable[[], None]] = []
         """What to call after the next write."""
+
+    @property
+    def has_queued(self) -> bool:
+        """Return whether something is queued."""
+        return bool(self._gathered)
 
     @property
     def has_room(self) -> bool:

@@ -90,7 +90,7 @@ class Recorder:
             self.has_looked = False
             self._failure.before_a_call(error, state.rules)
 
-    def record(self, state: CallState) -> None:
+    def record(self, state: CallState, *, is_held: bool = False) -> None:
         """Write the record of a call that has ended, or hold it; `flush` may still change the outcome."""
         call, outcome, rules, arguments = state.call, state.outcome, state.in_force.rules, None
         assert outcome is not None
@@ -109,7 +109,7 @@ class Recorder:
             arguments,
         )
         self._held.append((state, views))
-        if not self._is_holding:
+        if not (is_held or self._is_holding):
             self.flush()
 
     def flush(self) -> None:
