@@ -29,7 +29,7 @@ from portbook.dialects.envelope import Envelope
 from portbook.envelope.request import REQUEST
 from portbook.executors.python import PythonExecutor
 from portbook.ids import RandomIds
-from portbook.model import Arrival, Done, JSONObject, Run
+from portbook.model import Arrival, Done, Identity, JSONObject, Run
 from portbook.policy import Policy, PolicyInput, decide
 from portbook.redaction import Redactor
 from portbook.settings import load_settings
@@ -113,7 +113,7 @@ class _Path:
         self._callers, self._policy, self._redactor = Callers(), Policy(), Redactor()
         self._executor = PythonExecutor(workers=1)
         self._clock, self._ids = SystemClock(), RandomIds()
-        self._run = Run(1000, self._ids.name(b""))
+        self._run = Run(1000, Identity.read(self._ids.name(b"")))
         self._sink = Journal(folder / "stages", started=self._clock.now(), run="stages", keep=1)
         self._trail = Trail()
         self._nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -172,15 +172,15 @@ class _Path:
 
     def record(self) -> None:
         started = self._clock.tick()
-        identity, ts = self._ids.name(b""), self._clock.now()
-        duration_ms = round((self._clock.tick() - started) * 1000, 3)
+        ids, ts = self._ids.name(b""), self._clock.now().encode()
+        duration_us = round((self._clock.tick() - started) * 1_000_000)
         views = both_views(
             self._call,
             self._done,
-            identity,
+            ids,
             self._trail,
             ts=ts,
-            duration_ms=duration_ms,
+            duration_us=duration_us,
             deterministic=False,
         )
         self._sink.write(*views)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, dataclass_transform
 
 from portbook.errors import Failed, Refused
 
@@ -23,6 +24,7 @@ __all__ = [
     "Draft",
     "DraftReport",
     "EnvelopeRequest",
+    "IdBytes",
     "Identity",
     "InputNeeded",
     "JSONObject",
@@ -31,6 +33,7 @@ __all__ = [
     "Report",
     "Resumption",
     "Run",
+    "read_only",
 ]
 
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
@@ -143,12 +146,26 @@ class Client(Protocol):
         ...
 
 
+# The ids of one call, as records have them: its request, its trace and its span.
+IdBytes: TypeAlias = tuple[bytes, bytes, bytes]
+
+
 class Identity(NamedTuple):
     """The ids of one call: UUIDs, the trace and the span without dashes."""
 
     request: str
     trace: str
     span: str
+
+    @classmethod
+    def read(cls, written: IdBytes) -> Identity:
+        """Return ids that were written as bytes."""
+        return cls(written[0].decode(), written[1].decode(), written[2].decode())
+
+    @property
+    def written(self) -> IdBytes:
+        """Return the ids as bytes."""
+        return self.request.encode(), self.trace.encode(), self.span.encode()
 
 
 class Arrival(NamedTuple):
@@ -206,7 +223,18 @@ class EnvelopeRequest(NamedTuple):
 NO_WISH: Final = EnvelopeRequest({})
 
 
-class Call(NamedTuple):
+@dataclass_transform(frozen_default=True)
+def read_only(cls: type[_T]) -> type[_T]:
+    """Make a data class that the type checker keeps from being changed.
+
+    For values that every call makes or reads many times: to keep them at run time, too, would take three
+    times as long to make one.
+    """
+    return dataclass(slots=True, repr=False)(cls)
+
+
+@read_only
+class Call:
     """One request to the boundary, independent of the wire contract: data alone."""
 
     arrival: Arrival

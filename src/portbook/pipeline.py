@@ -38,7 +38,7 @@ from portbook.model import (
     Done,
     Draft,
     DraftReport,
-    Identity,
+    IdBytes,
     InputNeeded,
     JSONObject,
     Kind,
@@ -153,8 +153,8 @@ class Pipeline:
         """
         started, call = self._tick(), exchange.call
         is_named = self._ids.deterministic or call.trace is not None
-        identity = self._name(call) if is_named else self._ids.name(b"")
-        state = CallState(exchange, self._in_force, identity, started)
+        ids = self._name(call) if is_named else self._ids.name(b"")
+        state = CallState(exchange, self._in_force, ids, started)
         try:
             crossed = self._cross(state)
         except (Exception, InputNeeded) as error:  # noqa: BLE001 - recorded, then answered
@@ -195,7 +195,7 @@ class Pipeline:
 
     def _ended(self, state: CallState) -> CallState:
         """Record how a call ended; without an outcome, it was cancelled."""
-        state.duration_ms = round((self._tick() - state.started) * 1_000_000) / 1000
+        state.duration_us = round((self._tick() - state.started) * 1_000_000)
         if state.outcome is None:
             state.outcome = _cut_short(Reason.CANCELLED, state)
         self.recorder.record(state)
@@ -217,7 +217,7 @@ class Pipeline:
             result = exchange.handler(caller)
             return _sealed(state, result, bytes_of(result))
         row = self._resolve(call, caller, rules)
-        state.tool = row.tool
+        state.tool, state.forms = row.tool, row.forms
         if rules.records_arguments and call.input_bytes > LARGE_BYTES:
             return self._cross_large(state, row, caller)
         return self._admit(state, row, caller)
@@ -417,14 +417,13 @@ class Pipeline:
         )
         return rules.enclosing.enclose(outcome, controls, call.wish, known)
 
-    def _name(self, call: Call) -> Identity:
+    def _name(self, call: Call) -> IdBytes:
         canonical = b""
         if self._ids.deterministic:
             content = call.content
             canonical = content if isinstance(content, bytes) else canonical_bytes(content)
-        identity = self._ids.name(canonical)
-        trace = call.trace
-        return identity if trace is None or self._is_secret(trace) else identity._replace(trace=trace)
+        ids, trace = self._ids.name(canonical), call.trace
+        return ids if trace is None or self._is_secret(trace) else (ids[0], trace.encode(), ids[2])
 
     def _is_secret(self, trace: str) -> bool:
         """Return whether a trace id that the client sent holds a secret."""

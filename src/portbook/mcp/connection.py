@@ -255,7 +255,7 @@ class McpConnection:
         if key in running or len(running) >= _MAX_RUNNING or method == LISTEN:
             flaw = self._refuse_concurrent(exchange, key)
             if flaw is not None:
-                exchange.call = exchange.call._replace(flaw=flaw)
+                exchange.call = replace(exchange.call, flaw=flaw)
                 return self._answer(exchange, None, Order.IN_TURN)
         if method == LISTEN:
             return Work(self._answer_subscription(exchange, key), Order.AT_ONCE, key)
@@ -412,7 +412,7 @@ class McpConnection:
         flaw = exchange.call.flaw or self._heed(message, exchange.method)
         if flaw is None:
             return Answer(None, 202, is_notification=True)
-        exchange.call = exchange.call._replace(flaw=flaw)
+        exchange.call = replace(exchange.call, flaw=flaw)
         completed = await self._pipeline.run(exchange)
         is_wrong = flaw.reason not in _HARMLESS and "method" in message
         return Answer(None, 400 if is_wrong else 202, is_notification=True, identity=completed.identity)

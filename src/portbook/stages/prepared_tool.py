@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
-from portbook.model import Identity, Run
+from portbook.audit.record_form import RecordForm
+from portbook.model import Identity, Run, read_only
 from portbook.policy import Decision, Policy, ToolPolicy
 from portbook.stages.deadline import timeout_ms_of
 from portbook.tools.catalog import Tool
@@ -16,7 +17,8 @@ __all__ = ["PreparedTool"]
 _NOBODY: Final = Identity("", "", "")
 
 
-class PreparedTool(NamedTuple):
+@read_only
+class PreparedTool:
     """One row of the table that the pipeline runs on; made with the first call of its tool."""
 
     tool: Tool
@@ -31,6 +33,8 @@ class PreparedTool(NamedTuple):
     """Tells whether the tool is served at the moment, where that can change."""
     run: Run | None
     """What an executor gets about every call of a function that takes no `Context`; else each has its own."""
+    forms: dict[tuple[str | None, ...], RecordForm] | None
+    """The forms of its records; None where decisions differ, which are part of them."""
 
     @classmethod
     def of(cls, tool: Tool, policy: Policy, default_ms: int) -> PreparedTool:
@@ -46,4 +50,5 @@ class PreparedTool(NamedTuple):
             spec.effect is not Effect.READ,
             spec.switch,
             Run(timeout_ms, _NOBODY) if is_plain else None,
+            None if own.constant is None else {},
         )
