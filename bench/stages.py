@@ -111,7 +111,7 @@ class _Path:
         registry = SchemaRegistry()
         self._envelope = Envelope(registry.load_envelope(), registry.load(REQUEST))
         self._callers, self._policy, self._redactor = Callers(), Policy(), Redactor()
-        self._executor = PythonExecutor(workers=1)
+        executor = PythonExecutor(workers=1)
         self._clock, self._ids = SystemClock(), RandomIds()
         self._run = Run(1000, Identity.read(self._ids.name(b"")))
         self._sink = Journal(folder / "stages", started=self._clock.now(), run="stages", keep=1)
@@ -125,7 +125,8 @@ class _Path:
         tool = self._assembled.catalog.find("echo_inline")
         assert tool is not None
         self._tool = tool
-        self._result = _finish(self._executor.execute(tool, self._call.arguments, self._run))
+        self._start = executor.prepare(tool)
+        self._result = self._start(self._call.arguments, self._run)
         self._done = Done(json_bytes(self._result))
         self.in_chunk = _CHUNK // len(message)
         self._chunk = message * self.in_chunk
@@ -160,7 +161,7 @@ class _Path:
         self._tool.input.allows(self._call.arguments)
 
     def execute(self) -> None:
-        self._result = _finish(self._executor.execute(self._tool, self._call.arguments, self._run))
+        self._result = self._start(self._call.arguments, self._run)
 
     def result(self) -> None:
         self._done = Done(json_bytes(self._result))

@@ -27,27 +27,22 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clock."""
 
-    __slots__ = ("_from", "_prefix", "_second", "_text", "_until")
+    __slots__ = ("_millisecond", "_prefix", "_second", "_text")
 
     def __init__(self) -> None:
-        self._second: int = -1
-        self._from = self._until = 0
-        """The millisecond that the last text is for, in nanoseconds."""
+        self._second = self._millisecond = -1
         self._prefix = self._text = ""
 
     def now(self) -> str:
         """Return the wall time as ISO 8601 in UTC, with milliseconds."""
-        now = time.time_ns()
-        return self._text if self._from <= now < self._until else self._written(now)
-
-    def _written(self, now: int) -> str:
-        second, thousandths = divmod(now // 1_000_000, 1000)
-        if second != self._second:  # formatting the date is the expensive part of a timestamp
-            self._prefix = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second))
-            self._second = second
-        self._text = f"{self._prefix}{thousandths:03d}Z"
-        self._from = now - now % 1_000_000
-        self._until = self._from + 1_000_000
+        millisecond = time.time_ns() // 1_000_000
+        if millisecond != self._millisecond:
+            second = millisecond // 1000
+            if second != self._second:  # formatting the date is the expensive part of a timestamp
+                self._prefix = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second))
+                self._second = second
+            self._text = f"{self._prefix}{millisecond % 1000:03d}Z"
+            self._millisecond = millisecond
         return self._text
 
     tick = staticmethod(time.perf_counter)

@@ -58,9 +58,9 @@ _BATCH = 64
 _VERSION = bytes(0x40 | byte & 0x0F for byte in range(256))
 _VARIANT = bytes(0xA0 | byte & 0x0F for byte in range(256))
 
-# The digits of three UUIDs, of which only the first is written with dashes; and each of them, dashes between.
-_DIGITS = "8s4s4s4s12s 32s 32s"
-_UUIDS = "36sx 32sx 32sx"
+# The digits of three UUIDs, cut where the first has its dashes; and the three of them, with these dashes.
+_DIGITS = "8s4s4s4s76s"
+_UUIDS = "36s32s32sx"
 
 
 def _random_ids(count: int) -> Iterator[Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, dataclass_transform
+from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, dataclass_transform
 
 from portbook.errors import Failed, Refused
 
@@ -33,6 +33,7 @@ __all__ = [
     "Report",
     "Resumption",
     "Run",
+    "Start",
     "read_only",
 ]
 
@@ -248,7 +249,8 @@ class Call:
     trace: str | None
     """The W3C trace that this call belongs to, if its sender named one."""
     content: JSON | bytes
-    """What identifies equal calls: the message without its id, or the raw bytes where they do not parse."""
+    """What identifies equal calls: the message without its id, or the raw bytes where they do not parse. None
+    where the exchange of the call makes it when it is asked for."""
     flaw: Refused | None = None
     """Set where the message is not valid: such a call is recorded and refused."""
     contract: str = "1.0.0"
@@ -298,6 +300,12 @@ class Run(NamedTuple):
     """Set where this round continues an earlier one."""
     is_approved: bool = False
     """Whether a person approved the call; the approval is for the tool as it was defined then."""
+
+
+# Runs a tool with arguments within the time that a `Run` gives it, and returns what it returned. Where it has
+# to wait, returns a coroutine that does the rest; no tool returns one. Raises `Refused` if it did not run,
+# `Failed` if it did not end in time, and any exception of the tool.
+Start: TypeAlias = "Callable[[JSONObject, Run], Any | Coroutine[Any, Any, Any]]"
 
 
 class Done(NamedTuple):

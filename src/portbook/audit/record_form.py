@@ -6,9 +6,8 @@ A form is a text with places for the few values that differ from call to call: t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
@@ -20,13 +19,40 @@ from portbook.tools.spec import identifier_of
 __all__ = ["NO_ROUTE", "RecordForm", "record_form", "shown_json"]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RecordForm:
-    """The lines of a record, in pieces: between them stand the values that differ from call to call."""
+class RecordEnd(NamedTuple):
+    """The lines of a record whose ending is known: what is left are times, ids and sizes."""
 
     envelope: tuple[bytes, ...]
     execution: tuple[bytes, ...]
-    intent: tuple[bytes, ...]
+
+
+class RecordForm:
+    """The lines of a record, in pieces: between them stand the values that differ from call to call."""
+
+    __slots__ = ("_envelope", "_execution", "intent", "succeeded")
+
+    def __init__(self, envelope: str, execution: str, intent: str) -> None:
+        self._envelope = _pieces(envelope)
+        self._execution = _pieces(execution)
+        self.intent = _pieces(intent)
+        self.succeeded = self.ended(b"ok", b"200", b"null")
+        """The lines of a call that had a result, in which nothing was redacted: nearly every one."""
+
+    def ended(
+        self,
+        status: bytes,
+        code: bytes,
+        error: bytes,
+        error_class: bytes = b"",
+        redacted: bytes = b"false",
+        shown: bytes = b"",
+    ) -> RecordEnd:
+        """Return the lines of a call that ended like this; `shown` are further members."""
+        a, b, c, d, e, f, g, h, i, j = self._envelope
+        envelope = (a, b, c, d, e + status + f, g, h, i + error + j)
+        a, b, c, d, e, f, g, h, i, j, k = self._execution
+        execution = (a, b, c, d + code + e, f + error_class + g + redacted + h, i, j + shown + k)
+        return RecordEnd(envelope, execution)
 
 
 # Most calls share their form with others, so each is made once and kept. What a caller says of itself is in
@@ -111,9 +137,7 @@ def record_form(
         f'{_members({**about, **ended})},{_VALUE}"redaction_applied":{_VALUE},'
         f"{_members({**unchecked, **decision, 'output_bytes': _VALUE})}{_VALUE}"
     )
-    return RecordForm(
-        _pieces(_members(envelope)), _pieces(execution), _pieces(f"{_members({**about, **decision})}{_VALUE}")
-    )
+    return RecordForm(_members(envelope), execution, f"{_members({**about, **decision})}{_VALUE}")
 
 
 @lru_cache(maxsize=_KEPT)

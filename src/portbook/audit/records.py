@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from portbook.audit.record_form import NO_ROUTE, RecordForm, record_form, shown_json
-from portbook.errors import Ending, Failed
+from portbook.audit.record_form import NO_ROUTE, RecordEnd, RecordForm, record_form, shown_json
+from portbook.errors import Ending, Failed, Refused
 from portbook.model import NO_CONTEXT, Call, Caller, Done, IdBytes, JSONObject, Outcome
 from portbook.policy import Decision
 from portbook.redaction import Redactor
@@ -78,30 +78,39 @@ def both_views(
     arguments: JSONObject | None = None,
 ) -> tuple[bytes, bytes]:
     """Return the record of one call, as JSON: as the envelope contract has it, and as the execution log."""
-    form = _form_of(call, trail, deterministic)
+    form, size = _form_of(call, trail, deterministic), b"0"
+    if isinstance(outcome, Done):
+        size = _DECIMALS[len(outcome.body)]
+        end = form.succeeded
+        if trail.is_redacted or arguments is not None:
+            end = form.ended(b"ok", b"200", b"null", b"", _bool(trail.is_redacted), _member_of(arguments))
+    else:
+        end = _failed(form, outcome, trail, arguments)
     request, trace, span = ids
     if call.trace is not None:
         trace = _in_quotes(trace)
     took, us = _DECIMALS[duration_us // 1000], _THOUSANDTHS[duration_us % 1000]
     sent = _DECIMALS[call.input_bytes]
-    shown = b"" if arguments is None else _member_of(arguments)
-    if isinstance(outcome, Done):
-        status, code, error, error_class, size = b"ok", b"200", b"null", b"", _DECIMALS[len(outcome.body)]
-    else:
-        status, code, error, size = b"error", _DECIMALS[outcome.row.http], shown_json(_error(outcome)), b"0"
-        error_class = b'"error_class":"%b",' % outcome.reason.value.encode()
-        if outcome.difference is not None:
-            shown = b',"difference":%b%b' % (shown_json(outcome.difference), shown)
-    redacted = b"true" if trail.is_redacted else b"false"
     # Joined, because that costs half of formatting.
-    a, b, c, d, e, f, g, h, i, j = form.envelope
-    envelope = (a, ts, b, request, c, trace, d, span, e, status, f, took, us, g, sent, h, size, i, error, j)
-    a, b, c, d, e, f, g, h, i, j, k = form.execution
-    execution = (
-        *(a, ts, b, trace, c, request, d, code, e, took, us, f, error_class),
-        *(g, redacted, h, sent, i, size, j, shown, k),
-    )
-    return b"".join(envelope), b"".join(execution)
+    a, b, c, d, e, f, g, h = end.envelope
+    envelope = b"".join((a, ts, b, request, c, trace, d, span, e, took, us, f, sent, g, size, h))
+    a, b, c, d, e, f, g = end.execution
+    return envelope, b"".join((a, ts, b, trace, c, request, d, took, us, e, sent, f, size, g))
+
+
+def _failed(
+    form: RecordForm, ending: Refused | Failed, trail: Trail, arguments: JSONObject | None
+) -> RecordEnd:
+    shown = _member_of(arguments)
+    if ending.difference is not None:
+        shown = b',"difference":%b%b' % (shown_json(ending.difference), shown)
+    error_class = b'"error_class":"%b",' % ending.reason.value.encode()
+    code, error = _DECIMALS[ending.row.http], shown_json(_error(ending))
+    return form.ended(b"error", code, error, error_class, _bool(trail.is_redacted), shown)
+
+
+def _bool(value: bool) -> bytes:
+    return b"true" if value else b"false"
 
 
 def intent_view(
@@ -111,7 +120,7 @@ def intent_view(
     request, trace, _ = ids
     if call.trace is not None:
         trace = _in_quotes(trace)
-    shown = b"" if arguments is None else _member_of(arguments)
+    shown = _member_of(arguments)
     a, b, c, d, e, f = _form_of(call, trail, deterministic=False).intent
     return b"".join((a, ts, b, trace, c, request, d, _DECIMALS[call.input_bytes], e, shown, f))
 
@@ -143,8 +152,8 @@ def _in_quotes(text: bytes) -> bytes:
     return shown_json(text.decode())[1:-1]
 
 
-def _member_of(arguments: JSONObject) -> bytes:
-    return b',"arguments":%b' % shown_json(arguments)
+def _member_of(arguments: JSONObject | None) -> bytes:
+    return b"" if arguments is None else b',"arguments":%b' % shown_json(arguments)
 
 
 def _form_of(call: Call, trail: Trail, deterministic: bool) -> RecordForm:

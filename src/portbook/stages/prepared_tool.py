@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from portbook.audit.record_form import RecordForm
-from portbook.model import Identity, Run, read_only
+from portbook.model import Identity, Run, Start, read_only
 from portbook.policy import Decision, Policy, ToolPolicy
 from portbook.stages.deadline import timeout_ms_of
 from portbook.tools.catalog import Tool
@@ -22,6 +22,8 @@ class PreparedTool:
     """One row of the table that the pipeline runs on; made with the first call of its tool."""
 
     tool: Tool
+    start: Start
+    """Runs the tool."""
     policy: ToolPolicy
     """The part of the policy that applies to the tool."""
     decision: Decision | None
@@ -37,13 +39,14 @@ class PreparedTool:
     """The forms of its records; None where decisions differ, which are part of them."""
 
     @classmethod
-    def of(cls, tool: Tool, policy: Policy, default_ms: int) -> PreparedTool:
+    def of(cls, tool: Tool, policy: Policy, default_ms: int, start: Start) -> PreparedTool:
         """Return the row of `tool` under `policy`; `default_ms` is the deadline without one of its own."""
         spec, own = tool.spec, ToolPolicy.of(policy, tool.spec)
         timeout_ms = timeout_ms_of(tool, policy, default_ms)
         is_plain = spec.operation is None and spec.upstream is None and not spec.takes_context
         return cls(
             tool,
+            start,
             own,
             own.constant,
             timeout_ms,
