@@ -143,7 +143,7 @@ def _cli() -> list[str]:
             for name in group.list_commands(context):
                 command = group.get_command(context, name)
                 assert command is not None
-                anchor = f"{context.command_path} {name}".replace(" ", "-")
+                anchor = re.sub(r"[^\w-]", "", f"{context.command_path} {name}".replace(" ", "-"))
                 lines.append(f"| [`{name}`](#{anchor}) | {_cell(command.get_short_help_str(200))} |")
             lines.append("")
         lines += ["| option | |", "| --- | --- |"]

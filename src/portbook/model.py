@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, dataclass_transform
+from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, dataclass_transform
 
 from portbook.errors import Failed, Refused
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = [
     "JSON",
@@ -43,7 +45,7 @@ JSONObject: TypeAlias = "dict[str, JSON]"
 _T = TypeVar("_T")
 
 
-class Draft(NamedTuple, Generic[_T]):
+class Draft(typing.NamedTuple, Generic[_T]):
     """Something to report, not finished yet: only what is sent is redacted, checked and written."""
 
     size: int

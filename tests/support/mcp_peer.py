@@ -48,15 +48,18 @@ class Peer:
         self.folder = Path()
         self.heard: list[Any] = []
         self._ids = itertools.count(1)
-        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        out = process.stdout
-        assert out is not None
-        self.reading = threading.Thread(target=lambda: [self._lines.put(line) for line in out], daemon=True)
-        self.reading.start()
+        self.lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self.open()
         if revision in HANDSHAKES:
             hello = {"protocolVersion": revision, "clientInfo": {"name": "tests", "version": "1"}}
-            self.answer("initialize", {**hello, "capabilities": CAPABILITIES})
+            self.hello = self.answer("initialize", {**hello, "capabilities": CAPABILITIES})["result"]
             self.write({"method": "notifications/initialized"})
+
+    def open(self) -> None:
+        out = self.process.stdout
+        assert out is not None
+        self.reading = threading.Thread(target=lambda: [self.lines.put(line) for line in out], daemon=True)
+        self.reading.start()
 
     def write(self, message: dict[str, Any]) -> None:
         assert self.process.stdin is not None
@@ -78,17 +81,24 @@ class Peer:
     def finish(self, number: int, seconds: float = 30) -> Any:
         """Return the answer to a request."""
         while True:
-            message = json.loads(self._lines.get(timeout=seconds))
+            message = json.loads(self.lines.get(timeout=seconds))
             if message.get("id") == number and "method" not in message:
                 return message
             if "id" in message:
-                self.write({"id": message["id"], "result": ANSWERS[message["method"]]})
+                self.write({"id": message["id"], "result": self.given(message)})
             self.heard.append(message)
+
+    def given(self, request: dict[str, Any]) -> Any:
+        """What this client answers a request with; a form with its defaults, if it has any."""
+        answer = ANSWERS[request["method"]]
+        form = request.get("params", {}).get("requestedSchema", {}).get("properties", {})
+        defaults = {name: each["default"] for name, each in form.items() if "default" in each}
+        return {**answer, "content": defaults} if defaults else answer
 
     def hear(self, method: str) -> None:
         """Wait for a notification."""
         while True:
-            message = json.loads(self._lines.get(timeout=30))
+            message = json.loads(self.lines.get(timeout=30))
             self.heard.append(message)
             if message.get("method") == method:
                 return
@@ -100,7 +110,7 @@ class Peer:
         while answer.get("result", {}).get("resultType") == "input_required":
             asked = answer["result"]["inputRequests"]
             self.heard.extend(asked.values())
-            given = {key: ANSWERS[each["method"]] for key, each in asked.items()}
+            given = {key: self.given(each) for key, each in asked.items()}
             rounds = {"inputResponses": given, "requestState": answer["result"]["requestState"]}
             answer = self.answer("tools/call", {**params, **rounds})
         return answer.get("result", answer.get("error"))

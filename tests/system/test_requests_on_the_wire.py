@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from support.decoding_api import DecodedFile, DecodingApi, decoding_api
-from support.portbook_process import HttpServer, http_server
+from support.decoding_api import DecodedFile
+from support.served_document import ServedDocument, served_document
 
 FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 BINARY = {"type": "string", "format": "binary"}
@@ -34,7 +32,7 @@ def an_object(*names: str, **schemas: Any) -> dict[str, Any]:
     return {"type": "object", "properties": {**{name: {} for name in names}, **schemas}}
 
 
-PATHS = {
+PATHS: dict[str, Any] = {
     "/label/{x}": {"get": operation("label", parameter("x", "path", style="label", explode=True))},
     "/matrix/{x}/end": {"get": operation("matrix", parameter("x", "path", style="matrix"))},
     "/query": {
@@ -101,7 +99,7 @@ PATHS = {
     "/typed/it/text/csv": {"get": operation("csv", responses={"200": {"content": {"text/csv": {}}}})},
 }
 
-COMPONENTS = {"schemas": {"Pages": {"type": "array", "items": BINARY}}}
+COMPONENTS: dict[str, Any] = {"schemas": {"Pages": {"type": "array", "items": BINARY}}}
 
 SETTINGS = """
 [docs]
@@ -114,32 +112,16 @@ files = "files"
 """
 
 
-@dataclass
-class Wire:
-    portbook: HttpServer
-    api: DecodingApi
-
-    def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        asked = {"session_id": "s-1", "args": arguments}
-        route = f"/tools/api.{tool}"
-        answer = self.portbook.request(route, json.dumps(asked).encode(), content_type="application/json")
-        return json.loads(answer.body)
-
-
 @pytest.fixture(scope="module")
-def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDocument]:
     folder = tmp_path_factory.mktemp("wire")
     (folder / "files").mkdir()
     (folder / "files" / "a.bin").write_bytes(b"\x00in the folder")
     (folder / "files" / "large.bin").write_bytes(bytes(range(256)) * 8192)
     (folder / "files" / "link").symlink_to("/etc/hostname")
-    (folder / "api.json").write_text(
-        json.dumps({"openapi": "3.0.3", "paths": PATHS, "components": COMPONENTS})
-    )
-    with decoding_api() as api:
-        (folder / "portbook.toml").write_text(SETTINGS.format(url=api.url))
-        with http_server(cwd=folder, tools=()) as portbook:
-            yield Wire(portbook, api)
+    document = {"openapi": "3.0.3", "paths": PATHS, "components": COMPONENTS}
+    with served_document(folder, document, SETTINGS) as served:
+        yield served
 
 
 TARGETS: list[tuple[str, dict[str, Any], str]] = [
@@ -160,7 +142,7 @@ TARGETS: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.covers("002.execution.openapi-styles")
 @pytest.mark.parametrize(("tool", "arguments", "target"), TARGETS)
 def test_a_parameter_is_on_the_wire_in_its_style(
-    wire: Wire, tool: str, arguments: dict[str, Any], target: str
+    wire: ServedDocument, tool: str, arguments: dict[str, Any], target: str
 ) -> None:
     assert wire.call(tool, arguments)["status"] == "success"
     assert wire.api.last.target == target
@@ -169,19 +151,19 @@ def test_a_parameter_is_on_the_wire_in_its_style(
 
 @pytest.mark.parametrize("tool", ["label", "matrix"])
 @pytest.mark.parametrize("value", [[], [None], {"a": None}])
-def test_a_path_without_its_argument_is_not_on_the_wire(wire: Wire, tool: str, value: Any) -> None:
+def test_a_path_without_its_argument_is_not_on_the_wire(wire: ServedDocument, tool: str, value: Any) -> None:
     before = len(wire.api.asked)
     answer = wire.call(tool, {"x": value})
     assert answer["error"]["details"]["violations"][0]["pointer"] == "/x"
     assert len(wire.api.asked) == before
 
 
-def test_a_header_without_items_is_left_out(wire: Wire) -> None:
+def test_a_header_without_items_is_left_out(wire: ServedDocument) -> None:
     wire.call("head", {"X-List": [None], "X-Object": {}})
     assert not {"x-list", "x-object"} & wire.api.last.headers.keys()
 
 
-def test_headers_and_cookies_are_on_the_wire(wire: Wire) -> None:
+def test_headers_and_cookies_are_on_the_wire(wire: ServedDocument) -> None:
     arguments = {"X-List": [1, "b"], "X-Object": {"a": 1, "b": "c"}, "theme": "dark; x", "lang": "é"}
     assert wire.call("head", arguments)["status"] == "success"
     headers = wire.api.last.headers
@@ -206,7 +188,7 @@ BODIES: list[tuple[str, dict[str, Any], bytes, str]] = [
 @pytest.mark.covers("002.execution.openapi-bodies")
 @pytest.mark.parametrize(("tool", "arguments", "sent", "content_type"), BODIES)
 def test_a_body_is_on_the_wire_in_its_type(
-    wire: Wire, tool: str, arguments: dict[str, Any], sent: bytes, content_type: str
+    wire: ServedDocument, tool: str, arguments: dict[str, Any], sent: bytes, content_type: str
 ) -> None:
     assert wire.call(tool, arguments)["status"] == "success"
     asked = wire.api.last
@@ -214,7 +196,7 @@ def test_a_body_is_on_the_wire_in_its_type(
     assert asked.headers["content-length"] == str(len(sent))
 
 
-def test_a_multipart_body_is_on_the_wire(wire: Wire) -> None:
+def test_a_multipart_body_is_on_the_wire(wire: ServedDocument) -> None:
     arguments = {
         "note": "two\r\nlines",
         "meta": {"a": [1]},
@@ -240,7 +222,7 @@ def test_a_multipart_body_is_on_the_wire(wire: Wire) -> None:
     assert wire.api.last.body == asked.body
 
 
-def test_files_behind_references_and_combinations_are_sent_as_files(wire: Wire) -> None:
+def test_files_behind_references_and_combinations_are_sent_as_files(wire: ServedDocument) -> None:
     pages = [{"base64": "AA==", "filename": "1.png"}, {"path": "a.bin"}]
     assert wire.call("albums", {"note": "n", "cover": "AQ==", "pages": pages})["status"] == "success"
     assert [(file.name, file.filename, file.data) for file in wire.api.last.files] == [
@@ -252,7 +234,7 @@ def test_files_behind_references_and_combinations_are_sent_as_files(wire: Wire) 
     assert (wire.api.last.form, wire.api.last.files) == ([("note", "n")], [])
 
 
-def test_a_large_file_is_sent_whole(wire: Wire) -> None:
+def test_a_large_file_is_sent_whole(wire: ServedDocument) -> None:
     data = bytes(range(256)) * 8192  # 2 MiB: it is composed in a thread
     for file in ({"path": "large.bin"}, {"base64": base64.b64encode(data[:600_000]).decode()}):
         assert wire.call("upload", {"file": file, "note": "n"})["status"] == "success"
@@ -262,7 +244,7 @@ def test_a_large_file_is_sent_whole(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("path", ["link", "../api.json", "/etc/hostname", "gone"])
-def test_only_files_of_the_folder_are_sent(wire: Wire, path: str) -> None:
+def test_only_files_of_the_folder_are_sent(wire: ServedDocument, path: str) -> None:
     before = len(wire.api.asked)
     answer = wire.call("binary", {"body": {"path": path}})
     assert answer["error"]["code"] == "INVALID_INPUT"
@@ -270,7 +252,7 @@ def test_only_files_of_the_folder_are_sent(wire: Wire, path: str) -> None:
     assert len(wire.api.asked) == before
 
 
-def test_what_is_wanted_of_a_response_is_said(wire: Wire) -> None:
+def test_what_is_wanted_of_a_response_is_said(wire: ServedDocument) -> None:
     wire.call("csv", {})
     assert wire.api.last.headers["accept"] == "text/csv"
     wire.call("form", {"To": "a"})

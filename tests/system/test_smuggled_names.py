@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from support.decoding_api import DecodingApi, decoding_api
-from support.portbook_process import HttpServer, environment, http_server
+from support.portbook_process import environment
+from support.served_document import ServedDocument, served_document
 
 SETTINGS = """
 [docs]
@@ -35,7 +33,7 @@ def form(media: str) -> dict[str, Any]:
     return {"content": {media: {"schema": schema}}}
 
 
-DOCUMENT = {
+DOCUMENT: dict[str, Any] = {
     "openapi": "3.0.3",
     "paths": {
         "/query?tenant_id=acme": {"get": {"operationId": "query", "parameters": [spread("query", "more")]}},
@@ -68,27 +66,11 @@ DOCUMENT = {
 }
 
 
-@dataclass
-class Portbook:
-    server: HttpServer
-    api: DecodingApi
-
-    def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        body = json.dumps({"session_id": "s-1", "args": arguments}).encode()
-        return json.loads(
-            self.server.request(f"/tools/api.{tool}", body, content_type="application/json").body
-        )
-
-
 @pytest.fixture(scope="module")
-def portbook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Portbook]:
-    folder = tmp_path_factory.mktemp("names")
-    (folder / "api.json").write_text(json.dumps(DOCUMENT))
-    with decoding_api() as api:
-        (folder / "portbook.toml").write_text(SETTINGS.format(url=api.url))
-        secrets = environment(API_KEY="k-operator-1", API_LOGIN="l-operator-1")
-        with http_server(cwd=folder, tools=(), env=secrets) as server:
-            yield Portbook(server, api)
+def portbook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDocument]:
+    secrets = environment(API_KEY="k-operator-1", API_LOGIN="l-operator-1")
+    with served_document(tmp_path_factory.mktemp("names"), DOCUMENT, SETTINGS, env=secrets) as served:
+        yield served
 
 
 # The last part of the place is the name.
@@ -117,7 +99,7 @@ SMUGGLED: list[tuple[str, tuple[str, ...]]] = [
 @pytest.mark.covers("002.execution.reserved-names")
 @pytest.mark.parametrize(("tool", "place"), SMUGGLED)
 def test_a_name_that_some_server_reads_as_a_reserved_one_is_not_sent(
-    portbook: Portbook, tool: str, place: tuple[str, ...]
+    portbook: ServedDocument, tool: str, place: tuple[str, ...]
 ) -> None:
     arguments: Any = "other"
     for name in reversed(place):
@@ -130,7 +112,7 @@ def test_a_name_that_some_server_reads_as_a_reserved_one_is_not_sent(
     assert len(portbook.api.asked) == before
 
 
-def test_every_other_name_is_sent(portbook: Portbook) -> None:
+def test_every_other_name_is_sent(portbook: ServedDocument) -> None:
     assert portbook.call("query", {"more": {"tenants": 1, "id": 2}})["status"] == "success"
     assert dict(portbook.api.last.query) == {
         "tenant_id": "acme",
@@ -145,13 +127,13 @@ def test_every_other_name_is_sent(portbook: Portbook) -> None:
         assert portbook.api.last.form == [("tenant_id", "a"), ("tenants", "b")]
 
 
-def test_a_body_may_have_every_name_that_is_not_fixed(portbook: Portbook) -> None:
+def test_a_body_may_have_every_name_that_is_not_fixed(portbook: ServedDocument) -> None:
     for tool in ("fixed_form", "fixed_parts", "fixed_json"):
         assert portbook.call(tool, {"tenant_id": "a", "Actions": "b"})["status"] == "success"
         assert ("Action", "Get") in portbook.api.last.query
 
 
-def test_null_in_a_list_or_an_object_is_left_out(portbook: Portbook) -> None:
+def test_null_in_a_list_or_an_object_is_left_out(portbook: ServedDocument) -> None:
     assert portbook.call("query", {"more": {"a": None, "b": 1}})["status"] == "success"
     assert [name for name, _ in portbook.api.last.query] == ["tenant_id", "b", "api_key"]
     for tool in ("form", "parts"):

@@ -37,7 +37,7 @@ class _Listener:
 
 def declared_servers(settings: Settings) -> tuple[DeclaredUpstream, ...]:
     """Return the servers of the settings. Raises `BadSettings` for a mistake in them."""
-    return read_mcp(settings.mcp_tables, settings.folder, settings.complain)
+    return read_mcp(settings.mcp_tables, settings.folder, settings.complain, settings.position_of)
 
 
 async def ask_servers(
@@ -53,6 +53,7 @@ async def ask_servers(
         trust=listener,
         shelf=Catalog([]),
         environ=environ,
+        patience_s=None,
     )
     destinations = policy_of(settings, ()).destinations
     if destinations is not None:

@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from portbook.assets.library_folders import find_folders
 from portbook.settings import BadSettings, ProblemList, Settings
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
 from portbook.tools.registry import BadBundle, Bundle, SchemaRegistry
 from portbook.tools.shipped import shipped_folder
@@ -119,7 +120,7 @@ def collect_servers(settings: Settings) -> tuple[DeclaredUpstream, ...]:
         return ()
     from portbook.upstreams.mcp_table import read_mcp  # only where there is a server
 
-    return read_mcp(settings.mcp_tables, settings.folder, settings.complain)
+    return read_mcp(settings.mcp_tables, settings.folder, settings.complain, settings.position_of)
 
 
 def _named_toolsets(settings: Settings, problems: ProblemList) -> list[Toolset]:

@@ -59,9 +59,9 @@ def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
             if isinstance(value, str)
         }
         call = replace(call, context=context._replace(**said))
-    if call.arrival.session is not None:
-        session = redactor.redact_text(call.arrival.session)
-        call = replace(call, arrival=call.arrival._replace(session=session))
+    session = call.arrival.session
+    if session is not None and (shown := redactor.redact_text(session)) != session:
+        call = replace(call, arrival=call.arrival._replace(session=shown))
     if call.flaw is not None and call.method is not None:  # a valid method is a known name
         call = replace(call, method=redactor.redact_text(call.method))
     return call
@@ -175,6 +175,7 @@ def _made_form(call: Call, trail: Trail, deterministic: bool) -> RecordForm:
     arrival, context, decision, caller = call.arrival, call.context, trail.decision, trail.caller
     spec = None if trail.tool is None else trail.tool.spec
     operation = None if spec is None else spec.operation
+    upstream = None if spec is None else spec.upstream
     return record_form(
         context,
         arrival.transport,
@@ -187,6 +188,7 @@ def _made_form(call: Call, trail: Trail, deterministic: bool) -> RecordForm:
         call.tool,
         None if spec is None else spec.effect,
         False if spec is None else spec.is_result_unchecked,
+        None if upstream is None else upstream.is_confined,
         NO_ROUTE if operation is None else (operation.endpoint, operation.domain, operation.method),
         trail.operator_said if decision is None else decision.action,
         None if decision is None else decision.rule,

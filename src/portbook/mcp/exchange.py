@@ -8,7 +8,7 @@ from __future__ import annotations
 from asyncio import get_running_loop
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from portbook.canonical import fingerprint, json_bytes, rewritten_bytes
 from portbook.dialects.exchange import Exchange
@@ -45,8 +45,7 @@ from portbook.wire.jsonrpc import Id, generic_error, mcp_refusal_frame, result_f
 __all__ = ["ClientLink", "McpExchange", "McpParts", "bound_to", "write_error"]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ClientLink:
+class ClientLink(NamedTuple):
     """What is known of the client that sent a request, and the way to it before the answer."""
 
     session: Session
@@ -70,11 +69,11 @@ class McpExchange(Exchange):
     """One MCP request."""
 
     __slots__ = (
+        "_carried",
         "_client",
         "_link",
         "_loop",
         "_parts",
-        "carried",
         "handler",
         "identifier",
         "is_over",
@@ -94,7 +93,7 @@ class McpExchange(Exchange):
         params: JSONObject,
         revision: Revision,
         identifier: Id,
-        carried: Carried,
+        carried: Carried | None,
         handler: Callable[[Caller], JSON] | None,
     ) -> None:
         self.call = call
@@ -105,8 +104,7 @@ class McpExchange(Exchange):
         self.params = params
         self.revision = revision
         self.identifier = identifier
-        self.carried = carried
-        """The answers that the client sent with this round."""
+        self._carried = carried
         self.handler = handler
         self.report = None
         self._client: LiveClient | RoundClient | None = None
@@ -117,12 +115,19 @@ class McpExchange(Exchange):
     @property
     def resumption(self) -> Resumption | None:
         """Return what this round continues."""
-        return self.carried.resumption
+        return None if self._carried is None else self._carried.resumption
 
     @property
     def content(self) -> JSON | bytes:
         """Return the message without its id."""
         return self.call.content or {"method": self.method, "params": self.params}
+
+    @property
+    def carried(self) -> Carried:
+        """Return the answers that the client sent with this round."""
+        if self._carried is None:
+            self._carried = Carried()
+        return self._carried
 
     @property
     def meta(self) -> JSONObject:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol, cast
+from typing import Protocol, cast
 
 from portbook.canonical import fingerprint
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, InputNeeded, JSONObject, Resumption
 
-__all__ = ["NOTHING_CARRIED", "Carried", "StateCodec", "carried_by"]
+__all__ = ["Carried", "StateCodec", "carried_by"]
 
 
 class StateCodec(Protocol):
@@ -79,10 +79,6 @@ class Carried:
             "approval": needed.approval or self.approval,
         }
         return content if needed.memo is None else {**content, "memo": needed.memo}
-
-
-# Of a request that continues no earlier round: nearly every one.
-NOTHING_CARRIED: Final = Carried()
 
 
 def carried_by(params: JSONObject, bound: Callable[[], JSON], states: StateCodec) -> Carried:

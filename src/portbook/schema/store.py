@@ -11,14 +11,15 @@ import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 from urllib.parse import unquote
 
 from portbook.canonical import fingerprint
 from portbook.model import JSON, JSONObject
-from portbook.schema.dialects import DIALECT, DRAFT_07
+from portbook.schema.dialects import dialect_of
 from portbook.schema.engine import BadSchema, Validator, compile_official, compile_schema
 from portbook.schema.pins import PINS
+from portbook.text.named_tuple import NamedTuple
 from portbook.wire.parsing import parse
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
     "Override",
     "SchemaStore",
     "closure",
-    "dialect_of",
     "key_of",
     "references_in",
 ]
@@ -195,16 +195,6 @@ def closure(document: JSONObject, name: str) -> JSONObject:
 def key_of(document: JSONObject) -> str:
     """Return the key under which `document` keeps its definitions."""
     return next((key for key in _KEYS if key in document), _KEYS[0])
-
-
-def dialect_of(document: JSONObject) -> str:
-    """Return the dialect of `document`: draft-07 where it names that, otherwise 2020-12."""
-    named = document.get("$schema")
-    return (
-        DRAFT_07
-        if isinstance(named, str) and named.removesuffix("#") == DRAFT_07.removesuffix("#")
-        else DIALECT
-    )
 
 
 def references_in(value: JSON) -> Iterator[str]:

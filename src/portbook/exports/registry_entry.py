@@ -1,0 +1,179 @@
+"""`server.json`: the entry of a server in the MCP registry, in the form of its published schema. Pure.
+
+The schema is that of 2025-12-11. What it and the registry refuse is refused here first, with what to do.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from portbook.model import JSONObject
+from portbook.text.late_pattern import late_pattern
+
+__all__ = ["BadEntry", "PublishedBundle", "PyPIPackage", "RegistryEntry", "Remote"]
+
+_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+_LABEL: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_NAME: Final = late_pattern(rf"{_LABEL}(?:\.{_LABEL})+/[a-zA-Z0-9](?:[a-zA-Z0-9._-]*[a-zA-Z0-9])?", re.ASCII)
+# The registry refuses ranges: one entry is one release.
+_VERSION: Final = late_pattern(r"[0-9]+(?:\.[0-9]+){1,3}(?:[-+.]?[0-9A-Za-z][0-9A-Za-z.+-]*)?", re.ASCII)
+_MODULE: Final = late_pattern(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_MAX_NAME: Final = 200
+_MAX_TEXT: Final = 100
+_HOSTS: Final = {"github.com": "github", "gitlab.com": "gitlab"}
+
+
+class BadEntry(ValueError):
+    """Something that the registry would refuse; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class PyPIPackage:
+    """A package whose command has the package's name and is Portbook's, serving some of its modules."""
+
+    name: str
+    modules: tuple[str, ...]
+
+    def entry(self, version: str, variables: tuple[str, ...]) -> JSONObject:
+        """Return the package as `uvx` starts it.
+
+        Raises `BadEntry` where it serves no module, or a file, which a package does not have.
+        """
+        if not self.modules:
+            raise BadEntry("--pypi: name the modules of the package that have a Toolset")
+        for module in self.modules:
+            if not _MODULE.fullmatch(module) or module.endswith(".py"):
+                raise BadEntry(
+                    "--pypi: name modules that the package installs, such as greetings.tools, not files"
+                )
+        arguments: list[JSONObject] = [
+            {"type": "positional", "value": "serve"},
+            {"type": "named", "name": "--stdio"},
+            *({"type": "positional", "value": module} for module in self.modules),
+        ]
+        return {
+            "registryType": "pypi",
+            "identifier": self.name,
+            "version": version,
+            "runtimeHint": "uvx",
+            "transport": {"type": "stdio"},
+            "packageArguments": [*arguments],
+            **_variables(variables),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedBundle:
+    """A desktop bundle at an address, and the digest of its bytes."""
+
+    url: str
+    sha256: str
+
+    def entry(self, version: str) -> JSONObject:
+        """Return the bundle as a package; its own manifest asks for the secrets.
+
+        Raises `BadEntry` where the address cannot be fetched from anywhere.
+        """
+        return {
+            "registryType": "mcpb",
+            "identifier": _https(self.url, "--bundle-url"),
+            "version": version,
+            "fileSha256": self.sha256,
+            "transport": {"type": "stdio"},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A server that runs already, and whether it needs a key."""
+
+    url: str
+    has_key: bool
+
+    def entry(self) -> JSONObject:
+        """Return where it is; raises `BadEntry` where only one machine can reach it."""
+        found: JSONObject = {"type": "streamable-http", "url": _https(self.url, "--remote")}
+        if self.has_key:
+            asked: JSONObject = {"description": "A key of this server.", "isRequired": True, "isSecret": True}
+            header: JSONObject = {
+                "name": "Authorization",
+                "value": "Bearer {key}",
+                "isRequired": True,
+                "isSecret": True,
+                "variables": {"key": asked},
+            }
+            found["headers"] = [header]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryEntry:
+    """Everything that an entry says of a server."""
+
+    name: str
+    title: str | None
+    description: str
+    version: str
+    repository: str | None = None
+    pypi: PyPIPackage | None = None
+    bundle: PublishedBundle | None = None
+    remote: Remote | None = None
+    variables: tuple[str, ...] = ()
+
+    def document(self) -> JSONObject:
+        """Return the document.
+
+        Raises `BadEntry` for what the registry would refuse.
+        """
+        self._require_texts()
+        packages: list[JSONObject] = []
+        if self.pypi is not None:
+            packages.append(self.pypi.entry(self.version, self.variables))
+        if self.bundle is not None:
+            packages.append(self.bundle.entry(self.version))
+        if not packages and self.remote is None:
+            raise BadEntry("say where the server comes from: --pypi, --bundle-url with --bundle, or --remote")
+        found: JSONObject = {"$schema": _SCHEMA, "name": self.name}
+        if self.title is not None:
+            found["title"] = self.title
+        found |= {"description": self.description, "version": self.version}
+        if self.repository is not None:
+            found["repository"] = _repository(self.repository)
+        if packages:
+            found["packages"] = [*packages]
+        if self.remote is not None:
+            found["remotes"] = [self.remote.entry()]
+        return found
+
+    def _require_texts(self) -> None:
+        if len(self.name) > _MAX_NAME or not _NAME.fullmatch(self.name):
+            raise BadEntry("--name: write a domain backwards, a slash and a name: io.github.you/greetings")
+        if not 1 <= len(self.description) <= _MAX_TEXT:
+            raise BadEntry(f"--description: write 1 to {_MAX_TEXT} characters that say what the tools do")
+        if self.title is not None and not 1 <= len(self.title) <= _MAX_TEXT:
+            raise BadEntry(f"server.title: write at most {_MAX_TEXT} characters")
+        if not _VERSION.fullmatch(self.version):
+            raise BadEntry("--version: write one version, such as 1.2.0, and no range")
+
+
+def _variables(names: tuple[str, ...]) -> JSONObject:
+    if not names:
+        return {}
+    return {"environmentVariables": [{"name": name, "isRequired": True, "isSecret": True} for name in names]}
+
+
+def _repository(url: str) -> JSONObject:
+    host = urlsplit(_https(url, "--repository")).hostname or ""
+    return {"url": url, "source": _HOSTS.get(host, host)}
+
+
+def _https(url: str, option: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme != "https" or not parts.hostname or any(each.isspace() for each in url):
+        raise BadEntry(f"{option}: write an address that others can reach: https://…")
+    if parts.username is not None or parts.password is not None:
+        raise BadEntry(f"{option}: an entry is public; leave the password out of the address")
+    return url

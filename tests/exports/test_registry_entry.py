@@ -1,0 +1,72 @@
+"""What the registry would refuse is refused first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from portbook.exports.registry_entry import BadEntry, PublishedBundle, PyPIPackage, RegistryEntry, Remote
+
+REMOTE = Remote("https://mcp.example.com/mcp", has_key=True)
+
+
+def made(**more: Any) -> RegistryEntry:
+    plain: dict[str, Any] = {
+        "name": "io.github.ada/greetings",
+        "title": "Greetings",
+        "description": "Says hello.",
+        "version": "1.0.0",
+        "remote": REMOTE,
+    }
+    return RegistryEntry(**{**plain, **more})
+
+
+def test_a_key_is_asked_for_and_never_written_down() -> None:
+    [remote] = made().document()["remotes"]  # type: ignore[misc] # a list, by the schema
+    assert remote["headers"][0]["value"] == "Bearer {key}"  # type: ignore[index, call-overload]
+
+
+@pytest.mark.parametrize(
+    ("more", "begins"),
+    [
+        ({"name": "greetings"}, "--name"),
+        ({"name": "io.github.ada/a/b"}, "--name"),
+        ({"name": "-io.github/ada"}, "--name"),
+        ({"name": f"io.github.ada/{'x' * 200}"}, "--name"),
+        ({"description": ""}, "--description"),
+        ({"description": "x" * 101}, "--description"),
+        ({"title": "x" * 101}, "server.title"),
+        ({"version": "latest"}, "--version"),
+        ({"version": "^1.2.3"}, "--version"),
+        ({"version": "1.x"}, "--version"),
+        ({"version": ">=1.2.3"}, "--version"),
+        ({"repository": "git@github.com:ada/greetings"}, "--repository"),
+        ({"remote": Remote("http://127.0.0.1:8765/mcp", has_key=False)}, "--remote"),
+        ({"remote": Remote("https://me:pw@example.com/mcp", has_key=False)}, "--remote"),
+        ({"bundle": PublishedBundle("file:///x.mcpb", "0" * 64)}, "--bundle-url"),
+        ({"pypi": PyPIPackage("greetings", ())}, "--pypi"),
+        ({"pypi": PyPIPackage("greetings", ("tools.py",))}, "--pypi"),
+        ({"pypi": PyPIPackage("greetings", ("./tools",))}, "--pypi"),
+        ({"remote": None}, "say where"),
+    ],
+)
+def test_a_mistake_is_told_with_its_option(more: dict[str, Any], begins: str) -> None:
+    with pytest.raises(BadEntry, match=rf"\A{begins}"):
+        made(**more).document()
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "1.0", "2.1.0-alpha", "1.0.0rc1", "2026.8.31", "1.2.3+build.5"])
+def test_a_version_of_one_release_is_taken(version: str) -> None:
+    assert made(version=version).document()["version"] == version
+
+
+@pytest.mark.parametrize(
+    ("url", "source"),
+    [
+        ("https://github.com/ada/greetings", "github"),
+        ("https://git.example.org/ada", "git.example.org"),
+    ],
+)
+def test_a_repository_has_the_name_of_its_host(url: str, source: str) -> None:
+    assert made(repository=url).document()["repository"] == {"url": url, "source": source}
