@@ -313,7 +313,7 @@ def open_journal(settings: Settings, clock: Clock, *, is_server: bool) -> Journa
     return Journal(
         settings.log_dir,
         started=clock.now(),
-        run=RandomIds().name(b"").request[:8],
+        run=RandomIds().name(b"")[0][:8].decode(),
         keep=settings.keep_runs,
         to_stderr=settings.audit_to_stderr,
         is_server=is_server,
