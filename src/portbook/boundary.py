@@ -149,6 +149,11 @@ class Boundary:
         if self._servers is not None and not self._servers.is_settled:
             await self._servers.settle()
 
+    def end_session(self, session: str) -> None:
+        """End what only a session had at the MCP servers behind us; it has ended."""
+        if self._servers is not None:
+            self._servers.end_session(session)
+
     def without_secrets(self, text: str) -> str:
         """Return a text that a person wrote, redacted, as it may be stored and shown."""
         redactor = self._pipeline.rules.redactor
@@ -176,6 +181,10 @@ class Boundary:
         return McpConnection(
             self._parts, arrival, emit, is_official=is_official, session=session, cancel=cancel
         )
+
+    def adopt(self, connection: McpConnection) -> None:
+        """Answer the next messages of a connection that a boundary before this one opened."""
+        connection.move_to(self._parts)
 
     def identify(self, key: str | None) -> Caller:
         """Return the caller whose key this is now.

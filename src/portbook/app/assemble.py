@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
@@ -142,6 +143,11 @@ class App:
         if self._reports is not None:
             self._reports.start()
 
+    def take_over(self, old: App) -> Coroutine[Any, Any, None]:
+        """Keep the tasks of an app that ends; return what waits until those that run have ended."""
+        running = self._tasks.take_over(old._tasks)
+        return _ended(running)
+
     def unwatch(self) -> None:
         """Stop listening to the toolsets, which may outlive this boundary."""
         for unwatch in self._unwatch:
@@ -159,6 +165,11 @@ class App:
         self._store.close()  # before the approvals, so that ended calls are stored as ended
         self.approvals.close()
         self._validator.shutdown()
+
+
+async def _ended(running: Sequence[asyncio.Task[None]]) -> None:
+    if running:
+        await asyncio.wait(running)
 
 
 def assemble(

@@ -24,6 +24,8 @@ class Revision:
     """Tools have annotations about their effect."""
     has_completions: bool
     """Servers declare whether they complete arguments; before, clients had to try."""
+    has_completion_context: bool
+    """A request to complete an argument has the arguments that were given before it."""
     has_audio: bool
     """Content may be audio."""
     has_titles: bool
@@ -55,6 +57,7 @@ _TRAITS: Final = {
     "has_batches":            (False, True,   False,  False,  False),
     "has_annotations":        (False, True,   True,   True,   True),
     "has_completions":        (False, True,   True,   True,   True),
+    "has_completion_context": (False, False,  True,   True,   True),
     "has_audio":              (False, True,   True,   True,   True),
     "has_titles":             (False, False,  True,   True,   True),
     "has_listing_meta":       (False, False,  True,   True,   True),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:  # importlib.abc imports all compressors, and the import system does not ask for these classes
     Loader = MetaPathFinder = object
 
-__all__ = ["forget", "imported_from", "remember"]
+__all__ = ["forget", "imported_from", "put_back", "remember", "take_all"]
 
 
 class _SameModule(Loader):
@@ -76,6 +76,17 @@ def remember(module: ModuleType) -> None:
 def forget(module: ModuleType) -> None:
     """Forget a module that could not be run."""
     _NAMED.modules.remove(module)
+
+
+def take_all() -> list[ModuleType]:
+    """Forget every module, and return them: their files are imported anew."""
+    taken, _NAMED.modules = _NAMED.modules, []
+    return taken
+
+
+def put_back(modules: list[ModuleType]) -> None:
+    """Let imports give these modules again, and none that came after them."""
+    _NAMED.modules = modules
 
 
 def _is_from(module: ModuleType, path: str) -> bool:
