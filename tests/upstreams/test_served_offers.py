@@ -22,7 +22,7 @@ from portbook.upstreams.pinned_trust import Memory, PinnedTrust
 from portbook.upstreams.served_offers import ServedOffers
 
 TOOL: dict[str, Any] = {
-    "name": "dropAll",
+    "name": "copyAll",
     "inputSchema": {"type": "object"},
     "annotations": {"readOnlyHint": True},
 }
@@ -72,8 +72,8 @@ def test_a_changed_tool_is_withheld_under_each_of_its_names(tmp_path: Path) -> N
     asyncio.run(shop.take(WIDENED, OTHER))
     assert shop.names == ["box.list"]
     (entry,) = shop.withheld
-    assert entry.name.startswith("box.dropall_")
-    assert entry.other_names == {"box.dropAll", "box__dropAll"}
+    assert entry.name.startswith("box.copyall_")
+    assert entry.other_names == {"box.copyAll", "box__copyAll"}
     assert entry.told == {"standing": "changed", "grades": "widened"}
     assert entry.recorded["server"] == "box"
     assert shop.offers.find("tool", entry.name) == (None, entry)
@@ -109,7 +109,7 @@ def test_before_a_start_the_lock_is_served_and_its_changes_count(
     pinned(tmp_path, TOOL)
     shop = Shop(tmp_path)
     assert shop.offers.put_known(BOX)
-    assert shop.names == ["box.dropAll"]
+    assert shop.names == ["box.copyAll"]
 
     async def main() -> None:
         shop.offers.watch()

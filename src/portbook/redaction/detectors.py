@@ -28,6 +28,7 @@ __all__ = [
     "Span",
     "has_marked_token",
     "is_card_number",
+    "spans_of_marked_tokens",
     "spans_of_shapes",
 ]
 
@@ -250,10 +251,14 @@ def spans_of_shapes(text: str, cards: Cards = "strings") -> Iterator[Span]:
         yield from _web_tokens(text)
 
 
+def spans_of_marked_tokens(text: str) -> Iterator[Span]:
+    """Yield the spans of tokens that have a mark of their own, such as `ghp_` or `AKIA`."""
+    return _found(_MARKED, text, fold(text.encode("utf-8", "surrogatepass")))
+
+
 def has_marked_token(text: str) -> bool:
-    """Return whether `text` contains a token that has a mark of its own, such as `ghp_` or `AKIA`."""
-    plain = fold(text.encode("utf-8", "surrogatepass"))
-    return next(_found(_MARKED, text, plain), None) is not None
+    """Return whether `text` contains a token that has a mark of its own."""
+    return next(spans_of_marked_tokens(text), None) is not None
 
 
 def _found(searches: tuple[_TriggeredSearch, ...], text: str, plain: str) -> Iterator[Span]:

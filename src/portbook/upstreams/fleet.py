@@ -51,11 +51,13 @@ class Fleet:
         tell: Callable[[str], None] = lambda _: None,
         notice: Callable[[str], None] = lambda _: None,
         client: HttpClient | None = None,
+        patience_s: float | None = _SETTLE_S,
     ) -> None:
         """Serve what `trust` approves from `shelf`.
 
         `publish` is told of changed lists and resources, `tell` of what concerns the operator, `notice` of
-        every secret value. Servers with an address are called with `client`.
+        every secret value. Servers with an address are called with `client`. A first list waits `patience_s`;
+        None is as long as a start may take.
         """
         self.offers = ServedOffers(trust, shelf, lambda kind: publish(kind, None), tell)
         """What the servers offer, and what of it is served."""
@@ -65,6 +67,7 @@ class Fleet:
         self._tell = tell
         self._notice = notice
         self._client = client
+        self._patience_s = patience_s
         self._destinations = Destinations()
         self._secrets: list[str] = []
         self._watched: Counter[str] = Counter()
@@ -162,7 +165,7 @@ class Fleet:
             if not each.has_offered
         ]
         if starts:
-            await asyncio.wait(starts, timeout=_SETTLE_S)
+            await asyncio.wait(starts, timeout=self._patience_s)
         self.is_settled = self.offers.has_listed = True
 
     def _status(self, alias: str) -> ServerStatus:

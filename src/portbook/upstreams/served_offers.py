@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from portbook.canonical import fingerprint
+from portbook.errors import Reason
 from portbook.model import JSONObject, Kind
 from portbook.protocol.headers import BadMark, Mark, marked_params
 from portbook.tools.catalog import LeftOutEntry
@@ -194,6 +195,10 @@ class ServedOffers:
         elif count:
             few = "1 definition is" if count == 1 else f"{count} definitions are"
             self._tell(f"mcp.{alias}: {few} withheld; run `portbook review {alias}`")
+        attacks = sum(each.verdict.is_quarantined for each in judged.withheld)
+        if attacks:
+            few = "1 definition looks" if attacks == 1 else f"{attacks} definitions look"
+            self._tell(f"mcp.{alias}: {few} like an attack on the model; run `portbook scan`")
 
 
 def _is_wanted(declared: DeclaredUpstream, withheld: Withheld) -> bool:
@@ -205,4 +210,5 @@ def _entry(declared: DeclaredUpstream, withheld: Withheld) -> WithheldEntry:
     names = {spec.declared, listed_name(spec.declared)} if spec.kind == "tool" else set[str]()
     verdict = withheld.verdict
     recorded = {"server": declared.alias, **verdict.as_data()}
-    return WithheldEntry(spec.kind, spec.name, frozenset(names), verdict.as_told(), recorded)
+    reason = Reason.TOOL_QUARANTINED if verdict.is_quarantined else Reason.TOOL_WITHHELD
+    return WithheldEntry(spec.kind, spec.name, frozenset(names), verdict.as_told(), recorded, reason)
