@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final, NamedTuple, TypedDict
+from typing import Final, TypedDict
+
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = [
     "REASONS",

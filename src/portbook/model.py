@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Mapping
-from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from portbook.errors import Failed, Refused
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = [
     "JSON",
@@ -39,7 +41,7 @@ JSONObject: TypeAlias = "dict[str, JSON]"
 _T = TypeVar("_T")
 
 
-class Draft(NamedTuple, Generic[_T]):
+class Draft(typing.NamedTuple, Generic[_T]):
     """Something to report, not finished yet: only what is sent is redacted, checked and written."""
 
     size: int

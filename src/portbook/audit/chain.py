@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import orjson
 
 from portbook.canonical import json_bytes
 from portbook.text.late_pattern import late_pattern
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = [
     "GENESIS",

@@ -6,9 +6,10 @@ invalid.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.model import JSON, NO_CONTEXT, CallerContext, JSONObject
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["MAX_WAIT_MS", "NO_CONTROLS", "RequestMeta", "context_of", "controls_of"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from enum import Enum
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.dialects.choice import DialectName, choose_dialect
@@ -41,6 +41,7 @@ from portbook.model import (
 from portbook.pipeline import Pipeline
 from portbook.protocol.session import Session
 from portbook.stages.state import CallState
+from portbook.text.named_tuple import NamedTuple
 from portbook.wire.jsonrpc import (
     NO_ID,
     Id,

@@ -281,9 +281,10 @@ class McpDialect:
         if kind == "completion":
             reference, argument = _object(params.get("ref")), _object(params.get("argument"))
             named = reference.get("name", reference.get("uri"))
-            return (named if isinstance(named, str) and len(named) <= MAX_URI else None), {
-                name: argument[name] for name in ("name", "value") if name in argument
-            }
+            typed = {name: argument[name] for name in ("name", "value") if name in argument}
+            if given := _object(_object(params.get("context")).get("arguments")):
+                typed["given"] = given
+            return (named if isinstance(named, str) and len(named) <= MAX_URI else None), typed
         return None, arguments
 
 

@@ -17,11 +17,12 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.text.late_pattern import late_pattern
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = [
     "NAMED_BY",

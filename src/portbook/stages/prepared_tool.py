@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.model import Identity, Run
 from portbook.policy import Decision, Policy, ToolPolicy
 from portbook.stages.deadline import timeout_ms_of
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, Switch
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.canonical import json_bytes
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.text.late_pattern import late_pattern
+from portbook.text.named_tuple import NamedTuple
 from portbook.wire.violations import violations
 
 __all__ = [
