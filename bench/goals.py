@@ -83,15 +83,22 @@ def _growth_of_tools(measured: Measured) -> Figure | None:
 def _growth_of_payload(measured: Measured) -> Figure | None:
     """Return what a large payload costs beyond a small one, beside parse, validate and serialise alone."""
     small, large = min(measured.size.payload_kb), max(measured.size.payload_kb)
-    runs = measured.runs
-    pairs = zip(
-        runs.get(f"payload {small:,} kB", ()),
-        runs.get(f"payload {large:,} kB", ()),
-        measured.floors_us[small],
-        measured.floors_us[large],
-        strict=False,
-    )
-    return figure((most.cpu_us - least.cpu_us) / (above - below) for least, most, below, above in pairs)
+    floors = zip(measured.floors_us[small], measured.floors_us[large], strict=False)
+    pairs = zip(_growths(measured, "payload"), floors, strict=False)
+    return figure(ours / (above - below) for ours, (below, above) in pairs)
+
+
+def _growth_beside_floor(measured: Measured) -> Figure | None:
+    """Return the same beside a server that does nothing else: its payloads come and go through pipes, too."""
+    pairs = zip(_growths(measured, "payload"), _growths(measured, "floor"), strict=False)
+    return figure(ours / theirs for ours, theirs in pairs)
+
+
+def _growths(measured: Measured, kind: str) -> list[float]:
+    """Return the processor time of the largest payload beyond the smallest, round by round."""
+    small, large = (f"{kind} {pick(measured.size.payload_kb):,} kB" for pick in (min, max))
+    pairs = zip(measured.runs.get(small, ()), measured.runs.get(large, ()), strict=False)
+    return [most.cpu_us - least.cpu_us for least, most in pairs]
 
 
 def _more_calls(what: str, ours: str, must: float, aim: float, theirs: str = _SDK) -> Goal:
@@ -145,4 +152,5 @@ GOALS: Final[tuple[Goal, ...]] = (
     _at_most("memory, idle", "times the SDK's", 0.65, 0.45, _against("portbook", _SDK, "idle_mib")),
     _at_most("most tools beside fewest", "times the CPU of a call", 1.1, None, _growth_of_tools),
     _at_most("largest payload", "times parse, validate, serialise alone", 1.5, None, _growth_of_payload),
+    _at_most("largest payload", "times the same over the same pipes", 1.5, None, _growth_beside_floor),
 )

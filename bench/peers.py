@@ -25,6 +25,7 @@ __all__ = [
     "Unavailable",
     "bare_http",
     "compile_portbook",
+    "payload_floor",
     "portbook",
     "proxied_http",
     "sdk_over_http",
@@ -54,6 +55,11 @@ def sdk_over_http(port: int, *options: str) -> list[str]:
 def bare_http(port: int) -> list[str]:
     """Return the command of the floor over HTTP."""
     return [str(sdks.runtime()), str(SERVERS / "bare_http.py"), str(port)]
+
+
+def payload_floor() -> list[str]:
+    """Return the command of the floor of a payload over STDIO; it needs this folder on its path."""
+    return [str(sdks.runtime()), "-m", "bench.payload_floor"]
 
 
 def proxied_http(name: str) -> Callable[[int], list[str]]:

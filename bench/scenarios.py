@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from bench.http_load import HttpCalls
-from bench.peers import PEERS, bare_http, portbook, proxied_http, sdk_over_http
+from bench.peers import PEERS, ROOT, bare_http, payload_floor, portbook, proxied_http, sdk_over_http
 from bench.stdio_load import StdioCalls
 
 __all__ = ["FULL", "QUICK", "Scenario", "Size", "payload", "scenarios"]
@@ -112,14 +112,12 @@ def _growth(size: Size) -> list[Scenario]:
         )
         for count in size.tools
     ]
-    large = [
-        Scenario(
-            f"payload {kb:,} kB",
-            _stdio("portbook_echo.py"),
-            StdioCalls(max(4_000 // kb, 8), tool="echo_items", items=payload(kb)),
-        )
-        for kb in size.payload_kb
-    ]
+    large: list[Scenario] = []
+    for kb in size.payload_kb:
+        calls = StdioCalls(max(4_000 // kb, 8), tool="echo_items", items=payload(kb))
+        beside = {"PYTHONPATH": str(ROOT)}
+        large.append(Scenario(f"payload {kb:,} kB", _stdio("portbook_echo.py"), calls))
+        large.append(Scenario(f"floor {kb:,} kB", lambda _: payload_floor(), calls, extra=beside))
     return [*many, *large]
 
 

@@ -590,7 +590,7 @@ def official_servers() -> tuple[Server, Server]:
     from support import sdks
 
     python = sdks.python_sdk()
-    everything = sdks.typescript_server()
+    everything = sdks.reference_servers()
     script = everything.path("@modelcontextprotocol/server-everything", "dist", "index.js")
     return (
         Server(
@@ -603,7 +603,7 @@ def official_servers() -> tuple[Server, Server]:
             "TypeScript server",
             (everything.node.node, str(script), "stdio"),
             "message",
-            f"`@modelcontextprotocol/server-everything` {sdks.TYPESCRIPT_SERVER}"
+            f"`@modelcontextprotocol/server-everything` {sdks.REFERENCE_SERVERS}"
             f" on `@modelcontextprotocol/sdk` {sdks.TYPESCRIPT_SDK}; its echo tool takes `message`",
         ),
     )

@@ -21,7 +21,7 @@ from portbook.dialects.exchange import (
     MessageExchange,
     answer_of,
 )
-from portbook.dialects.rest_bodies import Rest
+from portbook.dialects.rest_bodies import Rest, RestExchange, rest_answer
 from portbook.errors import Ending, Reason, Refused
 from portbook.exception_place import place_of
 from portbook.mcp.connection import Cancel, Emit, McpConnection, Parts, Servers, unread
@@ -48,7 +48,10 @@ from portbook.wire.jsonrpc import (
 from portbook.wire.lines import OVERSIZE, Frame
 from portbook.wire.parsing import parse
 
-__all__ = ["Boundary", "Tell"]
+__all__ = ["Begun", "Boundary", "Tell"]
+
+# A call that has ended, whose record may still be held, or what returns the answer once it has.
+Begun = CallState | Coroutine[Any, Any, Answer]
 
 # Makes an answer from the tools that a caller may see and the policy in force.
 Tell = Callable[[list[Tool], Policy], JSONObject]
@@ -95,21 +98,28 @@ class Boundary:
 
     async def answer(self, frame: Frame, arrival: Arrival) -> Answer:
         """Return the answer to one frame. Raises nothing that a message could cause."""
+        begun = self.begin(frame, arrival)
+        return begun.reply() if isinstance(begun, CallState) else await begun
+
+    def begin(self, frame: Frame, arrival: Arrival) -> Begun:
+        """Return the call of one frame, which has ended, or a coroutine that returns the answer.
+
+        Raises nothing that a message could cause.
+        """
         if frame is OVERSIZE:
-            return await self.refuse(Refused(Reason.FRAME_TOO_LARGE), arrival)
+            return self.refuse(Refused(Reason.FRAME_TOO_LARGE), arrival)
         try:
             message = parse(frame)
         except Refused as refusal:
-            return await self._refuse(frame, NO_ID, arrival, refusal)
+            return self._refuse(frame, NO_ID, arrival, refusal)
         if not isinstance(message, dict):
-            return await self._refuse(message, NO_ID, arrival, not_an_object(message))
+            return self._refuse(message, NO_ID, arrival, not_an_object(message))
         chosen = choose_dialect(message, self._bare.tools)
-        begun = self._begin(message, read_id(message, frame), arrival, chosen)
-        return begun.reply() if isinstance(begun, CallState) else await begun
+        return self._begin(message, read_id(message, frame), arrival, chosen)
 
     def _begin(
         self, message: JSONObject, identifier: Id, arrival: Arrival, chosen: DialectName | None
-    ) -> CallState | Coroutine[Any, Any, Answer]:
+    ) -> Begun:
         """Answer a message that needs no connection: an envelope, or the name of a tool.
 
         Return its call, which has ended, or a coroutine that returns the answer.
@@ -145,6 +155,11 @@ class Boundary:
         """Wait until the MCP servers behind us have said what they offer, once."""
         if self._servers is not None and not self._servers.is_settled:
             await self._servers.settle()
+
+    def end_session(self, session: str) -> None:
+        """End what only a session had at the MCP servers behind us; it has ended."""
+        if self._servers is not None:
+            self._servers.end_session(session)
 
     def without_secrets(self, text: str) -> str:
         """Return a text that a person wrote, redacted, as it may be stored and shown."""
@@ -200,7 +215,7 @@ class Boundary:
         completed = await pipeline.run(question)
         if isinstance(completed.outcome, Done):
             return answer_of(completed, completed.outcome.wire, 200)
-        return self._written(completed)
+        return rest_answer(completed)
 
     async def operate(
         self,
@@ -214,24 +229,37 @@ class Boundary:
         completed = await self._pipeline.run(self._rest.decision(method, arrival, act, approval, says))
         if isinstance(completed.outcome, Done):
             return answer_of(completed, completed.outcome.wire, 200)
-        return self._written(completed)
+        return rest_answer(completed)
 
-    async def execute(self, frame: Frame, arrival: Arrival, tool: str | None = None) -> Answer:
-        """Return the answer to the body of one request to `/execute`, or to a `tool`'s own route."""
+    def execute(self, frame: Frame, arrival: Arrival, tool: str | None = None) -> Begun:
+        """Run the body of one request to `/execute`, or to a `tool`'s own route.
+
+        Return its call, which has ended, or a coroutine that returns the answer.
+        """
+        if self._servers is not None and not self._servers.is_settled:
+            return self._execute_settled(self._servers, frame, arrival, tool)
         if frame is OVERSIZE:
-            return await self.refuse_execution(Refused(Reason.FRAME_TOO_LARGE), arrival)
-        await self.settle()
+            return self.refuse_execution(Refused(Reason.FRAME_TOO_LARGE), arrival)
         try:
             exchange = self._rest.read(parse(frame), arrival, tool)
         except Refused as refusal:
-            exchange = Exchange(unread(frame, arrival, refusal))
+            exchange = RestExchange(unread(frame, arrival, refusal))
         except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
-            exchange = Exchange(unread(frame, arrival, Refused(Reason.INTERNAL, note=place_of(error))))
-        return self._written(await self._pipeline.run(exchange))
+            exchange = RestExchange(unread(frame, arrival, Refused(Reason.INTERNAL, note=place_of(error))))
+        begun = self._pipeline.begin(exchange)
+        return begun if isinstance(begun, CallState) else _answered(begun)
+
+    async def _execute_settled(
+        self, servers: Servers, frame: Frame, arrival: Arrival, tool: str | None
+    ) -> Answer:
+        """Run a request once the MCP servers behind us have said what they offer."""
+        await servers.settle()
+        begun = self.execute(frame, arrival, tool)
+        return begun.reply() if isinstance(begun, CallState) else await begun
 
     async def refuse_execution(self, refusal: Refused, arrival: Arrival) -> Answer:
         """Record and answer a REST request that its door refused unread."""
-        return self._written(await self._pipeline.run(Exchange(unread(b"", arrival, refusal))))
+        return rest_answer(await self._pipeline.run(RestExchange(unread(b"", arrival, refusal))))
 
     async def invoke(
         self,
@@ -256,17 +284,6 @@ class Boundary:
         if listener is not None:
             exchange = HeardExchange(exchange.call, listener)
         return await self._pipeline.run(exchange)
-
-    def _written(self, completed: Completed) -> Answer:
-        body, status = self._rest.write(
-            completed.outcome,
-            completed.identity,
-            latency_ms=completed.duration_ms,
-            is_redacted=completed.is_redacted,
-            approval=completed.approval,
-            links=completed.links,
-        )
-        return answer_of(completed, body, status)
 
     async def _refuse(
         self,

@@ -42,6 +42,8 @@ class Finding(NamedTuple):
     message: str
     keyword: str
     schema_pointer: str
+    resource: str = ""
+    """The `$id` of the schema that the schema pointer begins at; empty where nobody asks for it."""
 
 
 class Stage(StrEnum):
@@ -140,6 +142,7 @@ class Reason(StrEnum):
     UNKNOWN_PROMPT = "UNKNOWN_PROMPT"
     UNKNOWN_TASK = "UNKNOWN_TASK"
     TOOL_WITHHELD = "TOOL_WITHHELD"
+    TOOL_QUARANTINED = "TOOL_QUARANTINED"
     MISSING_CAPABILITY = "MISSING_CAPABILITY"
     POLICY_VIOLATION = "POLICY_VIOLATION"
     PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
@@ -431,6 +434,17 @@ REASONS: dict[Reason, Row] = {
         canonical=Canonical("UNAUTHORIZED", reason="TOOL_WITHHELD"),
         mcp=McpError(-31403, "Forbidden"), to_model_since="2024-11-05",
         bare=BareReason("unsupported", "tool_withheld"),
+        rest="POLICY_VIOLATION", http=403, exit=3,
+    ),
+    Reason.TOOL_QUARANTINED: Row(
+        stage=Stage.RESOLVE,
+        sentence=(
+            "The tool is withheld: its definition looks like an attack on the model. "
+            "The operator can read the findings and decide with `portbook review --force`."
+        ),
+        canonical=Canonical("UNAUTHORIZED", reason="TOOL_QUARANTINED"),
+        mcp=McpError(-31403, "Forbidden"), to_model_since="2024-11-05",
+        bare=BareReason("unsupported", "tool_quarantined"),
         rest="POLICY_VIOLATION", http=403, exit=3,
     ),
     Reason.MISSING_CAPABILITY: Row(

@@ -49,7 +49,7 @@ from portbook.model import (
 from portbook.policy import Action, Decision, PolicyInput, decide
 from portbook.provenance.occasion import Occasion
 from portbook.stages.approval import ApprovalStage, unusable
-from portbook.stages.checked_result import bytes_of, checked, checked_relay
+from portbook.stages.checked_result import bytes_of, checked, checked_relay, is_suspect
 from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, Executor, OffLoop, Sink
 from portbook.stages.prepared_tool import PreparedTool
 from portbook.stages.recorder import Recorder
@@ -73,6 +73,10 @@ _UNKNOWN: Final[dict[Kind, Reason]] = {
 
 # Details of a failure that an API or a server behind the tool wrote.
 _WORDS_OF_SERVERS: Final = ("upstream_body", "upstream_content", "error")
+
+# A result up to this size is finished on the loop, if it certainly has no secret: a few steps of native code,
+# 2 ms for a megabyte.
+_AT_ONCE_BYTES: Final = 4 << 20
 
 # The longest message of a tool beside its progress, in characters.
 _MAX_MESSAGE: Final = 2000
@@ -353,25 +357,26 @@ class Pipeline:
         raise await self._off_loop.run(failure) from None
 
     def _returned(self, state: CallState, tool: Tool, result: Any) -> Done | Coroutine[Any, Any, Done]:
-        """Check, redact and seal what the tool returned; a large result is finished off the loop."""
+        """Check, redact and seal what the tool returned; what takes long is done off the loop."""
         state.exchange.send_reports()
         body = bytes_of(result)
         if len(body) <= LARGE_BYTES:
             return self._finished(state, tool, result, body)
+        if len(body) <= _AT_ONCE_BYTES and not _is_enclosed(state) and not is_suspect(body, tool, state):
+            return self._finished(state, tool, result, body, is_clean=True)
         return self._off_loop.run(partial(self._finished, state, tool, result, body))
 
-    def _finished(self, state: CallState, tool: Tool, result: Any, body: bytes) -> Done:
+    def _finished(
+        self, state: CallState, tool: Tool, result: Any, body: bytes, *, is_clean: bool = False
+    ) -> Done:
         """Check, redact, enclose and seal a result. Large results are finished in a thread."""
         if tool.spec.upstream is not None and tool.spec.kind == "tool":
-            whole, result, body = checked_relay(result, body, tool, state)
+            whole, result, body = checked_relay(result, body, tool, state, is_clean=is_clean)
             return _sealed(state, whole, body, self._enclosed(state, result))
-        result, body = checked(result, body, tool, state)
+        result, body = checked(result, body, tool, state, is_clean=is_clean)
         if state.answer is not None and state.answer.links:
             state.links = cast("list[JSON]", state.redacted([*state.answer.links]))
-        wish, envelope = state.call.wish, None
-        if (wish is not None and wish is not NO_WISH) or state.rules.enclosing.is_default:
-            envelope = self._enclosed(state, result)
-        return _sealed(state, result, body, envelope)
+        return _sealed(state, result, body, self._enclosed(state, result) if _is_enclosed(state) else None)
 
     def _resolve(self, call: Call, caller: Caller, rules: Rules) -> PreparedTool:
         name, kind = call.tool, call.kind
@@ -436,6 +441,12 @@ class Pipeline:
 async def _settled(crossing: Done | Coroutine[Any, Any, Done]) -> Done:
     """Return the result of the next stages, whether they have to wait or not."""
     return crossing if isinstance(crossing, Done) else await crossing
+
+
+def _is_enclosed(state: CallState) -> bool:
+    """Return whether the result may have to be put into an envelope."""
+    wish = state.call.wish
+    return (wish is not None and wish is not NO_WISH) or state.rules.enclosing.is_default
 
 
 def _subject(state: CallState, tool: Tool, caller: Caller) -> PolicyInput:

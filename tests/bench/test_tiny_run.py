@@ -11,7 +11,7 @@ from bench.__main__ import main
 from bench.child import WrongAnswer
 from bench.http_load import HttpCalls
 from bench.page import MARK, tables, write_page
-from bench.peers import SERVERS
+from bench.peers import ROOT, SERVERS, payload_floor
 from bench.rounds import Measured, measure
 from bench.scenarios import Scenario, Size
 from bench.stdio_load import StdioCalls, batched
@@ -19,10 +19,15 @@ from bench.stdio_load import StdioCalls, batched
 SIZE = Size(2, 4, 4, 1, (10,), (1,))
 SERVE = [sys.executable, "-m", "portbook", "serve", "--config", "portbook.toml"]
 LOG = ["--log-dir", "log"]
+BESIDE = {"PYTHONPATH": str(ROOT)}
 
 
 def bare_loop(_: int) -> list[str]:
     return [sys.executable, str(SERVERS / "bare_loop.py")]
+
+
+def floor(_: int) -> list[str]:
+    return [sys.executable, *payload_floor()[1:]]
 
 
 def over_stdio(_: int) -> list[str]:
@@ -38,6 +43,9 @@ def measured() -> Measured:
     rows = [
         Scenario("bare loop", bare_loop, StdioCalls(300, 3)),
         Scenario("portbook", over_stdio, StdioCalls(100, 3)),
+        Scenario(
+            "floor", floor, StdioCalls(20, tool="echo_items", items=["a"]), extra={"PYTHONPATH": str(ROOT)}
+        ),
         Scenario("bare dialect", over_stdio, StdioCalls(20, tool="list_schemas", dialect="bare")),
         Scenario("portbook over http", over_http, HttpCalls(40, connections=4)),
         Scenario("newest", over_http, HttpCalls(40, "2026-07-28", connections=4)),
@@ -47,7 +55,14 @@ def measured() -> Measured:
 
 def test_every_row_is_measured_in_every_round(measured: Measured) -> None:
     assert {name: len(own) for name, own in measured.runs.items()} == dict.fromkeys(measured.runs, 2)
-    assert list(measured.runs) == ["bare loop", "portbook", "bare dialect", "portbook over http", "newest"]
+    assert list(measured.runs) == [
+        "bare loop",
+        "portbook",
+        "floor",
+        "bare dialect",
+        "portbook over http",
+        "newest",
+    ]
     for run in measured.runs["portbook"]:
         assert run.calls_per_second > 0
         assert run.p50_us is not None

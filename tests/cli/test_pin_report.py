@@ -12,7 +12,7 @@ from portbook.pins.server_definitions import ServerDefinitions
 from portbook.pins.standing import judge
 
 TOOL: dict[str, Any] = {"name": "t", "inputSchema": {"type": "object"}}
-WIDENED: dict[str, Any] = {**TOOL, "inputSchema": {"type": "object", "properties": {"a\u202e": True}}}
+WIDENED: dict[str, Any] = {**TOOL, "inputSchema": {"type": "object", "properties": {"a\u2066": True}}}
 
 
 def words(before: ServerDefinitions | None, after: ServerDefinitions) -> list[str]:
@@ -36,7 +36,8 @@ def test_each_difference_has_its_grade_its_value_and_what_follows() -> None:
         "    removed: the server no longer has it",
         "  tool t: changed: withheld until it is reviewed",
         "    inputSchema: widened: it allows more; the value was not allowed",
-        '      {"a\\u202e": null}',
+        '      {"a\\u2066": null}',
+        "    scan: soft: /inputSchema/properties/a\\u2066: has marks of the writing direction",
     ]
 
 

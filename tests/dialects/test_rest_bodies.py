@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from portbook.dialects.rest_bodies import Rest, described, error_of
+from portbook.dialects.rest_bodies import Rest, described, error_of, rest_answer
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
-from portbook.model import Arrival, Call, Caller, CallerContext, Done, Identity, Outcome
+from portbook.model import Arrival, Call, Caller, CallerContext, Completed, Done, Identity, Outcome
 from portbook.policy import Limits, read_policy
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.operation import HttpOperation
@@ -197,11 +197,10 @@ def test_a_question_and_an_operators_decision_are_calls_too(rest: Rest) -> None:
 IDENTITY = Identity("request-1", "trace-1", "span-1")
 
 
-def written(
-    rest: Rest, outcome: Outcome, *, is_redacted: bool = False, approval: str | None = None
-) -> tuple[Any, int]:
-    body, status = rest.write(outcome, IDENTITY, latency_ms=1.25, is_redacted=is_redacted, approval=approval)
-    return json.loads(body), status
+def written(outcome: Outcome, *, is_redacted: bool = False, approval: str | None = None) -> tuple[Any, int]:
+    answer = rest_answer(Completed(outcome, IDENTITY, 1.25, is_redacted, approval))
+    assert answer.body is not None
+    return json.loads(answer.body), answer.status
 
 
 METADATA = {
@@ -214,20 +213,21 @@ METADATA = {
 
 
 @pytest.mark.covers("002.execute.answer")
-def test_a_success_has_a_result_and_no_error(rest: Rest) -> None:
-    answer, status = written(rest, Done(b'{"id":"7"}'))
+def test_a_success_has_a_result_and_no_error() -> None:
+    answer, status = written(Done(b'{"id":"7"}'))
     assert status == 200
     assert answer == {"status": "success", "result": {"id": "7"}, "error": None, "metadata": METADATA}
     assert list(answer) == ["status", "result", "error", "metadata"]
 
 
-def test_a_result_goes_out_byte_for_byte(rest: Rest) -> None:
-    body, _ = rest.write(Done(b'{"n":1.0}'), IDENTITY, latency_ms=1, is_redacted=False, approval=None)
+def test_a_result_goes_out_byte_for_byte() -> None:
+    body = rest_answer(Completed(Done(b'{"n":1.0}'), IDENTITY, 1.0, False, None)).body
+    assert body is not None
     assert body.startswith(b'{"status":"success","result":{"n":1.0},"error":null,"metadata":{')
 
 
-def test_metadata_tells_of_redaction_and_of_the_approval_where_there_was_one(rest: Rest) -> None:
-    answer, _ = written(rest, Done(b"1"), is_redacted=True, approval="ticket-1")
+def test_metadata_tells_of_redaction_and_of_the_approval_where_there_was_one() -> None:
+    answer, _ = written(Done(b"1"), is_redacted=True, approval="ticket-1")
     assert answer["metadata"] == {**METADATA, "redaction_applied": True, "approval_id": "ticket-1"}
 
 
@@ -235,11 +235,11 @@ def test_metadata_tells_of_redaction_and_of_the_approval_where_there_was_one(res
 @pytest.mark.parametrize("kind", [Refused, Failed])
 @pytest.mark.parametrize("reason", list(Reason))
 def test_every_ending_has_the_same_five_members_and_the_status_of_its_reason(
-    rest: Rest, kind: type[Ending], reason: Reason
+    kind: type[Ending], reason: Reason
 ) -> None:
     ending: Any = kind(reason, note=CANARY)
     row = REASONS[reason]
-    answer, status = written(rest, ending)
+    answer, status = written(ending)
     assert list(answer) == ["status", "result", "error", "metadata"]
     assert (answer["status"], answer["result"]) == ("failure", None)
     assert status == answer["metadata"]["status_code"] == row.http

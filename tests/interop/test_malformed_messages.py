@@ -72,6 +72,6 @@ def test_the_page_has_every_message_and_no_other() -> None:
 
 def test_the_page_is_of_the_versions_that_are_pinned() -> None:
     page = COMPARE.PAGE.read_text("utf-8")
-    for pinned in (sdks.PYTHON_SDK, sdks.TYPESCRIPT_SERVER, sdks.TYPESCRIPT_SDK):
+    for pinned in (sdks.PYTHON_SDK, sdks.REFERENCE_SERVERS, sdks.TYPESCRIPT_SDK):
         assert f"` {pinned}" in page, "stale: run scripts/compare-malformed"
     assert page.startswith(COMPARE.NOTICE)

@@ -47,13 +47,21 @@ def test_a_pattern_is_a_trigger_too() -> None:
     ]
 
 
-def test_a_trigger_of_runs_counts_only_in_a_run() -> None:
-    prefilter = Prefilter.of([], in_runs=["eyj"], passes_runs=True)
+def test_a_mark_counts_only_in_a_run() -> None:
+    prefilter = Prefilter.of([], marks=["eyJ"], passes_runs=True)
     assert prefilter.passes(b"eyJ" + b"a" * (RUN - 3))
     assert not prefilter.passes(b"eyJ" + b"a" * (RUN - 4))
     assert not prefilter.passes(b"a" * (LONG_RUN - 1))
     assert prefilter.passes(b"A/9+_-" * (LONG_RUN // 6 + 1))
-    assert not Prefilter.of([], in_runs=["eyj"]).passes(b"eyJ" + b"a" * 50)
+    assert not Prefilter.of([], marks=["eyJ"]).passes(b"eyJ" + b"a" * 50)
+
+
+def test_a_long_run_is_suspect_only_among_capital_letters_and_digits() -> None:
+    prefilter = Prefilter.of([], passes_runs=True)
+    run = b"abcdefghij" * 4
+    for padding in (b"", b". " * 4096):
+        verdicts = [prefilter.passes(padding + run + rest) for rest in (b"", b" A", b" 1", b" 1 Z", b" K 0")]
+        assert verdicts == [False, False, False, True, True]
 
 
 @pytest.mark.parametrize(

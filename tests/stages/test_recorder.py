@@ -157,6 +157,22 @@ def test_records_are_held_in_a_block_and_written_at_its_end(monkeypatch: pytest.
     assert [state.outcome for state in states] == [Done(b'"hello"')] * 2
 
 
+def test_records_that_are_held_are_written_with_the_next_one_that_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    monkeypatch.setattr(world.executor, "execute", lambda tool, arguments, run: "hello")
+    recorder = world.pipeline.recorder
+    recorder.hold()
+    world.pipeline.begin(exchange_of(a_call()))
+    recorder.release()
+    assert world.diary == []
+    world.pipeline.begin(exchange_of(a_call()))
+    assert world.diary == ["recorded", "recorded"]
+    recorder.flush()
+    assert world.diary == ["recorded", "recorded"]
+
+
 def test_only_the_calls_whose_records_cannot_be_written_end_without_a_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -42,6 +42,11 @@ COUNTS: Final = {
         200,
         "{count:,} starts and kills of a server whose grandchild hangs, and of Portbook: no process left",
     ),
+    "upstream restarts": Count(
+        3,
+        200,
+        "{count:,} kills of a server behind one Portbook, each started again: no process, no descriptor left",
+    ),
     "restarts": Count(
         1,
         20,

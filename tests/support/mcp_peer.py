@@ -48,15 +48,18 @@ class Peer:
         self.folder = Path()
         self.heard: list[Any] = []
         self._ids = itertools.count(1)
-        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        out = process.stdout
-        assert out is not None
-        self.reading = threading.Thread(target=lambda: [self._lines.put(line) for line in out], daemon=True)
-        self.reading.start()
+        self.lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self.open()
         if revision in HANDSHAKES:
             hello = {"protocolVersion": revision, "clientInfo": {"name": "tests", "version": "1"}}
-            self.answer("initialize", {**hello, "capabilities": CAPABILITIES})
+            self.hello = self.answer("initialize", {**hello, "capabilities": CAPABILITIES})["result"]
             self.write({"method": "notifications/initialized"})
+
+    def open(self) -> None:
+        out = self.process.stdout
+        assert out is not None
+        self.reading = threading.Thread(target=lambda: [self.lines.put(line) for line in out], daemon=True)
+        self.reading.start()
 
     def write(self, message: dict[str, Any]) -> None:
         assert self.process.stdin is not None
@@ -78,7 +81,7 @@ class Peer:
     def finish(self, number: int, seconds: float = 30) -> Any:
         """Return the answer to a request."""
         while True:
-            message = json.loads(self._lines.get(timeout=seconds))
+            message = json.loads(self.lines.get(timeout=seconds))
             if message.get("id") == number and "method" not in message:
                 return message
             if "id" in message:
@@ -88,7 +91,7 @@ class Peer:
     def hear(self, method: str) -> None:
         """Wait for a notification."""
         while True:
-            message = json.loads(self._lines.get(timeout=30))
+            message = json.loads(self.lines.get(timeout=30))
             self.heard.append(message)
             if message.get("method") == method:
                 return

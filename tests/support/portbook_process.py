@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -156,9 +155,8 @@ def _served(process: subprocess.Popen[bytes], stderr: IO[bytes] | None) -> Itera
             assert line, f"it did not start: {said.decode()}"
             said += line
         if stderr is not None:
-            listening = threading.Thread(
-                target=shutil.copyfileobj, args=(process.stderr, stderr), daemon=True
-            )
+            # Line by line, for those who wait for one.
+            listening = threading.Thread(target=stderr.writelines, args=(process.stderr,), daemon=True)
             listening.start()
         yield HttpServer(found[1].decode(), process)
     finally:

@@ -28,7 +28,7 @@ PYTHON_SDK = "2.3.0"  # mcp, on PyPI
 FIRST_PYTHON_SDK = "1.2.1"  # of the line that knew HTTP+SSE only
 TYPESCRIPT_CLIENT = "2.4.0"  # @modelcontextprotocol/client, on npm
 TYPESCRIPT_SDK = "1.32.2"  # @modelcontextprotocol/sdk, on npm: the first line, still released
-TYPESCRIPT_SERVER = "2026.8.31"  # @modelcontextprotocol/server-everything, on npm
+REFERENCE_SERVERS = "2026.8.31"  # @modelcontextprotocol/server-everything and server-filesystem, on npm
 TYPESCRIPT_SDK_SERVER = "2.4.0"  # @modelcontextprotocol/server, on npm
 ZOD = "4.6.7"  # on npm: the types of a TypeScript tool
 FASTMCP = "4.1.2"  # on PyPI
@@ -142,11 +142,12 @@ def typescript_clients() -> Modules:
     )
 
 
-def typescript_server() -> Modules:
-    """Return the modules of the TypeScript reference server."""
+def reference_servers() -> Modules:
+    """Return the modules of two servers that the MCP project publishes: everything, and filesystem."""
     return _modules(
-        f"server-everything-{TYPESCRIPT_SERVER}-sdk-{TYPESCRIPT_SDK}",
-        f"@modelcontextprotocol/server-everything@{TYPESCRIPT_SERVER}",
+        f"reference-servers-{REFERENCE_SERVERS}-sdk-{TYPESCRIPT_SDK}",
+        f"@modelcontextprotocol/server-everything@{REFERENCE_SERVERS}",
+        f"@modelcontextprotocol/server-filesystem@{REFERENCE_SERVERS}",
         f"@modelcontextprotocol/sdk@{TYPESCRIPT_SDK}",
     )
 

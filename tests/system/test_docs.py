@@ -29,6 +29,7 @@ from portbook.settings import CONFIG_NAME, SETTINGS, load_settings
 from portbook.tools.asset_contracts import INPUTS, OUTPUTS
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import Effect, ToolSpec
+from portbook.tools.upstream_entry import UpstreamEntry
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -224,7 +225,8 @@ def _keys(value: Any, prefix: str = "") -> Iterator[str]:
 def test_every_field_of_a_record_is_documented_and_no_other() -> None:
     call = Call(Arrival("stdio", "stdio"), None, None, {}, 0, CallerContext(), None, b"")
     ending = Failed(Reason.BAD_RESULT, (Finding("/a", "b", "c", "/d"),))
-    spec = ToolSpec("a", "", {}, True, Effect.READ, is_result_unchecked=True)
+    entry = UpstreamEntry("a", "a", {}, is_confined=True)
+    spec = ToolSpec("a", "", {}, True, Effect.READ, upstream=entry, is_result_unchecked=True)
     identity, trail = RandomIds().name(b""), Trail(tool=Catalog([spec]).find("a"))
     envelope, _ = both_views(call, ending, identity, trail, ts="", duration_ms=0.0, deterministic=False)
     record = json.loads(envelope)

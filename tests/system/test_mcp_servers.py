@@ -112,14 +112,6 @@ def test_only_the_named_tools_are_served_under_their_own_names(tmp_path: Path) -
         assert peer.text("echo", {"text": "own name"}) == "own name"
 
 
-def test_two_servers_that_claim_a_name_are_both_left_out(tmp_path: Path) -> None:
-    both = "".join(table(alias, small_server(), "prefix = false", 'tools = ["echo"]') for alias in "ab")
-    with peer_of(tmp_path, both + table("c", small_server(), 'tools = ["echo"]')) as peer:
-        assert peer.names() == ["c__echo"]
-    (tmp_path / "portbook.toml").write_text(both)
-    assert "not served: another entry has the same name" in run("tools", cwd=tmp_path).err
-
-
 @pytest.mark.covers("design.servers.environment")
 def test_a_server_gets_a_few_variables_and_those_that_are_named(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("from-a-file\n")
@@ -172,6 +164,25 @@ def test_a_changed_definition_is_withheld_and_the_rest_is_served(tmp_path: Path)
         assert (refused["reason"], refused["grades"]) == ("TOOL_WITHHELD", "words")
 
 
+@pytest.mark.covers("design.servers.draft-07")
+def test_schemas_of_draft_07_are_listed_and_checked(tmp_path: Path) -> None:
+    # As every server has them that the first line of the TypeScript SDK is under.
+    draft = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}
+    pair = {"type": "array", "items": [{"type": "string"}], "additionalItems": False}
+    echo = {"name": "echo", "inputSchema": {**draft, "properties": {"pair": pair}, "required": ["text"]}}
+    count = {"name": "count", "inputSchema": draft, "outputSchema": {**draft, "required": ["n"]}}
+    miscount = {**count, "name": "miscount"}
+    (tmp_path / "definitions.json").write_text(json.dumps([echo, count, miscount]))
+    given = f"env = {{ DEFINITIONS = {json.dumps(str(tmp_path / 'definitions.json'))} }}"
+    with peer_of(tmp_path, table("small", small_server(), given)) as peer:
+        listed = {tool["name"]: tool for tool in peer.answer("tools/list")["result"]["tools"]}
+        assert listed["small__echo"]["inputSchema"] == echo["inputSchema"]
+        assert peer.text("small__echo", {"text": "x", "pair": ["a"]}) == "x"
+        assert "/pair" in json.dumps(peer.call("small__echo", {"text": "x", "pair": ["a", "b"]}))
+        assert peer.call("small__count")["structuredContent"] == {"n": 1}
+        assert "BAD_RESULT" in json.dumps(peer.call("small__miscount"))
+
+
 def test_one_broken_server_takes_nothing_else_down(tmp_path: Path) -> None:
     broken = table("broken", 'command = ["/no/such/program"]') + table("mute", small_server("mute"))
     with peer_of(tmp_path, broken + "timeout_ms = 500\n" + SETTINGS) as peer:
@@ -194,7 +205,7 @@ def test_operators_see_how_servers_do_and_restart_them(tmp_path: Path) -> None:
                 assert time.monotonic() < until, rows
 
         rows = status("ready", 0)
-        assert (rows["small"]["revision"], rows["small"]["tools"]) == ("2025-11-25", 13)
+        assert (rows["small"]["revision"], rows["small"]["tools"]) == ("2025-11-25", 14)
         assert "No such file" in rows["broken"]["last_error"]
         assert run("upstreams", "restart", "small", cwd=tmp_path).code == 0
         status("ready", 1)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import resource
+import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
 
-from support.portbook_process import PORTBOOK, child
+from support.portbook_process import PORTBOOK, child, http_server
 
 TOOLS = """
 from portbook import Toolset
@@ -59,9 +61,44 @@ def test_a_record_that_cannot_be_written_fails_exactly_its_own_call(tmp_path: Pa
     answers = [json.loads(line) for line in out.splitlines()]
     assert [answer["id"] for answer in answers] == ["start", *range(1, CALLS + 1)]
     given = [answer["id"] for answer in answers[1:] if "structuredContent" in answer.get("result", {})]
-    logs = tmp_path / "logs/mcp_server"
+    assert 0 < len(given) < CALLS
+    # The first stream may hold one more than the second.
+    assert len(given) <= _recorded(tmp_path) <= len(given) + 1
+
+
+def test_the_same_holds_for_requests_of_many_connections(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(TOOLS)
+    with http_server("--log-dir", "logs", cwd=tmp_path, tools=("tools.py",)) as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        connections = [socket.create_connection((host, int(port)), 30) for _ in range(CALLS)]
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (ROOM, ROOM))
+        server.process.send_signal(signal.SIGSTOP)  # so that all of them are there when it looks again
+        for number, connection in enumerate(connections):
+            connection.sendall(_request(number))
+        server.process.send_signal(signal.SIGCONT)
+        bodies = [_body(connection) for connection in connections]
+    given = [number for number, body in enumerate(bodies) if body.get("result") == {"number": number}]
+    refused = [body["error"]["details"]["reason"] for body in bodies if body["error"] is not None]
+    assert 0 < len(given) < CALLS
+    assert set(refused) == {"NOT_RECORDED"}
+    assert len(given) + len(refused) == CALLS
+    assert len(given) <= _recorded(tmp_path) <= len(given) + 1
+
+
+def _request(number: int) -> bytes:
+    body = json.dumps({"session_id": "s", "tool_id": "number", "args": {"number": number}}).encode()
+    head = "POST /execute HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
+
+
+def _body(connection: socket.socket) -> dict[str, Any]:
+    with connection, connection.makefile("rb") as answer:
+        return json.loads(answer.read().partition(b"\r\n\r\n")[2])
+
+
+def _recorded(folder: Path) -> int:
+    """Return how many calls have a whole record in both streams."""
+    logs = folder / "logs/mcp_server"
     views = [logs / f"{name}/{name}.latest.jsonl" for name in ("execution", "envelope_validation")]
     complete = [[json.loads(line) for line in view.read_bytes().splitlines()] for view in views]
-    recorded = min(sum(record.get("method", "") != "initialize" for record in view) for view in complete)
-    assert 0 < len(given) < CALLS
-    assert len(given) <= recorded <= len(given) + 1  # the first stream may hold one more than the second
+    return min(sum(record.get("method", "") != "initialize" for record in view) for view in complete)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from portbook.schema.cache import validator_for
 from portbook.tools.catalog import Catalog
 from portbook.tools.spec import BadTool, Effect, ToolSpec
+from portbook.tools.upstream_entry import UpstreamEntry
 from portbook.tools.withheld_entry import WithheldEntry
 
 
@@ -71,6 +73,23 @@ def test_a_schema_that_does_not_compile_names_the_tool_and_the_place(
 ) -> None:
     with pytest.raises(BadTool, match=f"^tool 'echo', {side} schema: {said}"):
         Catalog([a_spec(**{f"{side}_schema": schema})])
+
+
+DRAFT_07 = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}
+
+
+def test_a_tool_of_an_mcp_server_may_have_schemas_of_draft_07() -> None:
+    pair = {"items": [{"type": "string"}], "additionalItems": False}
+    takes_pair: Any = {**DRAFT_07, "properties": {"pair": pair}}
+    catalog = Catalog([])
+    entry = UpstreamEntry("db", "list", {})
+    catalog.replace("db", [replace(a_spec("db.list", takes_pair, DRAFT_07), upstream=entry)])
+    assert catalog.left_out == ()
+    tool = catalog.find("db.list")
+    assert tool is not None
+    assert tool.input.is_valid({"pair": ["a"]})
+    assert not tool.input.is_valid({"pair": ["a", "b"]})  # 2020-12 has no additionalItems
+    assert not tool.output.is_valid([])
 
 
 def test_a_withheld_entry_is_not_served_and_is_known_by_every_name_of_it() -> None:

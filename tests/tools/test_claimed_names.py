@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from portbook.model import JSONObject, Kind
@@ -66,6 +68,64 @@ def test_no_server_takes_a_name_of_the_operators_own_tools() -> None:
     catalog.replace("a", [spec("a.find", declared="find")])
     assert catalog.canonical_name("find") == "find"
     assert left_out(catalog) == [("a", "find")]
+
+
+def test_the_words_name_who_else_claims_the_name() -> None:
+    catalog = Catalog([own("find")])
+    catalog.replace("a", [spec("a.find", declared="find"), spec("a.one"), spec("a.one")])
+    catalog.replace("b", [spec("b.x", declared="same"), spec("notes://x", kind="resource")])
+    catalog.replace("c", [spec("c.x", declared="same"), spec("notes://x", kind="resource")])
+    why = {(each.source, each.kind, each.name): each.why for each in catalog.left_out}
+    assert why["a", "tool", "find"].startswith("your own tools have this name, and keep it; set prefix")
+    assert why["a", "tool", "one"] == "the server has two entries of this name"
+    assert why["b", "tool", "x"].startswith("mcp.c has the same name, so neither is served; set prefix")
+    assert why["c", "resource", "notes://x"].startswith("mcp.b has the same name")
+
+
+def resource(uri: str, server: str | None = "b", *, is_skill: bool = False) -> ToolSpec:
+    """A resource of a server, or of the operator's own."""
+    return replace(
+        spec(uri, kind="resource"),
+        upstream=None if server is None else UpstreamEntry(server, uri, {}),
+        skill={"name": "s"} if is_skill else None,
+    )
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        *("skill://mine/SKILL.md", "skill://mine/more.md", "skill://mine/deep/more.md"),
+        *("skill://mine/{name}", "skill://{name}/SKILL.md", "skill:{+rest}", "skill://mi{rest}"),
+    ],
+)
+@pytest.mark.parametrize("owner", [None, "a"])
+def test_no_server_puts_a_file_into_the_folder_of_a_skill_of_others(owner: str | None, uri: str) -> None:
+    skill, more = resource("skill://mine/SKILL.md", owner, is_skill=True), resource("skill://mine/x", owner)
+    catalog = Catalog([] if owner else [skill, more])
+    if owner:
+        catalog.replace(owner, [skill, more])
+    catalog.replace("b", [resource(uri), resource("skill://miner/x.md")])
+    assert left_out(catalog)[-1] == ("b", uri)
+    assert catalog.server_of("skill://miner/x.md") == "b"
+    assert catalog.locate("skill://mine/x") == ("skill://mine/x", {})
+    assert catalog.server_of("skill://mine/x") == owner
+
+
+def test_an_address_of_the_operators_own_template_stays_theirs() -> None:
+    catalog = Catalog([resource("notes://{page}", None)])
+    catalog.replace("a", [resource("notes:{+any}", "a")])
+    assert catalog.locate("notes://x") == ("notes://{page}", {"page": "x"})
+
+
+def test_an_address_that_templates_of_two_servers_match_is_at_neither() -> None:
+    catalog = Catalog([])
+    catalog.replace("a", [resource("notes://{page}", "a"), resource("notes://{+page}.md", "a")])
+    catalog.replace("b", [resource("notes://{+rest}"), resource("notes://exact")])
+    assert catalog.locate("notes://x") is None
+    assert catalog.locate("notes://x/y") == ("notes://{+rest}", {"rest": "x/y"})
+    assert catalog.locate("notes://exact") == ("notes://exact", {})
+    catalog.replace("b", [])
+    assert catalog.locate("notes://x.md") == ("notes://{+page}.md", {"page": "x"})
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,10 @@ os.write(writing, b'.')
 """
 
 
-def start(*command: str) -> tuple[subprocess.Popen[bytes], int]:
+def start(*command: str, tasks: int = 0) -> tuple[subprocess.Popen[bytes], int]:
     reading, writing = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-I", "-S", keeper.__file__, str(reading), *command],
+        [sys.executable, "-I", "-S", keeper.__file__, str(reading), str(tasks), *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         stdin=subprocess.PIPE,
@@ -91,4 +91,14 @@ def test_the_keeper_ends_when_it_is_told_to() -> None:
     process.stdout.readline()
     process.send_signal(signal.SIGTERM)
     finish(process)
+    os.close(lifeline)
+
+
+def test_a_server_with_too_many_threads_is_ended_and_says_why() -> None:
+    threads = (
+        "import threading, time; [threading.Thread(target=time.sleep, args=(60,)).start() for _ in range(9)]"
+    )
+    process, lifeline = start(sys.executable, "-c", threads, tasks=5)
+    _, errors = finish(process)
+    assert b"more processes and threads than its sandbox allows" in errors
     os.close(lifeline)

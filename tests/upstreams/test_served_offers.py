@@ -12,6 +12,7 @@ import pytest
 from portbook.model import JSONObject, Kind
 from portbook.pins.pin_lock import approve
 from portbook.pins.server_definitions import ServerDefinitions
+from portbook.tools.catalog import LeftOutEntry
 from portbook.tools.spec import ToolSpec
 from portbook.tools.withheld_entry import WithheldEntry
 from portbook.upstreams import served_offers as module
@@ -21,7 +22,7 @@ from portbook.upstreams.pinned_trust import Memory, PinnedTrust
 from portbook.upstreams.served_offers import ServedOffers
 
 TOOL: dict[str, Any] = {
-    "name": "dropAll",
+    "name": "copyAll",
     "inputSchema": {"type": "object"},
     "annotations": {"readOnlyHint": True},
 }
@@ -36,10 +37,11 @@ class Shop:
     def __init__(self, folder: Path) -> None:
         self.specs: list[ToolSpec] = []
         self.withheld: list[WithheldEntry] = []
+        self.left_out: tuple[LeftOutEntry, ...] = ()
         self.published: list[Kind] = []
         self.said: list[str] = []
         trust = PinnedTrust(folder, Memory(lambda _: None, lambda _: None), self.said.append)
-        self.offers = ServedOffers(trust, self, self.published.append, self._tell)
+        self.offers = ServedOffers(trust, self, self.published.append, self.said.append)
 
     def locate(self, uri: str) -> tuple[str, JSONObject] | None:
         raise NotImplementedError
@@ -50,9 +52,6 @@ class Shop:
     def replace(self, source: str, specs: Iterable[ToolSpec], withheld: Iterable[WithheldEntry]) -> None:
         assert source == "box"
         self.specs, self.withheld = list(specs), list(withheld)
-
-    def _tell(self, alias: str, text: str) -> None:
-        self.said.append(f"{alias}: {text}")
 
     async def take(self, *tools: dict[str, Any]) -> None:
         definitions = (ObservedDefinition("box", "tool", each["name"], each) for each in tools)
@@ -73,13 +72,13 @@ def test_a_changed_tool_is_withheld_under_each_of_its_names(tmp_path: Path) -> N
     asyncio.run(shop.take(WIDENED, OTHER))
     assert shop.names == ["box.list"]
     (entry,) = shop.withheld
-    assert entry.name.startswith("box.dropall_")
-    assert entry.other_names == {"box.dropAll", "box__dropAll"}
+    assert entry.name.startswith("box.copyall_")
+    assert entry.other_names == {"box.copyAll", "box__copyAll"}
     assert entry.told == {"standing": "changed", "grades": "widened"}
     assert entry.recorded["server"] == "box"
     assert shop.offers.find("tool", entry.name) == (None, entry)
     assert (shop.offers.tools_of("box"), len(shop.offers.withheld_of("box"))) == (1, 1)
-    assert shop.said == ["box: 1 definition is withheld; run `portbook review box`"]
+    assert shop.said == ["mcp.box: 1 definition is withheld; run `portbook review box`"]
 
 
 def test_only_a_list_that_is_different_is_published(tmp_path: Path) -> None:
@@ -110,7 +109,7 @@ def test_before_a_start_the_lock_is_served_and_its_changes_count(
     pinned(tmp_path, TOOL)
     shop = Shop(tmp_path)
     assert shop.offers.put_known(BOX)
-    assert shop.names == ["box.dropAll"]
+    assert shop.names == ["box.copyAll"]
 
     async def main() -> None:
         shop.offers.watch()
@@ -140,4 +139,4 @@ def test_a_server_without_pins_is_told_of_once(tmp_path: Path) -> None:
         await shop.take(TOOL)
 
     asyncio.run(main())
-    assert shop.said == ["box: nothing of it is approved yet; run `portbook pin box`"]
+    assert shop.said == ["mcp.box: nothing of it is approved yet; run `portbook pin box`"]

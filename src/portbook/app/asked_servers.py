@@ -37,7 +37,7 @@ class _Listener:
 
 def declared_servers(settings: Settings) -> tuple[DeclaredUpstream, ...]:
     """Return the servers of the settings. Raises `BadSettings` for a mistake in them."""
-    return read_mcp(settings.mcp_tables, settings.folder, settings.complain)
+    return read_mcp(settings.mcp_tables, settings.folder, settings.complain, settings.position_of)
 
 
 async def ask_servers(

@@ -44,8 +44,4 @@ async def _observe(collected: Collected, trust: Trust) -> list[str]:
         f"{each.verdict.standing}; run `portbook review`"
         for each in fleet.withheld()
     ]
-    left_out = [
-        f"mcp.{each.source}: {each.kind} {each.name!r} is not served: {each.why}"
-        for each in collected.catalog.left_out
-    ]
-    return failed + withheld + left_out
+    return failed + withheld + fleet.offers.left_out.sentences()

@@ -119,7 +119,7 @@ def collect_servers(settings: Settings) -> tuple[DeclaredUpstream, ...]:
         return ()
     from portbook.upstreams.mcp_table import read_mcp  # only where there is a server
 
-    return read_mcp(settings.mcp_tables, settings.folder, settings.complain)
+    return read_mcp(settings.mcp_tables, settings.folder, settings.complain, settings.position_of)
 
 
 def _named_toolsets(settings: Settings, problems: ProblemList) -> list[Toolset]:

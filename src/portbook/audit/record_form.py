@@ -50,6 +50,7 @@ def record_form(
     tool: str | None,
     effect: str | None,
     is_unchecked: bool,
+    is_confined: bool | None,
     operation: tuple[str | None, ...],
     decided: str | None,
     rule: str | None,
@@ -60,12 +61,14 @@ def record_form(
     """Return the form of the records of calls that have all of this in common."""
     identifier = json_text(None if tool is None else identifier_of(kind, tool))
     step, attempt = _step(context.step_id), str(context.attempt)
+    confined = {} if is_confined is None else {"confined": json_text(is_confined)}
     metadata = {
         "schemaVersion": json_text(contract),
         "deterministic": json_text(deterministic),
         "toolId": identifier,
         "promptId": _safe(context.prompt_id),
         **({"outputChecked": "false"} if is_unchecked else {}),
+        **confined,
     }
     envelope: _Parts = {
         "ts": _TEXT,
@@ -104,12 +107,12 @@ def record_form(
         "effect": json_text(effect),
         "input_bytes": _VALUE,
     }
-    unchecked = {"output_checked": "false"} if is_unchecked else {}
+    how = {**({"output_checked": "false"} if is_unchecked else {}), **confined}
     ended = {"status_code": _VALUE, "latency_ms": _VALUE}
     # The class of an error and the arguments are whole members, present or not.
     execution = (
         f'{_members({**about, **ended})},{_VALUE}"redaction_applied":{_VALUE},'
-        f"{_members({**unchecked, **decision, 'output_bytes': _VALUE})}{_VALUE}"
+        f"{_members({**how, **decision, 'output_bytes': _VALUE})}{_VALUE}"
     )
     return RecordForm(
         _pieces(_members(envelope)), _pieces(execution), _pieces(f"{_members({**about, **decision})}{_VALUE}")

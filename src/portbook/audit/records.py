@@ -125,6 +125,7 @@ def _form_of(call: Call, trail: Trail, deterministic: bool) -> RecordForm:
     arrival, context, decision, caller = call.arrival, call.context, trail.decision, trail.caller
     spec = None if trail.tool is None else trail.tool.spec
     operation = None if spec is None else spec.operation
+    upstream = None if spec is None else spec.upstream
     return record_form(
         context,
         arrival.transport,
@@ -137,6 +138,7 @@ def _form_of(call: Call, trail: Trail, deterministic: bool) -> RecordForm:
         call.tool,
         None if spec is None else spec.effect,
         False if spec is None else spec.is_result_unchecked,
+        None if upstream is None else upstream.is_confined,
         NO_ROUTE if operation is None else (operation.endpoint, operation.domain, operation.method),
         trail.operator_said if decision is None else decision.action,
         None if decision is None else decision.rule,

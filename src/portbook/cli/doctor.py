@@ -16,6 +16,7 @@ from portbook.cli.terminal import claim_stdout, print_data, problems_of
 from portbook.cli.writable_folder import blocked_by
 from portbook.escaping import escaped
 from portbook.protocol.revisions import REVISIONS
+from portbook.sandbox.confined_command import problem_of_system
 from portbook.settings import BadSettings, Settings
 from portbook.version import __version__
 
@@ -47,7 +48,7 @@ def _found(config: Path | None) -> dict[str, Any]:
         "packages": {name: _version(name) for name in _PACKAGES},
         "extras": {name: _has(module) for name, module in _EXTRAS.items()},
         "mcp": [str(revision) for revision in REVISIONS],
-        "sandbox": "none: tools run with the rights of this process",
+        "sandbox": problem_of_system() or "MCP servers can be confined",
     }
     try:
         settings = settings_from(config)

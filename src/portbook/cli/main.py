@@ -27,6 +27,7 @@ _VERBS: Final = {
     "init": "Write a commented settings file.",
     "fetch": "Fetch an OpenAPI document and pin it by its digest.",
     "pin": "Approve the definitions of MCP servers as they are now, or check them.",
+    "scan": "Scan the definitions of MCP servers for attacks on the model.",
     "review": "Review changed definitions of MCP servers, and approve or keep them withheld.",
     "explain": "Show how policy decides a call, without running it.",
     "policy": "Test a policy before it is in force.",

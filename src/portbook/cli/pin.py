@@ -32,18 +32,25 @@ class _Compared:
     verdicts: list[PinVerdict]
     problem: str | None = None
 
+    @property
+    def has_attack(self) -> bool:
+        """Return whether the scan found an attack in what is not approved."""
+        return any(each.is_quarantined for each in self.verdicts)
+
 
 @click.command("pin")
 @click.argument("names", metavar="[ALIAS]...", nargs=-1)
 @click.option("--check", is_flag=True, help=f"Write nothing; exit with 1 if {LOCK_NAME} differs.")
+@click.option("--force", is_flag=True, help="Also approve definitions in which the scan finds an attack.")
 @json_option()
 @config_option
-def command(names: tuple[str, ...], *, check: bool, is_json: bool, config: Path | None) -> None:
+def command(names: tuple[str, ...], *, check: bool, force: bool, is_json: bool, config: Path | None) -> None:
     """Approve the definitions of MCP servers as they are now.
 
     Asks every server of the settings, or those named, what it offers, and writes it to portbook.lock beside
     the settings file: tools, prompts and instructions, part by part. What differs from what was approved
-    before is printed, with its grade. A server that cannot be asked keeps what it has there.
+    before is printed, with its grade. A server that cannot be asked keeps what it has there. A definition in
+    which the scan finds an attack is not approved, and the exit code is 1; with --force it is.
 
     With --check nothing is written. The exit code is 0 if the lock has what the servers offer, 1 if it
     differs, and 2 if a server could not be asked.
@@ -52,13 +59,17 @@ def command(names: tuple[str, ...], *, check: bool, is_json: bool, config: Path 
     with verdict_or_none(out):
         try:
             servers = open_servers(config, names)
-            compared = {alias: _compare(servers, alias, offer) for alias, offer in servers.ask().items()}
+            offers = servers.ask()
+            compared = {alias: _compare(servers, alias, offers) for alias in offers}
             gone = [] if names else sorted(servers.pins.servers.keys() - servers.declared.keys())
             if not check:
-                _write(servers, compared, gone)
+                _write(servers, compared, gone, is_forced=force)
         except (*START_ERRORS, StoreError) as error:
             raise stop_with(error) from None
         _print(compared, gone, out, is_json=is_json, is_written=not check)
+        if not check and not force and any(each.has_attack for each in compared.values()):
+            say("definitions with hard findings are not approved; read them, or approve them with --force")
+            raise click.exceptions.Exit(ExitCode.FAILURE)
         raise click.exceptions.Exit(_exit_code(compared, gone, is_check=check))
 
 
@@ -77,19 +88,36 @@ def _print(
     print_data(data, words, out, is_json=is_json)
 
 
-def _compare(servers: PinnedServers, alias: str, offer: ServerDefinitions | str) -> _Compared:
+def _compare(servers: PinnedServers, alias: str, offers: Mapping[str, ServerDefinitions | str]) -> _Compared:
+    offer = offers[alias]
     if isinstance(offer, str):
         return _Compared(None, [], offer)
-    return _Compared(offer, differing(servers.judge(alias, offer)))
+    return _Compared(offer, differing(servers.judge(alias, offers)))
 
 
-def _write(servers: PinnedServers, compared: Mapping[str, _Compared], gone: list[str]) -> None:
+def _write(
+    servers: PinnedServers, compared: Mapping[str, _Compared], gone: list[str], *, is_forced: bool
+) -> None:
     changed: dict[str, ServerDefinitions | None] = dict.fromkeys(gone)
-    changed |= {alias: each.observed for alias, each in compared.items() if each.observed is not None}
+    for alias, each in compared.items():
+        if each.observed is not None:
+            before = servers.pins.servers.get(alias) or ServerDefinitions()
+            changed[alias] = each.observed if is_forced else _approvable(each.observed, each.verdicts, before)
     if changed:
         approve(servers.folder, changed)
     if not compared:
         say("there are no MCP servers in the settings; add one as [mcp.ALIAS]")
+
+
+def _approvable(
+    observed: ServerDefinitions, verdicts: list[PinVerdict], before: ServerDefinitions
+) -> ServerDefinitions:
+    """Return what is observed, but what was approved before of a definition that looks like an attack."""
+    for verdict in verdicts:
+        if verdict.is_quarantined:
+            key = (verdict.difference.kind, verdict.difference.name)
+            observed = observed.merged(*key, before.of(*key))
+    return observed
 
 
 def _exit_code(compared: Mapping[str, _Compared], gone: list[str], *, is_check: bool) -> ExitCode:

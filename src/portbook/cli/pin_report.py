@@ -12,8 +12,9 @@ from portbook.escaping import escaped, escaped_json
 from portbook.model import JSON, JSONObject
 from portbook.pins.grade import Grade, Reaction
 from portbook.pins.standing import PinVerdict, PinVerdicts, Standing
+from portbook.scan.finding import Tier
 
-__all__ = ["differing", "report_data", "report_words", "title_of"]
+__all__ = ["differing", "finding_lines", "report_data", "report_words", "title_of"]
 
 _COLOURS: Final = {Reaction.ACCEPT: "green", Reaction.ASK: "yellow", Reaction.BLOCK: "red"}
 
@@ -68,3 +69,11 @@ def _in_words(verdict: PinVerdict) -> Iterator[str]:
         yield f"  {part}{change.grade.value}: {change.note}"
         for instance in change.instances:
             yield f"    {escaped_json(json.dumps(instance, ensure_ascii=False))}"
+    yield from (f"  {line}" for line in finding_lines(verdict))
+
+
+def finding_lines(verdict: PinVerdict) -> Iterator[str]:
+    """Yield what the scan found in a definition, in lines."""
+    for each in verdict.findings:
+        tier = click.style(each.tier.value, fg="red" if each.tier is Tier.HARD else "yellow", bold=True)
+        yield f"scan: {tier}: {escaped(each.pointer)}: {each.why}"

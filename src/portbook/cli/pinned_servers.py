@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from portbook.app.asked_servers import ask_servers, declared_servers
 from portbook.cli.options import settings_from
@@ -25,6 +26,8 @@ from portbook.upstreams.definitions import Offer
 from portbook.upstreams.pinned_trust import pinned_part
 
 __all__ = ["PinnedServers", "open_servers"]
+
+_NOTHING: Final = ServerDefinitions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,21 @@ class PinnedServers:
         """Return what is approved now. Raises `BadLock` where the lock cannot be read."""
         return PinLock.read(self.folder)
 
-    def judge(self, alias: str, observed: ServerDefinitions) -> PinVerdicts:
-        """Return how the definitions of a server stand."""
-        return judge(self.pins.servers.get(alias), observed, self.declared[alias].pins.on_change)
+    def judge(self, alias: str, offers: Mapping[str, ServerDefinitions | str]) -> PinVerdicts:
+        """Return how the definitions of a server stand; `offers` are its own and those of other servers.
+
+        There are none where it could not be asked.
+        """
+        observed = offers[alias]
+        if isinstance(observed, str):
+            return {}
+        seen = {other: each for other, each in offers.items() if isinstance(each, ServerDefinitions)}
+        others = {
+            other: {*seen.get(other, _NOTHING).tools, *self.pins.servers.get(other, _NOTHING).tools}
+            for other in {*seen, *self.pins.servers} - {alias}
+        }
+        approved = self.pins.servers.get(alias)
+        return judge(approved, observed, self.declared[alias].pins.on_change, others)
 
     def ask(self, *names: str) -> dict[str, ServerDefinitions | str]:
         """Return what each server offers now, or why it could not be asked."""

@@ -15,11 +15,41 @@ from portbook.assets.check_file import FileProblem, Report
 from portbook.canonical import json_bytes
 from portbook.escaping import escaped, escaped_json
 from portbook.version import __version__
+from portbook.wire.source_positions import Span
 
-__all__ = ["FORMATS", "shown", "summary", "width_of"]
+__all__ = [
+    "BREAK",
+    "FORMATS",
+    "REMOVED",
+    "UNDECIDED",
+    "UNUSABLE",
+    "github_line",
+    "json_line",
+    "sarif_document",
+    "sarif_location",
+    "shown",
+    "summary",
+    "width_of",
+]
 
 # Names of files and members are cut here on a terminal; the formats for programs have them whole.
 _MAX_SHOWN: Final = 1_024
+
+# The rules of changed schemas: one for each keyword that breaks, and these.
+BREAK: Final = "break/"
+UNDECIDED: Final = "undecided"
+REMOVED: Final = "removed"
+UNUSABLE: Final = "unusable"
+
+# What the rules that are no keywords require.
+_MEANINGS: Final = {
+    "file": "The file can be read.",
+    "json": "The file is JSON.",
+    "schema": "The file is what its schema allows.",
+    UNDECIDED: "The new schema is proved to allow what the old schema allowed.",
+    REMOVED: "Every schema of the old folder is in the new one.",
+    UNUSABLE: "The schema can be used.",
+}
 
 
 def shown(text: str) -> str:
@@ -68,7 +98,8 @@ def _readable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _json_line(whole: Any) -> str:
+def json_line(whole: Any) -> str:
+    """Return a JSON document on one line, in which no text can move the cursor."""
     return escaped_json(json_bytes(whole).decode()) + "\n"
 
 
@@ -82,6 +113,7 @@ def _json(reports: Iterable[Report]) -> str:
                 {
                     "path": problem.pointer,
                     "msg": problem.message,
+                    "keyword": problem.rule,
                     "line": problem.span.line if problem.span else None,
                     "column": problem.span.column if problem.span else None,
                 }
@@ -90,19 +122,24 @@ def _json(reports: Iterable[Report]) -> str:
         }
         for report in reports
     ]
-    return _json_line({"ok": all(file["ok"] for file in files), "files": files})
+    return json_line({"ok": all(file["ok"] for file in files), "files": files})
 
 
 def _github(reports: Iterable[Report]) -> str:
     """Workflow commands, which GitHub shows beside the lines of a change."""
-    lines: list[str] = []
-    for report in reports:
-        for problem in report.problems:
-            place = [f"file={_property(report.path)}"]
-            if problem.span is not None:
-                place += [f"line={problem.span.line}", f"col={problem.span.column}"]
-            lines.append(f"::error {','.join(place)}::{_data(_said(problem))}\n")
-    return "".join(lines)
+    return "".join(
+        github_line("warning" if problem.is_warning else "error", report.path, problem.span, _said(problem))
+        for report in reports
+        for problem in report.problems
+    )
+
+
+def github_line(level: str, path: str, span: Span | None, message: str) -> str:
+    """Return one workflow command, with its line break."""
+    place = [f"file={_property(path)}"]
+    if span is not None:
+        place += [f"line={span.line}", f"col={span.column}"]
+    return f"::{level} {','.join(place)}::{_data(message)}\n"
 
 
 def _data(text: str) -> str:
@@ -115,27 +152,54 @@ def _property(text: str) -> str:
 
 def _sarif(reports: Iterable[Report]) -> str:
     """SARIF 2.1.0, which editors and code scanning read."""
-    results = [_sarif_result(report, problem) for report in reports for problem in report.problems]
-    rules = [{"id": "schema", "shortDescription": {"text": "The file is what its schema allows."}}]
+    reports = list(reports)
+    used = sorted({problem.rule for report in reports for problem in report.problems})
+    results = [_sarif_result(report, problem, used) for report in reports for problem in report.problems]
+    rules = [{"id": rule, "shortDescription": {"text": _meaning(rule)}} for rule in used]
+    return sarif_document(rules, results)
+
+
+def sarif_document(rules: list[dict[str, Any]], results: list[dict[str, Any]]) -> str:
+    """Return a SARIF document of one run, on one line."""
     driver = {"name": "portbook", "version": __version__, "rules": rules}
     whole = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
     }
-    return _json_line(whole)
+    return json_line(whole)
 
 
-def _sarif_result(report: Report, problem: FileProblem) -> dict[str, Any]:
-    location: dict[str, Any] = {"artifactLocation": {"uri": _uri(report.path)}}
-    if problem.span is not None:
-        location["region"] = {"startLine": problem.span.line, "startColumn": problem.span.column}
+def _meaning(rule: str) -> str:
+    """Return what a rule requires."""
+    if rule in _MEANINGS:
+        return _MEANINGS[rule]
+    keyword = rule.removeprefix(BREAK)
+    if keyword != rule:
+        return f"The keyword {keyword} of the new schema allows what the old schema allowed."
+    return f"The file is what the keyword {keyword} of its schema allows."
+
+
+def _sarif_result(report: Report, problem: FileProblem, rules: list[str]) -> dict[str, Any]:
     return {
-        "ruleId": "schema",
-        "level": "error",
+        "ruleId": problem.rule,
+        "ruleIndex": rules.index(problem.rule),
+        "level": "warning" if problem.is_warning else "error",
         "message": {"text": _said(problem)},
-        "locations": [{"physicalLocation": location}],
+        "locations": [sarif_location(report.path, problem.span)],
     }
+
+
+def sarif_location(path: str, span: Span | None) -> dict[str, Any]:
+    """Return a place in a file, as SARIF has it."""
+    location: dict[str, Any] = {"artifactLocation": {"uri": _uri(path)}}
+    if span is not None:
+        location["region"] = {
+            "startLine": span.line,
+            "startColumn": span.column,
+            "endColumn": span.column + span.length,
+        }
+    return {"physicalLocation": location}
 
 
 def _uri(path: str) -> str:

@@ -12,7 +12,7 @@ import click
 
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option
-from portbook.cli.pin_report import report_data, report_words, title_of
+from portbook.cli.pin_report import finding_lines, report_data, report_words, title_of
 from portbook.cli.pinned_servers import PinnedServers, open_servers
 from portbook.cli.review_columns import compared_parts
 from portbook.cli.terminal import claim_stdout, print_data, say, stop_with, verdict_or_none
@@ -38,7 +38,7 @@ class _Reviewed:
 
 @click.command("review")
 @click.argument("names", metavar="[ALIAS]...", nargs=-1)
-@click.option("--force", is_flag=True, help="Also decide on definitions that on_change blocks.")
+@click.option("--force", is_flag=True, help="Also decide on definitions that on_change or the scan blocks.")
 @json_option()
 @config_option
 def command(names: tuple[str, ...], *, force: bool, is_json: bool, config: Path | None) -> None:
@@ -78,7 +78,7 @@ def _waiting(servers: PinnedServers, offers: Mapping[str, ServerDefinitions | st
     for alias, offer in offers.items():
         if isinstance(offer, str):
             continue
-        withheld = [each for each in servers.judge(alias, offer).values() if each.is_withheld]
+        withheld = [each for each in servers.judge(alias, offers).values() if each.is_withheld]
         if withheld:
             found.append(_Reviewed(alias, offer, withheld))
     return found
@@ -103,7 +103,8 @@ def _decide(servers: PinnedServers, waiting: list[_Reviewed], out: TextIO, *, is
             click.echo("\n".join(_shown(servers, each, verdict)), out)
             out.flush()
             if verdict.reaction is Reaction.BLOCK and not is_forced:
-                say("kept: on_change blocks it; to decide on it, use --force")
+                why = "it looks like an attack" if verdict.is_quarantined else "on_change blocks it"
+                say(f"kept: {why}; to decide on it, use --force")
                 continue
             answer = click.prompt(
                 "a: approve, k: keep it withheld, q: quit",
@@ -125,6 +126,7 @@ def _shown(servers: PinnedServers, reviewed: _Reviewed, verdict: PinVerdict) -> 
     yield f"{reviewed.alias}: {title_of(verdict)}"
     for change in verdict.difference.changes:
         yield f"  {change.part or 'as a whole'}: {change.grade.value}: {change.note}"
+    yield from (f"  {line}" for line in finding_lines(verdict))
     key = (difference.kind, difference.name)
     yield from compared_parts(approved.of(*key), reviewed.observed.of(*key))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -11,14 +12,16 @@ import click
 from portbook.app.tools_from_settings import collect_servers
 from portbook.cli.command_group import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, print_data, print_json, stop_with
+from portbook.cli.terminal import claim_stdout, print_data, print_json, say, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.model import JSONObject
+from portbook.sandbox.declared_sandbox import DeclaredSandbox
 from portbook.settings import Settings
 from portbook.stores.sqlite import Store
 from portbook.stores.upstreams import UpstreamStore
 from portbook.text.did_you_mean import did_you_mean
+from portbook.upstreams.declared_upstream import DeclaredUpstream
 
 __all__ = ["command"]
 
@@ -58,10 +61,7 @@ def restart(config: Path | None, name: str, *, is_json: bool) -> None:
     out = claim_stdout()
     try:
         settings = settings_from(config)
-        known = [each.alias for each in collect_servers(settings)]
-        if name not in known:
-            hint = did_you_mean(name, known, "`portbook upstreams` lists them")
-            raise click.UsageError(f"there is no MCP server {name[:80]!r}; {hint}")
+        _named(settings, name)
         store = Store(settings.store_path)
         try:
             asyncio.run(UpstreamStore(store, SystemClock()).ask_restart(name))
@@ -71,6 +71,54 @@ def restart(config: Path | None, name: str, *, is_json: bool) -> None:
         raise stop_with(error) from None
     words = [f"{name} is restarted by every process that runs it"]
     print_data({"restarting": name}, words, out, is_json=is_json)
+
+
+@command.command("sandbox")
+@click.argument("name")
+@json_option("Print JSON, even on a terminal.")
+@click.pass_obj
+def sandbox(config: Path | None, name: str, *, is_json: bool) -> None:
+    """Start the MCP server NAME once, see what it touches, and propose a sandbox for it.
+
+    It is started without a sandbox and asked what it offers; none of its tools is called.
+    """
+    from portbook.app.sandbox_trial import NoTrial, try_out
+    from portbook.sandbox.proposal import sandbox_line
+
+    out = claim_stdout()
+    try:
+        settings = settings_from(config)
+        declared = _named(settings, name)
+        proposed = try_out(settings, declared, os.environ)
+    except NoTrial as error:
+        raise click.ClickException(f"{name}: {error}") from None
+    except (*START_ERRORS, OSError) as error:
+        raise stop_with(error) from None
+    line = sandbox_line(proposed, declared.folder)
+    if is_json or not out.isatty():
+        print_json({"name": name, **_sandbox_data(proposed), "line": line}, out)
+    else:
+        click.echo(line, out)
+    say(f"put this line into [mcp.{name}]; a tool that needs more fails, and says so")
+
+
+def _sandbox_data(proposed: DeclaredSandbox) -> JSONObject:
+    return {
+        "read": list(map(str, proposed.read)),
+        "write": list(map(str, proposed.write)),
+        "connect": list(proposed.connect or ()),
+        "memory_mb": proposed.memory_mb,
+        "processes": proposed.processes,
+    }
+
+
+def _named(settings: Settings, name: str) -> DeclaredUpstream:
+    """Return the server with this alias. Raises `UsageError` where there is none."""
+    known = {each.alias: each for each in collect_servers(settings)}
+    if name not in known:
+        hint = did_you_mean(name, list(known), "`portbook upstreams` lists them")
+        raise click.UsageError(f"there is no MCP server {name[:80]!r}; {hint}")
+    return known[name]
 
 
 def _rows(settings: Settings) -> list[JSONObject]:

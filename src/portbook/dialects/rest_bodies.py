@@ -9,19 +9,19 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
 from portbook.canonical import json_bytes
-from portbook.dialects.exchange import BoundaryQuestion, Exchange, OperatorAction
+from portbook.dialects.exchange import BoundaryQuestion, Exchange, OperatorAction, answer_of
 from portbook.errors import Ending, Finding, Reason, Refused
 from portbook.model import (
     JSON,
+    Answer,
     Arrival,
     Call,
     Caller,
     CallerContext,
+    Completed,
     Done,
     EnvelopeRequest,
-    Identity,
     JSONObject,
-    Outcome,
 )
 from portbook.policy import Policy
 from portbook.schema.engine import Validator
@@ -30,13 +30,23 @@ from portbook.tools.spec import is_slug, slug_of
 from portbook.wire.trace_context import trace_of
 from portbook.wire.violations import violations
 
-__all__ = ["METHOD", "Rest", "described", "error_of"]
+__all__ = ["METHOD", "Rest", "RestExchange", "described", "error_of", "rest_answer"]
 
 METHOD: Final = "execute"
 
 
+class RestExchange(Exchange):
+    """One request of the contract, and how its outcome is written."""
+
+    __slots__ = ()
+
+    def write(self, completed: Completed) -> Answer:
+        """Return the answer to the request."""
+        return rest_answer(completed)
+
+
 class Rest:
-    """Reads and writes the contract of `/execute`."""
+    """Reads the contract of `/execute`."""
 
     __slots__ = ("_schema",)
 
@@ -59,7 +69,7 @@ class Rest:
         call = _without_tool(method, arrival)._replace(approval=approval, operator_says=says)
         return OperatorAction(call, act)
 
-    def read(self, body: JSON, arrival: Arrival, tool: str | None = None) -> Exchange:
+    def read(self, body: JSON, arrival: Arrival, tool: str | None = None) -> RestExchange:
         """Return `body` as an exchange; where it breaks the contract, its call has that flaw.
 
         A `tool` named by the route replaces the `tool_id` of the body.
@@ -89,37 +99,32 @@ class Rest:
             wait_ms=0 if flaw else int(cast("float", given.get("wait_ms", 0))),
             wish=EnvelopeRequest(given.get("_meta")),
         )
-        return Exchange(call)
+        return RestExchange(call)
 
-    def write(
-        self,
-        outcome: Outcome,
-        identity: Identity,
-        *,
-        latency_ms: float,
-        is_redacted: bool,
-        approval: str | None,
-        links: list[JSON] | None = None,
-    ) -> tuple[bytes, int]:
-        """Return the answer and its HTTP status."""
-        status = 200 if isinstance(outcome, Done) else outcome.row.http
-        metadata: JSONObject = {
-            "latency_ms": latency_ms,
-            "status_code": status,
-            "request_id": identity.request,
-            "trace_id": identity.trace,
-            "redaction_applied": is_redacted,
-        }
-        if approval is not None:
-            metadata["approval_id"] = approval
-        if links:
-            metadata["links"] = links
-        tail = b',"metadata":' + json_bytes(metadata) + b"}"
-        if isinstance(outcome, Done):  # already serialized
-            return b'{"status":"success","result":' + outcome.wire + b',"error":null' + tail, status
-        error = json_bytes(error_of(outcome))
-        result = b"null" if outcome.envelope is None else json_bytes(outcome.envelope)
-        return b'{"status":"failure","result":' + result + b',"error":' + error + tail, status
+
+def rest_answer(completed: Completed) -> Answer:
+    """Return the answer to a completed call: all of its members, whatever became of it."""
+    outcome, identity = completed.outcome, completed.identity
+    status = 200 if isinstance(outcome, Done) else outcome.row.http
+    metadata: JSONObject = {
+        "latency_ms": completed.duration_ms,
+        "status_code": status,
+        "request_id": identity.request,
+        "trace_id": identity.trace,
+        "redaction_applied": completed.is_redacted,
+    }
+    if completed.approval is not None:
+        metadata["approval_id"] = completed.approval
+    if completed.links:
+        metadata["links"] = completed.links
+    tail = b',"metadata":' + json_bytes(metadata) + b"}"
+    if isinstance(outcome, Done):  # already serialized
+        body = b'{"status":"success","result":' + outcome.wire + b',"error":null' + tail
+        return answer_of(completed, body, status)
+    error = json_bytes(error_of(outcome))
+    result = b"null" if outcome.envelope is None else json_bytes(outcome.envelope)
+    body = b'{"status":"failure","result":' + result + b',"error":' + error + tail
+    return answer_of(completed, body, status)
 
 
 def _without_tool(method: str, arrival: Arrival) -> Call:

@@ -33,6 +33,7 @@ from portbook.tools.uri_templates import UriTemplate
 from portbook.upstreams.answer_checks import TASK, BadAnswer, RpcError
 from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.fleet import Fleet
+from portbook.upstreams.instances import InstanceOwner
 from portbook.upstreams.request_meta import meta_for
 from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
 from portbook.upstreams.supervisor import Supervisor
@@ -120,10 +121,10 @@ class McpServerExecutor:
         return connection
 
     async def _begun(self, server: Supervisor, run: Run) -> UpstreamConnection:
-        key = "" if server.declared.isolation == "shared" else _key_of(run)
+        owner = None if server.declared.isolation == "shared" else InstanceOwner(run.caller, run.session)
         try:
             async with asyncio.timeout(run.timeout_ms / 1000):
-                return await server.connected(key)
+                return await server.connected(owner)
         except NotSent as error:
             raise Refused(Reason.UPSTREAM_ERROR, happened=str(error), is_retryable=True) from None
         except TimeoutError:
@@ -303,11 +304,6 @@ class McpServerExecutor:
             await self._hold(way, held.call, missing, client, requests)
         result = await self._follow(way, held.call)
         return result_in(result, way.tool)
-
-
-def _key_of(run: Run) -> str:
-    """Return whose process a call runs in, where each session has its own; without one, each caller."""
-    return f"session {run.session}" if run.session is not None else f"caller {run.caller}"
 
 
 def _round_of(run: Run) -> tuple[Mapping[str, JSONObject] | None, str | None]:

@@ -7,6 +7,7 @@ concurrently, except that everything after an `initialize` waits for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from dataclasses import replace
 from enum import Enum
 from typing import Any, Final, NamedTuple, Protocol, cast
@@ -110,8 +111,12 @@ class Servers(Protocol):
         """Wait until it is."""
         ...
 
-    def watch(self, uri: str) -> None:
-        """Hear of changes of a resource from now on, if one of them offers it."""
+    def end_session(self, session: str) -> None:
+        """End what only a session had, which has ended."""
+        ...
+
+    def watch(self, uri: str) -> Callable[[], None]:
+        """Hear of changes of a resource while one of them offers it; return the function that stops it."""
         ...
 
 
@@ -164,8 +169,11 @@ class McpConnection:
         self._subscriptions = 0
         self._subscriber = Subscriber(parts.pipeline, arrival)
         self._unsubscribe: Callable[[], None] | None = None
+        self._watching: dict[str, Callable[[], None]] = {}
         if self.session.revision is not None:
             self._unsubscribe = parts.changes.subscribe(self._notify)
+            for uri in self.session.watched:
+                self._watch(uri)
 
     def receive(
         self,
@@ -217,6 +225,8 @@ class McpConnection:
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None
+        for uri in tuple(self._watching):
+            self._unwatch(uri)
         for close in tuple(self._closing):
             close()
 
@@ -274,6 +284,8 @@ class McpConnection:
             return self._initialize(exchange)
         if method == "resources/subscribe":
             self._put_under_policy(exchange)
+        elif method == "resources/unsubscribe":
+            self._unwatch_with(exchange)
         elif not exchange.revision.has_handshake and exchange.may_detach:
             return Work(self._answer_or_detach(exchange, key), Order.AT_ONCE, key)
         return self._answer(exchange, key, Order.AT_ONCE)
@@ -311,6 +323,18 @@ class McpConnection:
             return told
 
         exchange.handler = watch
+
+    def _unwatch_with(self, exchange: McpExchange) -> None:
+        """Unsubscribe at the server behind us, too."""
+        handler = exchange.handler
+        assert handler is not None
+
+        def unwatch(caller: Caller) -> JSON:
+            told = handler(caller)
+            self._unwatch(cast("str", exchange.params["uri"]))
+            return told
+
+        exchange.handler = unwatch
 
     def _answer(self, exchange: McpExchange, key: Key | None, order: Order) -> CallState | Work:
         begun = self._pipeline.begin(exchange)
@@ -359,13 +383,15 @@ class McpConnection:
         parts, call, handler = self._parts, exchange.call, exchange.handler
         subscriber = Subscriber(self._pipeline, call.arrival, call.context.session)
         uris: set[str] = set()
+        stops = ExitStack()
 
         def agree(caller: Caller) -> JSON:
             assert handler is not None
             told = handler(caller)
             uris.update(uri for uri in wanted_resources(exchange) if subscriber.refuse(uri, caller) is None)
-            for uri in uris:
-                self._watch(uri)
+            if parts.servers is not None:
+                for uri in uris:
+                    stops.callback(parts.servers.watch(uri))
             return told
 
         exchange.handler = agree
@@ -385,13 +411,20 @@ class McpConnection:
                     result_frame(exchange.identifier.token, ending), 200, identity=completed.identity
                 )
         finally:
+            stops.close()
             self._subscriptions -= 1
             self._end(exchange, key)
         return exchange.write(completed)
 
     def _watch(self, uri: str) -> None:
-        if self._parts.servers is not None:
-            self._parts.servers.watch(uri)
+        """Let the server behind us that offers a resource tell of its changes."""
+        if self._parts.servers is not None and uri not in self._watching:
+            self._watching[uri] = self._parts.servers.watch(uri)
+
+    def _unwatch(self, uri: str) -> None:
+        stop = self._watching.pop(uri, None)
+        if stop is not None:
+            stop()
 
     async def _answer_or_detach(self, exchange: McpExchange, key: Key | None) -> Answer:
         """Answer a call when it has ended, or when it continues as a task."""

@@ -11,7 +11,7 @@ from portbook.assets.compat.equivalence import LABELS
 from portbook.canonical import NotJSON, fingerprint
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
-from portbook.schema.dialects import DRAFT_07
+from portbook.schema.dialects import DRAFT_07, dialect_of
 from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.references import subschemas_of
 
@@ -30,7 +30,7 @@ def comparable_schema(schema: JSON) -> JSONObject:
         return {}
     if not isinstance(schema, dict):
         raise _incomparable("must be an object")
-    if str(schema.get("$schema", "")).removesuffix("#") == DRAFT_07.removesuffix("#"):
+    if dialect_of(schema) == DRAFT_07:
         compiled(schema, DRAFT_07)
         schema = {keyword: value for keyword, value in schema.items() if keyword != "$schema"}
         if _has_old_forms(schema):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["Grade", "OnChange", "Reaction"]
+__all__ = ["Grade", "OnChange", "Reaction", "strictest"]
 
 
 class Grade(StrEnum):
@@ -46,6 +46,11 @@ class Reaction(StrEnum):
 _STRICTNESS: Final = (Reaction.ACCEPT, Reaction.ASK, Reaction.BLOCK)
 
 
+def strictest(reactions: Iterable[Reaction]) -> Reaction:
+    """Return the strictest of some reactions; without any, there is nothing to do."""
+    return max(reactions, key=_STRICTNESS.index, default=Reaction.ACCEPT)
+
+
 @dataclass(frozen=True, slots=True)
 class OnChange:
     """What each grade leads to."""
@@ -60,5 +65,4 @@ class OnChange:
 
     def reaction_to(self, grades: Iterable[Grade]) -> Reaction:
         """Return the strictest reaction to several changes of one definition."""
-        found = [Reaction(getattr(self, grade.value)) for grade in grades]
-        return max(found, key=_STRICTNESS.index, default=Reaction.ACCEPT)
+        return strictest(Reaction(getattr(self, grade.value)) for grade in grades)

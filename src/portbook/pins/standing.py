@@ -4,23 +4,29 @@
     approved  as approved
     changed   different from the approved definition: `on_change` of its server decides
 
+What is not approved is scanned as well. A hard finding withholds it, and a soft one makes a person look; what
+a person approved as it is has been looked at.
+
 From `changed`, a person leads back to `approved`, or the server does by a return to what was approved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from portbook.model import JSONObject
+from portbook.model import JSON, JSONObject
 from portbook.pins.difference import Difference, PinnedKind, difference_of
-from portbook.pins.grade import Grade, OnChange, Reaction
+from portbook.pins.grade import Grade, OnChange, Reaction, strictest
 from portbook.pins.schema_change import Effort
 from portbook.pins.server_definitions import ServerDefinitions
+from portbook.scan.definition_scan import scan_definition
+from portbook.scan.finding import ScanFinding, Tier
+from portbook.scan.shadowing import Neighbours
 
-__all__ = ["PinVerdict", "PinVerdicts", "Standing", "judge"]
+__all__ = ["PinVerdict", "PinVerdicts", "Standing", "judge", "without_attacks"]
 
 
 class Standing(StrEnum):
@@ -38,6 +44,13 @@ class PinVerdict:
     standing: Standing
     reaction: Reaction
     difference: Difference
+    findings: tuple[ScanFinding, ...] = ()
+    """What the scan found in the observed definition, unless it is as approved."""
+
+    @property
+    def is_quarantined(self) -> bool:
+        """Return whether the scan found an attack."""
+        return any(each.tier is Tier.HARD for each in self.findings)
 
     @property
     def is_served(self) -> bool:
@@ -52,39 +65,72 @@ class PinVerdict:
     def as_data(self) -> JSONObject:
         """Return the verdict as JSON, for records and programs."""
         found = {"standing": self.standing.value, "reaction": self.reaction.value}
-        return {**self.difference.as_data(), **found}
+        findings: list[JSON] = [each.as_data() for each in self.findings]
+        return {**self.difference.as_data(), **found, **({"findings": findings} if findings else {})}
 
     def as_told(self) -> JSONObject:
         """Return what a caller may know of a withheld definition: nothing that its server wrote."""
         grades = ", ".join(grade.value for grade in Grade if grade in self.difference.grades)
-        return {"standing": self.standing.value, "grades": grades}
+        told: JSONObject = {"standing": self.standing.value, "grades": grades}
+        checks = sorted({each.check.value for each in self.findings if each.tier is Tier.HARD})
+        return {**told, "findings": ", ".join(checks)} if checks else told
 
 
 PinVerdicts: TypeAlias = Mapping[tuple[PinnedKind, str], PinVerdict]
 
 
 def judge(
-    approved: ServerDefinitions | None, observed: ServerDefinitions, on_change: OnChange
+    approved: ServerDefinitions | None,
+    observed: ServerDefinitions,
+    on_change: OnChange,
+    others: Mapping[str, Collection[str]] | None = None,
 ) -> PinVerdicts:
-    """Return the verdict on every definition, approved or observed; without pins, `approved` is None."""
-    effort = Effort()
-    if approved is None:
-        return {key: _pending(key, observed, effort) for key in observed.names()}
-    keys = sorted({*approved.names(), *observed.names()})
-    return {key: _compared(key, approved, observed, on_change, effort) for key in keys}
+    """Return the verdict on every definition, approved or observed; without pins, `approved` is None.
+
+    `others` are the names of the tools of other servers, by alias.
+    """
+    effort, near = Effort(), Neighbours(others or {}, own=observed.tools.keys())
+    keys = observed.names() if approved is None else sorted({*approved.names(), *observed.names()})
+    return {key: _judged(key, approved, observed, on_change, effort, near) for key in keys}
 
 
-def _pending(key: tuple[PinnedKind, str], observed: ServerDefinitions, effort: Effort) -> PinVerdict:
-    return PinVerdict(Standing.PENDING, Reaction.ASK, difference_of(*key, None, observed.of(*key), effort))
+def without_attacks(observed: ServerDefinitions, verdicts: PinVerdicts) -> ServerDefinitions:
+    """Return the observed definitions but for those in which the scan found an attack."""
+    for key, verdict in verdicts.items():
+        if verdict.is_quarantined:
+            observed = observed.merged(*key, None)
+    return observed
 
 
-def _compared(
+def _judged(
     key: tuple[PinnedKind, str],
-    approved: ServerDefinitions,
+    approved: ServerDefinitions | None,
     observed: ServerDefinitions,
     on_change: OnChange,
     effort: Effort,
+    near: Neighbours,
 ) -> PinVerdict:
-    difference = difference_of(*key, approved.of(*key), observed.of(*key), effort)
-    standing = Standing.CHANGED if difference.changes else Standing.APPROVED
-    return PinVerdict(standing, on_change.reaction_to(difference.grades), difference)
+    before = None if approved is None else approved.of(*key)
+    difference = difference_of(*key, before, observed.of(*key), effort)
+    if not difference.changes:
+        return PinVerdict(Standing.APPROVED, Reaction.ACCEPT, difference)
+    findings = _findings(key, observed, near)
+    if approved is None:
+        standing, reaction = Standing.PENDING, Reaction.ASK
+    else:
+        standing, reaction = Standing.CHANGED, on_change.reaction_to(difference.grades)
+    return PinVerdict(standing, strictest((reaction, *map(_reaction_to, findings))), difference, findings)
+
+
+def _findings(
+    key: tuple[PinnedKind, str], observed: ServerDefinitions, near: Neighbours
+) -> tuple[ScanFinding, ...]:
+    kind, name = key
+    definition = observed.of(kind, name)
+    if definition is None:
+        return ()
+    return scan_definition(name, definition, near, is_tool=kind == "tool")
+
+
+def _reaction_to(finding: ScanFinding) -> Reaction:
+    return Reaction.BLOCK if finding.tier is Tier.HARD else Reaction.ASK

@@ -21,13 +21,14 @@ from portbook.redaction.prefilter import LARGE, LONG_RUN, Prefilter, fold
 from portbook.text.late_pattern import late_pattern
 
 __all__ = [
+    "MARKS",
     "PATTERNS",
-    "RUN_TRIGGERS",
     "TRIGGERS",
     "Cards",
     "Span",
     "has_marked_token",
     "is_card_number",
+    "spans_of_marked_tokens",
     "spans_of_shapes",
 ]
 
@@ -191,7 +192,11 @@ TRIGGERS: Final = tuple(
     if trigger != "://"
 )
 PATTERNS: Final = (r":\/\/[^\/]+@",)
-RUN_TRIGGERS: Final = (_JWT_TRIGGER, *(trigger for detector in _TOKENS for trigger in detector.triggers))
+# As the patterns of the tokens spell them: one of these is in every token.
+MARKS: Final = (
+    *("eyJ", "AKIA", "ASIA", "AIza", "xox", "xapp-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    *("glpat-", "npm_", "k_live_", "k_test_", "sk-proj-", "sk-ant-", "sk-svcacct-", "pbk_"),
+)
 
 
 class _TriggeredSearch(NamedTuple):
@@ -220,7 +225,7 @@ _BY_TRIGGER: Final[dict[Cards, tuple[_TriggeredSearch, ...]]] = {
 _WITHOUT_RUNS: Final[dict[Cards, tuple[_TriggeredSearch, ...]]] = {
     cards: _searches(*_SHAPES, *detectors) for cards, detectors in _CARDS.items()
 }
-_RUNS: Final = Prefilter.of((), in_runs=RUN_TRIGGERS, passes_runs=True)
+_RUNS: Final = Prefilter.of((), marks=MARKS, passes_runs=True)
 
 
 def _has_material(text: str) -> bool:
@@ -246,10 +251,14 @@ def spans_of_shapes(text: str, cards: Cards = "strings") -> Iterator[Span]:
         yield from _web_tokens(text)
 
 
+def spans_of_marked_tokens(text: str) -> Iterator[Span]:
+    """Yield the spans of tokens that have a mark of their own, such as `ghp_` or `AKIA`."""
+    return _found(_MARKED, text, fold(text.encode("utf-8", "surrogatepass")))
+
+
 def has_marked_token(text: str) -> bool:
-    """Return whether `text` contains a token that has a mark of its own, such as `ghp_` or `AKIA`."""
-    plain = fold(text.encode("utf-8", "surrogatepass"))
-    return next(_found(_MARKED, text, plain), None) is not None
+    """Return whether `text` contains a token that has a mark of its own."""
+    return next(spans_of_marked_tokens(text), None) is not None
 
 
 def _found(searches: tuple[_TriggeredSearch, ...], text: str, plain: str) -> Iterator[Span]:

@@ -26,7 +26,8 @@ _LOWER: Final = bytes.maketrans(
 )
 _DROPPED: Final = b"-_ "
 
-# A run of this many token characters is suspect with a trigger; a long run is suspect without one.
+# A run of this many token characters is suspect with a mark; a long run is suspect without one, where there
+# are capital letters and digits: random text has both.
 RUN: Final = 16
 LONG_RUN: Final = 40
 _TOKEN: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
@@ -42,6 +43,7 @@ _BATCH: Final = 200
 # literals at once with sixteen bytes of text; from three such searches on, a batch is as quick.
 LARGE: Final = 4096
 _AT_ONCE: Final = 32
+_FEW: Final = 4
 
 _SYNTAX: Final = frozenset("\\^$.*+?()[]{}|/")
 
@@ -58,8 +60,8 @@ class Prefilter:
     triggers: tuple[Validator, ...]
     kinds: tuple[Validator, ...]
     """The same triggers, each kind on its own."""
-    in_runs: tuple[Validator, ...]
-    """Triggers that count only where the bytes have a run."""
+    marks: tuple[Validator, ...]
+    """What counts only where the bytes have a run."""
     passes_runs: bool
     passes_beyond_ascii: bool
     passes_all: bool
@@ -70,18 +72,18 @@ class Prefilter:
         triggers: Iterable[str],
         *,
         patterns: Iterable[str] = (),
-        in_runs: Iterable[str] = (),
+        marks: Iterable[str] = (),
         passes_runs: bool = False,
         passes_beyond_ascii: bool = False,
         passes_all: bool = False,
     ) -> Prefilter:
-        """Return the prefilter of these triggers."""
+        """Return the prefilter of these triggers; `marks` of tokens are searched for as they are spelled."""
         plain = sorted({fold(trigger.encode())[:_START] for trigger in triggers})
         literals, patterns = list(map(literal, plain)), list(patterns)
         return cls(
             tuple(_any_of([*literals, *patterns])),
             (*_by_kind(literals), *_by_kind(patterns)),
-            tuple(_any_of(map(literal, in_runs))),
+            tuple(_any_of(map(literal, marks))),
             passes_runs,
             passes_beyond_ascii,
             passes_all or "" in plain,  # folding left nothing of that trigger to search for
@@ -95,22 +97,32 @@ class Prefilter:
         for triggers in self.triggers if len(data) < LARGE else self.kinds:
             if triggers.accepts(text):
                 return True
-        if not self.passes_runs:
+        return self.passes_runs and self._has_suspect_run(data)
+
+    def _has_suspect_run(self, data: bytes) -> bool:
+        # Few large bytes have what makes a run suspect; that is found in a tenth of the time of a run.
+        if len(data) < LARGE and data.translate(_RUNS).find(_RUN) < 0:
+            return False
+        text = data.decode("latin-1")
+        is_marked = any(marks.accepts(text) for marks in self.marks)
+        is_mixed = any(some.accepts(text) for some in _CAPITALS) and _DIGITS.accepts(text)
+        if not is_marked and not is_mixed:
             return False
         runs = data.translate(_RUNS)
-        # The longer a run, the quicker it is searched for; few bytes have one, large ones few triggers.
-        if len(data) < LARGE and runs.find(_RUN) < 0:
-            return False
-        if runs.find(_LONG_RUN) >= 0:
-            return True
-        return any(triggers.accepts(text) for triggers in self.in_runs) and runs.find(_RUN) >= 0
+        return (is_mixed and runs.find(_LONG_RUN) >= 0) or (is_marked and runs.find(_RUN) >= 0)
 
 
 def _by_kind(patterns: list[str]) -> Iterator[Validator]:
-    """Yield searches for patterns: together those that begin with a letter, a digit, or the same sign."""
-    for _, kind in groupby(sorted(patterns, key=_kind_of), _kind_of):
+    """Yield searches for patterns: together those that begin with a letter, a digit, or the same sign.
+
+    A few that begin with the same sign are searched for one by one: some signs are in every value, and the
+    engine begins with the rarest character of a single literal.
+    """
+    for name, kind in groupby(sorted(patterns, key=_kind_of), _kind_of):
         alike = list(kind)
         size = _AT_ONCE if len(alike) <= 3 * _AT_ONCE else _BATCH
+        if len(name) == 1 and len(alike) <= _FEW:
+            size = 1
         for at in range(0, len(alike), size):
             yield _search(alike[at : at + size])
 
@@ -133,6 +145,11 @@ def _search(patterns: list[str]) -> Validator:
     No pattern here is the operator's own, so each is known to compile.
     """
     return LateValidator(partial(compile_official, {"pattern": "|".join(patterns)}, ""))
+
+
+# In classes of at most ten characters, which the engine compares with sixteen bytes of text at once.
+_CAPITALS: Final = tuple(_search([f"[{some}]"]) for some in ("A-J", "K-T", "U-Z"))
+_DIGITS: Final = _search(["[0-9]"])
 
 
 def literal(text: str) -> str:

@@ -344,7 +344,7 @@ class Redactor:
         return Prefilter.of(
             triggers,
             patterns=(*ESCAPE_PATTERNS, *(detectors.PATTERNS if self._detects else ())),
-            in_runs=detectors.RUN_TRIGGERS if self._detects else (),
+            marks=detectors.MARKS if self._detects else (),
             passes_runs=self._detects,
             passes_beyond_ascii=bool(self._names.beyond_ascii),
             passes_all=bool(self._rules),  # a pattern has no trigger to search for
@@ -357,7 +357,7 @@ class Redactor:
         return Prefilter.of(
             (*self._known.triggers, *detectors.TRIGGERS),
             patterns=(*detectors.PATTERNS, *self._key_values.patterns),
-            in_runs=detectors.RUN_TRIGGERS,
+            marks=detectors.MARKS,
             passes_runs=True,
         )
 

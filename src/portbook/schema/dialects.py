@@ -7,10 +7,11 @@ from typing import Any, Final, cast
 from portbook.errors import Finding
 from portbook.schema.messages import escape_pointer
 
-__all__ = ["DIALECT", "DRAFT_07", "META_SCHEMAS", "Path", "check_dialect"]
+__all__ = ["DIALECT", "DRAFT_07", "META_SCHEMAS", "Path", "check_dialect", "dialect_of"]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-# The dialect of MCP's own schemas up to revision 2025-06-18; a tool's schema is never in it.
+# The dialect of MCP's own schemas up to revision 2025-06-18, and of tools of many MCP servers. The operator's
+# own tools are never in it.
 DRAFT_07: Final = "http://json-schema.org/draft-07/schema#"
 META_SCHEMAS: Final = frozenset(
     {DIALECT}
@@ -23,6 +24,13 @@ META_SCHEMAS: Final = frozenset(
 )  # fmt: skip
 
 Path = tuple[str | int, ...]
+
+
+def dialect_of(schema: Any) -> str:
+    """Return the dialect of `schema`: draft-07 where it names that, otherwise 2020-12."""
+    named = cast("dict[str, Any]", schema).get("$schema") if isinstance(schema, dict) else None
+    is_old = isinstance(named, str) and named.removesuffix("#") == DRAFT_07.removesuffix("#")
+    return DRAFT_07 if is_old else DIALECT
 
 
 def check_dialect(schema: Any, path: Path = (), dialect: str = DIALECT) -> list[Finding]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from portbook.canonical import json_bytes
 
-__all__ = ["escape_pointer", "shorten", "tell", "whole_pointer", "words"]
+__all__ = ["UNEXPECTED", "escape_pointer", "shorten", "tell", "whole_pointer", "words"]
 
 _MAX_NAME = 60
 _MAX_POINTER = 300
@@ -50,12 +50,15 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else plural}"
 
 
+# The start of messages about unexpected properties; their names follow, quoted as in JSON.
+UNEXPECTED: Final = "unexpected property "
+
 _NONE: Final = "matches none of the allowed forms"
 _BLUNT: Final = "has a form that is not allowed"
 
 _SENTENCES: dict[str, Callable[[Any], str]] = {
     "AdditionalItems": lambda kind: f"has more than {_count(kind.limit, 'item')}",
-    "AdditionalProperties": lambda kind: f"unexpected property {_named(kind.unexpected)}",
+    "AdditionalProperties": lambda kind: f"{UNEXPECTED}{_named(kind.unexpected)}",
     "BacktrackLimitExceeded": lambda kind: "too costly to match against its pattern; shorten it",
     "Constant": lambda kind: f"must be {_listed([kind.expected_value])}",
     "Contains": lambda kind: "holds too few or too many items of the required form",
@@ -82,7 +85,7 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
     "Required": lambda kind: f"missing property {shorten(kind.property)}",
     "Type": lambda kind: f"expected {' or '.join(kind.types)}",
     "UnevaluatedItems": lambda kind: "has items that are not allowed",
-    "UnevaluatedProperties": lambda kind: f"unexpected property {_named(kind.unexpected)}",
+    "UnevaluatedProperties": lambda kind: f"{UNEXPECTED}{_named(kind.unexpected)}",
     "UniqueItems": lambda kind: "has the same item twice",
 }
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from portbook.canonical import fingerprint
 from portbook.model import JSON, JSONObject
-from portbook.schema.dialects import DIALECT, DRAFT_07
+from portbook.schema.dialects import dialect_of
 from portbook.schema.engine import BadSchema, Validator, compile_official, compile_schema
 from portbook.schema.pins import PINS
 from portbook.wire.parsing import parse
@@ -30,7 +30,6 @@ __all__ = [
     "Override",
     "SchemaStore",
     "closure",
-    "dialect_of",
     "key_of",
     "references_in",
 ]
@@ -195,16 +194,6 @@ def closure(document: JSONObject, name: str) -> JSONObject:
 def key_of(document: JSONObject) -> str:
     """Return the key under which `document` keeps its definitions."""
     return next((key for key in _KEYS if key in document), _KEYS[0])
-
-
-def dialect_of(document: JSONObject) -> str:
-    """Return the dialect of `document`: draft-07 where it names that, otherwise 2020-12."""
-    named = document.get("$schema")
-    return (
-        DRAFT_07
-        if isinstance(named, str) and named.removesuffix("#") == DRAFT_07.removesuffix("#")
-        else DIALECT
-    )
 
 
 def references_in(value: JSON) -> Iterator[str]:

@@ -19,7 +19,7 @@ from portbook.stages.state import CallState
 from portbook.tools.catalog import Tool
 from portbook.wire.parsing import parse
 
-__all__ = ["bytes_of", "checked", "checked_relay"]
+__all__ = ["bytes_of", "checked", "checked_relay", "is_suspect"]
 
 # Searches a megabyte in a tenth of the time that Python takes.
 _HAS_NULL: Final = LateValidator(lambda: compile_official({"pattern": "null"}, ""))
@@ -38,18 +38,26 @@ def bytes_of(result: Any) -> bytes:
         raise Failed(Reason.BAD_RESULT, (Finding("", str(error), "json", ""),)) from None
 
 
-def checked(result: Any, body: bytes, tool: Tool, state: CallState) -> tuple[JSON, bytes]:
-    """Return a result and its bytes as the caller may have them.
+def is_suspect(body: bytes, tool: Tool, state: CallState) -> bool:
+    """Return whether a result may contain a secret that the caller must not get; a no is always right."""
+    redactor = state.in_force.rules.redactor
+    return redactor is not None and tool.spec.secrets != "give" and redactor.might_touch(body)
+
+
+def checked(
+    result: Any, body: bytes, tool: Tool, state: CallState, *, is_clean: bool = False
+) -> tuple[JSON, bytes]:
+    """Return a result and its bytes as the caller may have them; `is_clean` if it is known not suspect.
 
     Raises `Failed` where the output schema does not allow it, and where it may be neither given nor altered.
     """
     output = tool.output if state.answer is None else tool.output_of(state.answer.status)
     if not output.allows(result):
         raise Failed(Reason.BAD_RESULT, output.findings(result))
-    redactor, rule = state.in_force.rules.redactor, tool.spec.secrets
-    if redactor is None or rule == "give" or not redactor.might_touch(body):
+    redactor = state.in_force.rules.redactor
+    if is_clean or redactor is None or not is_suspect(body, tool, state):
         return result, body
-    if rule == "refuse":
+    if tool.spec.secrets == "refuse":
         _require_no_secret(result, tool.spec.kind, redactor)
         return result, body
     result, is_redacted = redactor.redact(result)
@@ -61,7 +69,9 @@ def checked(result: Any, body: bytes, tool: Tool, state: CallState) -> tuple[JSO
     return result, body
 
 
-def checked_relay(result: Any, body: bytes, tool: Tool, state: CallState) -> tuple[JSON, JSON, bytes]:
+def checked_relay(
+    result: Any, body: bytes, tool: Tool, state: CallState, *, is_clean: bool = False
+) -> tuple[JSON, JSON, bytes]:
     """Return the whole result of an MCP server's tool as the caller may have it, its value, and its bytes.
 
     The value is the structured content, which the output schema describes, or else the content.
@@ -71,7 +81,7 @@ def checked_relay(result: Any, body: bytes, tool: Tool, state: CallState) -> tup
     whole: JSON = result
     _require_structure(result, tool)
     redactor = state.redactor
-    if redactor is not None and redactor.might_touch(body):
+    if not is_clean and redactor is not None and redactor.might_touch(body):
         whole, is_redacted = redactor.redact(result)
         if is_redacted:
             state.is_redacted = True

@@ -37,8 +37,16 @@ class Recorder:
         self._is_holding = True
 
     def __exit__(self, *_: object) -> None:
-        self._is_holding = self.has_looked = False
+        self.release()
         self.flush()
+
+    def hold(self) -> None:
+        """Hold records from now on: for a block of several callbacks, which flushes in its last."""
+        self._is_holding = True
+
+    def release(self) -> None:
+        """Hold no more records. Those that are held wait for `flush`, or for the next record."""
+        self._is_holding = False
 
     @property
     def is_recording(self) -> bool:

@@ -15,9 +15,10 @@ from portbook.canonical import NotJSON, fingerprint
 from portbook.model import JSONObject, Kind
 from portbook.protocol.headers import BadMark, Mark, marked_params
 from portbook.schema.cache import validator_for
+from portbook.schema.dialects import dialect_of
 from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.late_validator import LateValidator
-from portbook.tools.claimed_names import claims_of, contested
+from portbook.tools.claimed_names import claims_of, refused_claims
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
 from portbook.tools.tool_names import ToolNames, listed_name
 from portbook.tools.uri_templates import UriTemplate
@@ -166,24 +167,26 @@ class Catalog:
 
     def _index(self) -> None:
         offered = [(source, tool) for source, tools in self._parts.items() for tool in tools]
-        clashes = contested(self._own.values(), (tool for _, tool in offered))
-        self.left_out = tuple(each for source in self._unusable.values() for each in source)
-        """What MCP servers offer and is not served."""
+        refused = refused_claims(self._own.values(), offered)
+        left_out = [each for source in self._unusable.values() for each in source]
         self._served = dict(self._own)
-        for source, tool in offered:
-            if clashes.isdisjoint(claims_of(tool)):
-                self._served[tool.spec.kind, tool.spec.name] = tool
+        for index, (source, tool) in enumerate(offered):
+            if index in refused:
+                left_out.append(LeftOutEntry(source, tool.spec.kind, _own_name(tool.spec), refused[index]))
             else:
-                why = "another entry has the same name; set prefix, or leave one out with tools"
-                self.left_out += (LeftOutEntry(source, tool.spec.kind, _own_name(tool.spec), why),)
+                self._served[tool.spec.kind, tool.spec.name] = tool
+        self.left_out = tuple(left_out)
+        """What MCP servers offer and is not served."""
         self._tools = {name: tool for (kind, name), tool in self._served.items() if kind == "tool"}
         self.by_any_name.clear()  # the same dictionary for as long as the catalog is used
         self.by_any_name.update((name, tool) for tool in self._tools.values() for _, name in claims_of(tool))
-        self._templates = [
+        templates = [
             (UriTemplate(name), tool)
             for (kind, name), tool in sorted(self._served.items())
             if kind == "resource" and UriTemplate.is_one(name)
         ]
+        # The operator's own first: no server takes an address of theirs.
+        self._templates = sorted(templates, key=lambda each: each[1].spec.upstream is not None)
 
     def _tool_of(self, spec: ToolSpec) -> Tool:
         if spec.kind == "tool":
@@ -222,19 +225,28 @@ class Catalog:
         return next((each for each in self.withheld() if (each.kind, each.name) == (kind, name)), None)
 
     def locate(self, uri: str) -> tuple[str, JSONObject] | None:
-        """Return the name of the resource at `uri`, and the values of its template's variables, or None."""
+        """Return the name of the resource at `uri`, and the values of its template's variables, or None.
+
+        An address that templates of two servers match is at neither of them.
+        """
         if ("resource", uri) in self._served and not UriTemplate.is_one(uri):
             return uri, {}
+        located: tuple[Tool, JSONObject] | None = None
         for template, tool in self._templates:
             found = template.match(uri)
-            if found is not None:
-                return tool.spec.name, dict(found)
-        return None
+            if found is None:
+                continue
+            if located is not None and _server_of(located[0]) != _server_of(tool):
+                return None
+            located = located or (tool, dict(found))
+            if _server_of(tool) is None:
+                break
+        return None if located is None else (located[0].spec.name, located[1])
 
     def server_of(self, resource: str) -> str | None:
         """Return the alias of the MCP server that offers the resource of this name, or None."""
         found = self._served.get(("resource", resource))
-        return None if found is None or found.spec.upstream is None else found.spec.upstream.server
+        return None if found is None else _server_of(found)
 
     def named(self, identifier: str) -> tuple[Tool, JSONObject] | None:
         """Return the entry for a record's identifier or a tool's name, and its template's values, or None."""
@@ -291,6 +303,10 @@ def _require_apart(tools: Iterable[Tool]) -> None:
                 )
 
 
+def _server_of(tool: Tool) -> str | None:
+    return None if tool.spec.upstream is None else tool.spec.upstream.server
+
+
 def _own_name(spec: ToolSpec) -> str:
     return spec.name if spec.upstream is None else spec.upstream.name
 
@@ -307,7 +323,7 @@ def _compiled(spec: ToolSpec, side: str, schema: object) -> Validator:
         return LateValidator(lambda: validator_for(schema, is_known=True))
     try:
         if spec.upstream is not None:  # not kept for ever: a server can change its definitions at any time
-            return compile_schema(schema, fingerprint(schema))
+            return compile_schema(schema, fingerprint(schema), dialect_of(schema))
         return validator_for(schema)
     except BadSchema as error:
         raise BadTool(f"{spec.kind} {spec.name!r}, {side} schema: {error}") from None

@@ -24,6 +24,9 @@ __all__ = ["NotPlain", "PlainType", "is_plain_default", "plain_type"]
 # Beyond this, a double does not hold every integer.
 _EXACT: Final = 2**53
 
+# From so many items on, it pays to count types.
+_LONG: Final = 64
+
 _Convert: TypeAlias = Callable[[Any], Any]
 
 
@@ -128,14 +131,22 @@ def _items(convert: _Convert, kept: frozenset[type], value: Any) -> list[Any]:
     """Return a copy in any case: a function may change what it was given, and the record must not.
 
     Most lists hold only values that stay as they are (`kept`): one look at their types, without a Python
-    frame for each, is a fifteenth of the cost of converting them.
+    frame for each, is a twentieth of the cost of converting them.
     """
     if type(value) is not list:
         raise NotPlain
     items = cast("list[Any]", value)
-    if kept.issuperset(map(type, items)):
+    if _are_kept(items, kept):
         return items.copy()
     return [convert(item) for item in items]
+
+
+def _are_kept(items: list[Any], kept: frozenset[type]) -> bool:
+    if len(items) < _LONG:
+        return kept.issuperset(map(type, items))
+    # Most long lists hold one type, which is counted in two thirds of the time of looking each up.
+    kinds = list(map(type, items))
+    return kinds[0] in kept and (kinds.count(kinds[0]) == len(kinds) or kept.issuperset(kinds))
 
 
 def _members(convert: _Convert, kept: frozenset[type], value: Any) -> dict[str, Any]:

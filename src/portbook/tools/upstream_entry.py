@@ -19,3 +19,5 @@ class UpstreamEntry:
     """The server's own name of it: of a resource its URI or template."""
     definition: JSONObject
     """The whole definition as the server sent it."""
+    is_confined: bool | None = None
+    """Whether the server runs in a sandbox; None where Portbook does not start it."""

@@ -1,4 +1,4 @@
-"""`WithheldEntry`: an entry of an MCP server that waits for a person's approval. Pure: no I/O."""
+"""`WithheldEntry`: an entry of an MCP server that is not served until a person approves it. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ class WithheldEntry(NamedTuple):
     """What a caller is told: nothing that the server wrote."""
     recorded: JSONObject
     """What the record has: the difference from what was approved."""
+    reason: Reason = Reason.TOOL_WITHHELD
 
     def refusal(self) -> Refused:
         """Return the refusal of a call."""
-        refused = Refused(Reason.TOOL_WITHHELD, details=self.told)
+        refused = Refused(self.reason, details=self.told)
         refused.difference = self.recorded
         return refused

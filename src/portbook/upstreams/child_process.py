@@ -86,18 +86,21 @@ class ChildProcess:
         environ: Mapping[str, str],
         folder: Path,
         *,
+        most_tasks: int | None = None,
         on_output: Callable[[bytes], None],
         on_error_output: Callable[[bytes], None],
         on_end: Callable[[], None],
     ) -> ChildProcess:
         """Start `command`; `on_end` is called when its standard output has ended.
 
+        It is ended when it has more than `most_tasks` processes and threads.
+
         Raises `NotSent` where the keeper cannot be started.
         """
         reading, writing = os.pipe()
         try:
             process = subprocess.Popen(  # noqa: ASYNC220, S603 - a few milliseconds; no shell
-                [sys.executable, "-I", "-S", keeper.__file__, str(reading), *command],
+                [sys.executable, "-I", "-S", keeper.__file__, str(reading), str(most_tasks or 0), *command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

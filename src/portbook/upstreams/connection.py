@@ -285,7 +285,11 @@ class UpstreamConnection:
             self._respond(identifier, _error(Reason.INTERNAL, why))
 
         if call is None:
-            refuse("several calls are under way, and nothing says which of their clients to ask")
+            refuse(
+                "several calls are under way, and nothing says which of their clients to ask"
+                if self.is_busy
+                else "no call is under way whose client could be asked"
+            )
             return
 
         def answer(given: JSONObject) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from portbook.globs import matches
 from portbook.pins.pin_settings import PinSettings
+from portbook.sandbox.declared_sandbox import DeclaredSandbox
 from portbook.tools.spec import Effect
 
 __all__ = ["DeclaredUpstream", "Isolation", "StartTime", "UpstreamTransport", "ValueSource"]
@@ -51,9 +52,13 @@ class DeclaredUpstream:
     start: StartTime = "lazy"
     idle_s: int = 600
     isolation: Isolation = "shared"
+    sandbox: DeclaredSandbox | None = None
+    """How its program is confined; None where it has the rights of this process."""
     pins: PinSettings = field(default_factory=PinSettings)
     folder: Path = field(default_factory=Path)
     """Where its program starts."""
+    place: str = ""
+    """Where the settings say how its tools are named, for messages: file, line and column."""
 
     def serves(self, name: str) -> bool:
         """Return whether the operator wants the tool with this name of the server's own."""

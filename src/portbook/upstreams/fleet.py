@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final
@@ -16,6 +17,7 @@ from portbook.protocol.headers import Mark
 from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.child_environment import child_environment
 from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.definitions import Offer
 from portbook.upstreams.http_transport import HttpTransport
 from portbook.upstreams.served_offers import ServedOffers, Shelf
 from portbook.upstreams.server_status import ServerStatus
@@ -54,7 +56,7 @@ class Fleet:
         `publish` is told of changed lists and resources, `tell` of what concerns the operator, `notice` of
         every secret value. Servers with an address are called with `client`.
         """
-        self.offers = ServedOffers(trust, shelf, lambda kind: publish(kind, None), self._tell_of)
+        self.offers = ServedOffers(trust, shelf, lambda kind: publish(kind, None), tell)
         """What the servers offer, and what of it is served."""
         self._shelf = shelf
         self._environ = environ
@@ -64,6 +66,7 @@ class Fleet:
         self._client = client
         self._destinations = Destinations()
         self._secrets: list[str] = []
+        self._watched: Counter[str] = Counter()
         self._validator = validator
         self._servers = {each.alias: self._supervised(each) for each in declared}
         for server in self._servers.values():
@@ -91,12 +94,16 @@ class Fleet:
             self._settling = self._settling or asyncio.get_running_loop().create_task(self._settle())
             await asyncio.shield(self._settling)
 
-    def watch(self, uri: str) -> None:
-        """Hear of changes of a resource from now on, if one of the servers offers it."""
-        located = self._shelf.locate(uri)
-        alias = None if located is None else self._shelf.server_of(located[0])
-        if alias is not None:
-            self._servers[alias].watch(uri)
+    def watch(self, uri: str) -> Callable[[], None]:
+        """Hear of changes of a resource while a server offers it; return the function that stops it."""
+        self._watched[uri] += 1
+        self._ask_for_changes_of(uri)
+        return lambda: self._unwatch(uri)
+
+    def end_session(self, session: str) -> None:
+        """End the processes that only a session had, which has ended."""
+        for server in self._servers.values():
+            server.end_session(session)
 
     async def restart(self, alias: str) -> None:
         """Start a server again. Raises `NotSent` where it cannot be started."""
@@ -134,6 +141,19 @@ class Fleet:
 
     # --
 
+    def _ask_for_changes_of(self, uri: str) -> None:
+        located = self._shelf.locate(uri)
+        alias = None if located is None else self._shelf.server_of(located[0])
+        if alias is not None:
+            self._servers[alias].watch(uri)
+
+    def _unwatch(self, uri: str) -> None:
+        self._watched[uri] -= 1
+        if not self._watched[uri]:
+            del self._watched[uri]
+            for server in self._servers.values():
+                server.unwatch(uri)
+
     async def _settle(self) -> None:
         starts = [
             asyncio.get_running_loop().create_task(_started(each))
@@ -160,7 +180,13 @@ class Fleet:
     def _supervised(self, declared: DeclaredUpstream) -> Supervisor:
         tell = partial(self._tell_of, declared.alias)
         checks = AnswerChecks(self._validator, is_enforced=declared.is_enforced, warn=tell)
-        watcher = Watcher(partial(self.offers.take, declared), partial(self._publish, "resource"), tell)
+
+        async def offered(offer: Offer, announced: frozenset[str]) -> None:
+            await self.offers.take(declared, offer, announced)
+            for uri in self._watched:
+                self._ask_for_changes_of(uri)
+
+        watcher = Watcher(offered, partial(self._publish, "resource"), tell)
         return Supervisor(declared, partial(self._link, declared, tell), checks, watcher)
 
     def _link(self, declared: DeclaredUpstream, tell: Callable[[str], None]) -> UpstreamLink:

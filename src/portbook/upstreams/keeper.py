@@ -1,7 +1,8 @@
 """The program that starts a server and outlives it: whatever ends, no process of the server is left behind.
 
-It runs alone, as `python keeper.py LIFELINE COMMAND…`, and imports nothing of Portbook. The server inherits
-its standard streams, so no message passes through here. LIFELINE is the read end of a pipe whose other end
+It runs alone, as `python keeper.py LIFELINE TASKS COMMAND…`, and imports nothing of Portbook. The server
+inherits its standard streams, so no message passes through here. TASKS is how many processes and threads it
+may have at once, 0 for any number. LIFELINE is the read end of a pipe whose other end
 only Portbook holds: it closes when Portbook wants the server to end, and also when Portbook is killed.
 
 The server has a session and a process group of its own. Processes that leave the group (as those that `npx`
@@ -23,6 +24,8 @@ __all__ = ["main"]
 # How long a server may take to end by itself after SIGTERM.
 _GRACE_S = 2.0
 _STEP_S = 0.02
+# How often the processes of a server are counted, where they are limited.
+_COUNT_S = 0.1
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -33,7 +36,7 @@ _NOT_STARTED = 127
 
 def main(arguments: list[str]) -> int:
     """Run a command until it ends or the lifeline closes; return its exit status."""
-    lifeline, command = int(arguments[0]), arguments[1:]
+    lifeline, tasks, command = int(arguments[0]), int(arguments[1]), arguments[2:]
     wake, woken = os.pipe()
     for end in (wake, woken):
         os.set_blocking(end, False)
@@ -50,7 +53,10 @@ def main(arguments: list[str]) -> int:
     os.dup2(null, 1)
     status: int | None = None
     while status is None:
-        ready, _, _ = select.select([lifeline, wake], [], [])
+        ready, _, _ = select.select([lifeline, wake], [], [], _COUNT_S if tasks else None)
+        if tasks and _tasks() > tasks:
+            os.write(2, b"it was ended: it has more processes and threads than its sandbox allows\n")
+            break
         if lifeline in ready or _was_told_to_end(wake):
             _end_gently(server)
             break
@@ -122,6 +128,15 @@ def _end_all(server: int) -> None:
         if not left or time.monotonic() > until:
             return
         time.sleep(_STEP_S)
+
+
+def _tasks() -> int:
+    """Return how many processes and threads there are below this one."""
+    count = 0
+    for pid in _descendants():
+        with contextlib.suppress(OSError):
+            count += len(os.listdir(f"/proc/{pid}/task"))  # noqa: PTH208 - pathlib would double the time of a start
+    return count
 
 
 def _descendants() -> list[int]:

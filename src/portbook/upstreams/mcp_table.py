@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -11,6 +12,7 @@ from portbook.apis.table_reader import Complain, Table
 from portbook.globs import problem_of
 from portbook.net.destinations import BadDestination, parse_url
 from portbook.pins.pin_settings import PIN_KEYS, read_pin_settings
+from portbook.sandbox.declared_sandbox import read_sandbox
 from portbook.tools.spec import Effect
 from portbook.upstreams.declared_upstream import (
     DeclaredUpstream,
@@ -35,19 +37,30 @@ _OURS: Final = frozenset(
 _KEYS: Final = (
     *("command", "url", "transport", "env", "headers", "tools", "prefix", "effects", "validation"),
     *PIN_KEYS,
-    *("may_ask", "timeout_ms", "start", "idle_s", "isolation"),
+    *("may_ask", "timeout_ms", "start", "idle_s", "isolation", "sandbox"),
 )
 _ASKS: Final = ("elicitation", "sampling", "roots")
 _WANTED: Final = 'must be a string, { env = "NAME" }, { file = "path" } or { command = ["program", "…"] }'
 
 
-def read_mcp(tables: Mapping[str, Any], folder: Path, complain: Complain) -> tuple[DeclaredUpstream, ...]:
+def read_mcp(
+    tables: Mapping[str, Any],
+    folder: Path,
+    complain: Complain,
+    place_of: Callable[..., str] = lambda *_path: "",
+) -> tuple[DeclaredUpstream, ...]:
     """Return the servers that `tables` declare; relative paths start in `folder`.
+
+    `place_of` returns where the settings have a key, for messages.
 
     Raises the exception of `complain` for the first mistake.
     """
     return tuple(
-        _server(alias, Table(table, ("mcp", alias), complain), folder) for alias, table in tables.items()
+        replace(
+            _server(alias, Table(table, ("mcp", alias), complain), folder),
+            place=place_of("mcp", alias, "prefix"),
+        )
+        for alias, table in tables.items()
     )
 
 
@@ -57,9 +70,9 @@ def _server(alias: str, table: Table, folder: Path) -> DeclaredUpstream:
     table.only(_KEYS)
     transport = _transport(table)
     is_program = transport == "stdio"
-    for key, belongs in (("env", is_program), ("headers", not is_program)):
+    for key, belongs in (("env", is_program), ("sandbox", is_program), ("headers", not is_program)):
         if key in table and not belongs:
-            raise table.wrong(key, f"is only for servers with a {'command' if key == 'env' else 'url'}")
+            raise table.wrong(key, f"is only for servers with a {'url' if key == 'headers' else 'command'}")
     return DeclaredUpstream(
         alias=alias,
         transport=transport,
@@ -76,6 +89,7 @@ def _server(alias: str, table: Table, folder: Path) -> DeclaredUpstream:
         start=cast("StartTime", table.choice("start", ("lazy", "eager")) or "lazy"),
         idle_s=_or(table.whole("idle_s", 0, 86_400), 600),
         isolation=cast("Isolation", table.choice("isolation", ("shared", "session")) or "shared"),
+        sandbox=read_sandbox(table.table("sandbox"), folder) if "sandbox" in table else None,
         pins=read_pin_settings(table),
         folder=folder,
     )

@@ -67,6 +67,11 @@ def effect_of(declared: DeclaredUpstream, tool: ObservedDefinition) -> Effect:
     return Effect.WRITE if hints.get("destructiveHint") is False else Effect.DESTRUCTIVE
 
 
+def _entry(declared: DeclaredUpstream, of: ObservedDefinition) -> UpstreamEntry:
+    is_confined = None if declared.transport != "stdio" else declared.sandbox is not None
+    return UpstreamEntry(declared.alias, of.name, of.definition, is_confined)
+
+
 def _tool(declared: DeclaredUpstream, tool: ObservedDefinition) -> ToolSpec:
     definition, hints = tool.definition, _object(tool.definition.get("annotations"))
     full = f"{declared.alias}.{tool.name}"
@@ -78,13 +83,13 @@ def _tool(declared: DeclaredUpstream, tool: ObservedDefinition) -> ToolSpec:
         input_schema=_object(definition.get("inputSchema")),
         output_schema=cast("JSONObject", output) if is_checked else True,
         effect=effect_of(declared, tool),
-        upstream=UpstreamEntry(declared.alias, tool.name, definition),
+        upstream=_entry(declared, tool),
         timeout_ms=declared.timeout_ms,
         shown=_chosen(definition, _SHOWN_OF_TOOL[:2]),
         hints=_chosen(hints, _HINTS),
         switch=Switch(),
         declared_name=_declarable(full if declared.has_prefix else tool.name),
-        is_result_unchecked=isinstance(output, dict) and not is_checked,
+        is_result_unchecked=not declared.is_enforced,
     )
 
 
@@ -105,9 +110,10 @@ def _prompt(declared: DeclaredUpstream, prompt: ObservedDefinition, *, completes
         input_schema={"type": "object", "properties": properties, "required": required},
         output_schema=True,
         effect=Effect.READ,
-        upstream=UpstreamEntry(declared.alias, prompt.name, definition),
+        upstream=_entry(declared, prompt),
         timeout_ms=declared.timeout_ms,
         kind="prompt",
+        is_result_unchecked=not declared.is_enforced,
         shown=_chosen(definition, _SHOWN_OF_PROMPT),
         switch=switch,
     )
@@ -134,9 +140,10 @@ def _resource(
         input_schema=schema,
         output_schema=True,
         effect=Effect.READ,
-        upstream=UpstreamEntry(declared.alias, resource.name, definition),
+        upstream=_entry(declared, resource),
         timeout_ms=declared.timeout_ms,
         kind="resource",
+        is_result_unchecked=not declared.is_enforced,
         shown=_chosen(definition, _SHOWN_OF_RESOURCE),
         switch=switch,
     )
@@ -157,10 +164,11 @@ def _completion(
         input_schema=_TYPED_TEXT,
         output_schema=_TEXTS,
         effect=Effect.READ,
-        upstream=UpstreamEntry(declared.alias, of.name, of.definition),
+        upstream=_entry(declared, of),
         timeout_ms=declared.timeout_ms,
         kind="completion",
         completes=kind,
+        is_result_unchecked=not declared.is_enforced,
         switch=switch,
     )
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from portbook.canonical import fingerprint
 from portbook.pins.pin_lock import PinLock, approve
 from portbook.pins.server_definitions import ServerDefinitions
-from portbook.pins.standing import PinVerdicts, judge
+from portbook.pins.standing import PinVerdicts, judge, without_attacks
 from portbook.pins.trusted_hints import with_trusted_hints
 from portbook.stores.errors import BadLock
 from portbook.stores.lock_file import LOCK_NAME
@@ -37,7 +37,11 @@ class _Judged(NamedTuple):
     """The last judgement on a server, and what it was made of."""
 
     approved: ServerDefinitions | None
+    others: dict[str, frozenset[str]]
+    """The names of the tools of the other servers at that time."""
     digest: str
+    tools: frozenset[str]
+    """The names of its own tools."""
     judgement: Judgement
 
 
@@ -80,16 +84,17 @@ class PinnedTrust:
     def judge(self, declared: DeclaredUpstream, offer: Offer) -> Judgement:
         """Return what becomes of an offer. Runs in a thread; several servers take turns."""
         with self._turn:
-            observed = pinned_part(declared, offer)
-            approved = self._approved(declared, observed)
+            observed, others = pinned_part(declared, offer), self._others(declared.alias)
+            approved = self._approved(declared, observed, others)
             before, digest = self._judged.get(declared.alias), fingerprint(offer.as_data())
             if before is None or before.digest != digest:
                 self._memory.remember(offer)
-            elif before.approved == approved:
+            elif (before.approved, before.others) == (approved, others):
                 return before.judgement
-            verdicts = judge(approved, observed, declared.pins.on_change)
+            verdicts = judge(approved, observed, declared.pins.on_change, others)
             judgement = _judgement(offer, approved, verdicts)
-            self._judged[declared.alias] = _Judged(approved, digest, judgement)
+            tools = frozenset(observed.tools)
+            self._judged[declared.alias] = _Judged(approved, others, digest, tools, judgement)
             return judgement
 
     def has_changed(self) -> bool:
@@ -106,14 +111,25 @@ class PinnedTrust:
         before, self._pins = self._pins, pins
         return before != pins
 
-    def _approved(self, declared: DeclaredUpstream, observed: ServerDefinitions) -> ServerDefinitions | None:
+    def _others(self, alias: str) -> dict[str, frozenset[str]]:
+        """Return the names of the tools of the other servers: those approved, and those seen until now."""
+        found = {each: frozenset(pinned.tools) for each, pinned in self._pins.servers.items()}
+        for each, judged in self._judged.items():
+            found[each] = found.get(each, frozenset()) | judged.tools
+        found.pop(alias, None)
+        return found
+
+    def _approved(
+        self, declared: DeclaredUpstream, observed: ServerDefinitions, others: dict[str, frozenset[str]]
+    ) -> ServerDefinitions | None:
         approved = self._pins.servers.get(declared.alias)
         if approved is not None or declared.pins.trust == "lock":
             return approved
+        clean = without_attacks(observed, judge(None, observed, declared.pins.on_change, others))
         if not self._may_write:
-            return observed
+            return clean
         try:
-            approve(self._folder, {declared.alias: observed})
+            approve(self._folder, {declared.alias: clean})
         except (BadLock, OSError) as error:
             self._tell(
                 f"mcp.{declared.alias}: {LOCK_NAME} cannot be written, so nothing of it is approved: {error}"

@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from portbook.canonical import fingerprint
+from portbook.errors import Reason
 from portbook.model import JSONObject, Kind
 from portbook.protocol.headers import BadMark, Mark, marked_params
+from portbook.tools.catalog import LeftOutEntry
 from portbook.tools.spec import ToolSpec
 from portbook.tools.tool_names import listed_name
 from portbook.tools.withheld_entry import WithheldEntry
 from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import Offer
+from portbook.upstreams.left_out_report import LeftOutReport
 from portbook.upstreams.offered_specs import specs_of
 from portbook.upstreams.trust import Judgement, Trust, Withheld
 
@@ -32,6 +35,11 @@ _LISTED: Final[tuple[Kind, ...]] = ("tool", "resource", "prompt")
 
 class Shelf(Protocol):
     """Where entries of servers are served from: the catalog."""
+
+    @property
+    def left_out(self) -> tuple[LeftOutEntry, ...]:
+        """Return what cannot be served."""
+        ...
 
     def locate(self, uri: str) -> tuple[str, JSONObject] | None:
         """Return the name of the resource at `uri`, and the values of its template's variables, or None."""
@@ -54,16 +62,18 @@ class ServedOffers:
         trust: Trust,
         shelf: Shelf,
         publish: Callable[[Kind], None],
-        tell: Callable[[str, str], None],
+        tell: Callable[[str], None],
     ) -> None:
         """Serve what `trust` approves.
 
-        `publish` is told of changed lists, `tell` of what concerns the operator, with the alias of a server.
+        `publish` is told of changed lists, `tell` of what concerns the operator.
         """
         self._trust = trust
         self._shelf = shelf
         self._publish = publish
         self._tell = tell
+        self.left_out = LeftOutReport(lambda: shelf.left_out, tell)
+        """What cannot be served."""
         self._offers: dict[str, tuple[DeclaredUpstream, Offer]] = {}
         self._unasked: dict[str, DeclaredUpstream] = {}
         self._specs: dict[str, list[ToolSpec]] = {}
@@ -158,6 +168,8 @@ class ServedOffers:
                     self._marks[alias, spec.upstream.name] = marked_params(spec.input_schema)
         self._entries[alias] = entries
         self._shelf.replace(alias, specs, entries)
+        self.left_out.place(alias, declared.place)
+        self.left_out.tell_new()
         if self._withheld.get(alias, ()) != judged.withheld:
             self._withheld[alias] = judged.withheld
             self._tell_of_withheld(alias, judged)
@@ -179,10 +191,14 @@ class ServedOffers:
     def _tell_of_withheld(self, alias: str, judged: Judgement) -> None:
         count = len(judged.withheld)
         if judged.is_pending:
-            self._tell(alias, f"nothing of it is approved yet; run `portbook pin {alias}`")
+            self._tell(f"mcp.{alias}: nothing of it is approved yet; run `portbook pin {alias}`")
         elif count:
             few = "1 definition is" if count == 1 else f"{count} definitions are"
-            self._tell(alias, f"{few} withheld; run `portbook review {alias}`")
+            self._tell(f"mcp.{alias}: {few} withheld; run `portbook review {alias}`")
+        attacks = sum(each.verdict.is_quarantined for each in judged.withheld)
+        if attacks:
+            few = "1 definition looks" if attacks == 1 else f"{attacks} definitions look"
+            self._tell(f"mcp.{alias}: {few} like an attack on the model; run `portbook scan`")
 
 
 def _is_wanted(declared: DeclaredUpstream, withheld: Withheld) -> bool:
@@ -194,4 +210,5 @@ def _entry(declared: DeclaredUpstream, withheld: Withheld) -> WithheldEntry:
     names = {spec.declared, listed_name(spec.declared)} if spec.kind == "tool" else set[str]()
     verdict = withheld.verdict
     recorded = {"server": declared.alias, **verdict.as_data()}
-    return WithheldEntry(spec.kind, spec.name, frozenset(names), verdict.as_told(), recorded)
+    reason = Reason.TOOL_QUARANTINED if verdict.is_quarantined else Reason.TOOL_WITHHELD
+    return WithheldEntry(spec.kind, spec.name, frozenset(names), verdict.as_told(), recorded, reason)

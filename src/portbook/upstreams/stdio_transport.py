@@ -55,12 +55,21 @@ class StdioTransport:
 
         Raises `NotSent` where it cannot be started.
         """
-        environ = await self._environment()
+        declared, environ = self._declared, await self._environment()
+        command, sandbox = declared.command, declared.sandbox
+        if sandbox is not None:
+            from portbook.sandbox.confined_command import NotConfinable, confined_command
+
+            try:
+                command = confined_command(command, sandbox, environ, declared.folder)
+            except NotConfinable as error:
+                raise NotSent(f"it cannot be confined: {error}") from None
         self._receiver = receiver
         self._child = await ChildProcess.start(
-            self._declared.command,
+            command,
             environ,
-            self._declared.folder,
+            declared.folder,
+            most_tasks=None if sandbox is None else sandbox.processes,
             on_output=self._feed,
             on_error_output=self._stderr.feed,
             on_end=self._ended,

@@ -16,14 +16,16 @@ from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON
 from portbook.text.late_pattern import late_pattern
 
-__all__ = ["MAX_DEPTH", "parse"]
+__all__ = ["DUPLICATE_KEY", "MAX_DEPTH", "parse"]
 
 # The limit of the parser library; a test pins it, so that a new release cannot change it unnoticed.
 MAX_DEPTH: Final = 201
 
+DUPLICATE_KEY: Final = "an object has the same key twice; keep one"
+
 # The library's messages may quote a key of the sender, so each is replaced, by how it begins.
 _WORDS: tuple[tuple[str, str], ...] = (
-    ("Detected duplicate key", "an object has the same key twice; keep one"),
+    ("Detected duplicate key", DUPLICATE_KEY),
     ("recursion limit", f"nested deeper than {MAX_DEPTH} levels; flatten it"),
     ("number out of range", "a number has too many digits; send it as a string"),
     ("trailing characters", "extra text follows the value; send one value per message"),

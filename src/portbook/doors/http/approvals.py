@@ -10,11 +10,11 @@ from typing import Final, Protocol, cast
 from urllib.parse import parse_qs
 
 from portbook.access.approval_ticket import DECISIONS, State, Ticket, Undecidable, as_json
-from portbook.boundary import Boundary
+from portbook.boundary import Begun, Boundary
 from portbook.doors.http.accept import wants_page
-from portbook.doors.http.message_route import Answering, message_route
+from portbook.doors.http.message_route import message_route
 from portbook.doors.http.page import Page
-from portbook.doors.http.request import Headers, InboundRequest, arrival_of
+from portbook.doors.http.request import InboundRequest, arrival_of
 from portbook.doors.http.response import Reply, reply_to
 from portbook.doors.http.router import Route, Serve
 from portbook.errors import Finding, Reason, Refused
@@ -40,7 +40,7 @@ _ABOUT_NO_KEY: Final = (
 )
 
 # The same address serves HTML to browsers and JSON to programs.
-_VARY: Final[Headers] = [(b"vary", b"Accept")]
+_VARY: Final = b"vary: Accept\r\n"
 
 
 class Desk(Protocol):
@@ -104,7 +104,7 @@ def show_approval(boundary: Boundary, desk: Desk) -> Serve:
 def decide_approval(boundary: Boundary, desk: Desk) -> Route:
     """Return the route that approves or denies."""
 
-    def answer(frame: Frame, arrival: Arrival, approval_id: str) -> Answering:
+    def begin(frame: Frame, arrival: Arrival, approval_id: str) -> Begun:
         flaw, decision, reason = _read(frame)
 
         async def act() -> JSON:
@@ -123,7 +123,7 @@ def decide_approval(boundary: Boundary, desk: Desk) -> Route:
 
         return boundary.operate("approvals.decide", arrival, act, approval_id, decision or None)
 
-    return message_route(APPROVALS, answer, boundary.refuse_execution)
+    return message_route(APPROVALS, begin, boundary.refuse_execution, boundary.recorder)
 
 
 def _read(frame: Frame) -> tuple[Refused | None, str, str | None]:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from portbook.doors.http.body_limits import BODY_SECONDS, MAX_DISCARDED_BYTES, cut_off
 from portbook.doors.http.request import RequestHead
 from portbook.doors.http.response import Reply
-from portbook.doors.http.router import Handling, Router, reply_of
+from portbook.doors.http.router import Handling, Router, begin_reply, finish_reply
 from portbook.errors import Reason, Refused
 from portbook.executors.eager_task import start_now
 from portbook.wire.lines import OVERSIZE, Frame
@@ -85,14 +85,17 @@ async def _body(receive: Receive) -> Frame | Refused | None:
 
 
 async def _reply(handling: Handling, head: RequestHead, body: Frame | Refused, send: Send) -> None:
-    reply = await reply_of(handling, head, body)
-    await _send(send, reply._replace(headers=[*reply.headers, *handling.more]))
+    reply = await finish_reply(begin_reply(handling, head, body))
+    closes = reply.closes or handling.closes
+    await _send(send, reply._replace(lines=reply.lines + handling.more, closes=closes))
 
 
 async def _send(send: Send, reply: Reply) -> None:
-    headers = reply.headers
+    headers = [tuple(line.split(b": ", 1)) for line in reply.lines.splitlines()]
+    if reply.closes:
+        headers.append((b"connection", b"close"))
     if reply.stream is None and reply.status != 204:  # a 204 has no body, and so no length
-        headers = [*headers, (b"content-length", b"%d" % len(reply.body))]
+        headers.append((b"content-length", b"%d" % len(reply.body)))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     if reply.stream is not None:
 

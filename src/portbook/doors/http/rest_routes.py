@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from portbook.boundary import Boundary
+from portbook.boundary import Begun, Boundary
 from portbook.dialects.rest_bodies import described
-from portbook.doors.http.message_route import Answering, message_route, refuse_on_record
+from portbook.doors.http.message_route import message_route, refuse_on_record
 from portbook.doors.http.request import InboundRequest, arrival_of
 from portbook.doors.http.response import Reply, reply_to
 from portbook.doors.http.router import Route
@@ -37,7 +37,7 @@ def _listed(tools: list[Tool], policy: Policy) -> JSONObject:
 def execute(boundary: Boundary) -> Route:
     """Return the route that runs a tool: the one that its path names, or else the one that the body names."""
 
-    def answer(frame: Frame, arrival: Arrival, segment: str) -> Answering:
+    def begin(frame: Frame, arrival: Arrival, segment: str) -> Begun:
         return boundary.execute(frame, arrival, segment or None)
 
-    return message_route(EXECUTE, answer, boundary.refuse_execution)
+    return message_route(EXECUTE, begin, boundary.refuse_execution, boundary.recorder)

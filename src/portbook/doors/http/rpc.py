@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from portbook.boundary import Boundary
-from portbook.doors.http.message_route import Answering, message_route
+from portbook.boundary import Begun, Boundary
+from portbook.doors.http.message_route import message_route
 from portbook.doors.http.router import Route
 from portbook.model import Arrival
 from portbook.wire.lines import Frame
@@ -18,7 +18,7 @@ ROUTE: Final = "/rpc"
 def rpc(boundary: Boundary) -> Route:
     """Return the route."""
 
-    def answer(frame: Frame, arrival: Arrival, _segment: str) -> Answering:
-        return boundary.answer(frame, arrival)
+    def begin(frame: Frame, arrival: Arrival, _segment: str) -> Begun:
+        return boundary.begin(frame, arrival)
 
-    return message_route(ROUTE, answer, boundary.refuse)
+    return message_route(ROUTE, begin, boundary.refuse, boundary.recorder)

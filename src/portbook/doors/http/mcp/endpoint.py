@@ -14,16 +14,18 @@ from typing import Final, NamedTuple
 
 from portbook.boundary import Boundary
 from portbook.doors.http.accept import Accepts, accepted
-from portbook.doors.http.mcp.live_session import LiveSession
+from portbook.doors.http.mcp.live_session import LiveSession, label_of
 from portbook.doors.http.mcp.response import McpResponse, Running, event_reply
 from portbook.doors.http.mcp.sessions import Sessions
 from portbook.doors.http.request import InboundRequest, RequestHead, arrival_of
-from portbook.doors.http.response import Reply, Write, problem, reply_to
+from portbook.doors.http.response import HeldReply, Replied, Reply, Write, problem, reply_to
 from portbook.doors.http.router import Route, refuse_method
 from portbook.errors import Reason, Refused
+from portbook.mcp.connection import Work
 from portbook.model import Answer, Arrival
 from portbook.protocol.headers import SESSION, VERSION
 from portbook.protocol.revisions import HANDSHAKE_REVISIONS, STATELESS_REVISIONS
+from portbook.stages.state import CallState
 from portbook.wire.lines import Frame
 
 __all__ = ["ROUTE", "mcp"]
@@ -38,6 +40,8 @@ class _Head(NamedTuple):
     """What the headers of a request say, parsed."""
 
     arrival: Arrival
+    arrival_in_session: Arrival
+    """The same, with the name of its session for the record."""
     accepts: Accepts
     session: str | None
     """The id of its session; None for a stateless request, or one without a session yet."""
@@ -58,24 +62,42 @@ def mcp(boundary: Boundary, sessions: Sessions) -> dict[str, Route]:
 class _McpDoor:
     def __init__(self, boundary: Boundary, sessions: Sessions) -> None:
         self._boundary = boundary
+        self._recorder = boundary.recorder
         self._sessions = sessions
         self._running: Running = {}
         self._listening: Counter[str] = Counter()
 
-    async def post(self, request: InboundRequest) -> Reply:
+    def post(self, request: InboundRequest) -> Replied:
         """Answer one message, or a batch."""
         head = request.head.derive(_head_of)
         if not any(head.accepts):
-            return await self._refuse(Refused(Reason.NOT_ACCEPTABLE), head)
+            return self._refuse(Refused(Reason.NOT_ACCEPTABLE), head)
+        if head.session is None and not head.is_stateless:
+            return self._answer_newcomer(request.body, head)
+        live, arrival = None, head.arrival
         if head.session is not None:
-            live = self._sessions.find(head.session, head.arrival)
+            live, arrival = self._sessions.find(head.session, arrival), head.arrival_in_session
             if live is None:
-                return await self._refuse(Refused(self._why_unknown(head)), head)
-            response = McpResponse(head.accepts, self._running, live)
-            return await self._answer_session(live, request.body, head.arrival, response)
-        response = McpResponse(head.accepts, self._running)
-        answer = self._answer_alone if head.is_stateless else self._answer_newcomer
-        return await answer(request.body, head.arrival, response)
+                return self._refuse(Refused(self._why_unknown(head)), head)
+        response = McpResponse(head.accepts, self._running, live)
+        if live is None:
+            connection = self._boundary.connect(arrival, response.emit, is_official=True)
+        else:
+            connection = live.connection
+        self._recorder.hold()
+        try:
+            work = connection.receive(
+                request.body,
+                arrival,
+                response.emit,
+                None if live is None else response.let_go,
+                reaches_client=head.accepts.events,
+            )
+        finally:
+            self._recorder.release()
+        if isinstance(work, CallState) and (live is None or live.is_saved):
+            return HeldReply(self._recorder, work, response.worded)
+        return self._answer_later(work, response, live)
 
     async def get(self, request: InboundRequest) -> Reply:
         """Open the session's own stream of notifications, or resume a stream after Last-Event-ID."""
@@ -134,17 +156,23 @@ class _McpDoor:
         told = await self._boundary.tell(method, head.arrival, lambda tools, policy: {})
         return live if told.status == 200 else reply_to(told)
 
-    async def _answer_alone(self, frame: Frame, arrival: Arrival, response: McpResponse) -> Reply:
-        """Answer a stateless message."""
-        connection = self._boundary.connect(arrival, response.emit, is_official=True)
-        work = connection.receive(frame, arrival, reaches_client=response.accepts.events)
-        answer = await response.outcome(work)
-        return response.streamed(_nothing) if answer is None else response.reply(answer)
+    async def _answer_later(
+        self, work: CallState | Work, response: McpResponse, live: LiveSession | None
+    ) -> Reply:
+        """Answer a message that has to wait, or whose session has to be stored first."""
+        if live is None:
+            return response.replied(await response.outcome(work))
+        try:
+            answer = await response.outcome(work)
+        finally:
+            await self._sessions.keep(live)
+        return response.replied(answer, partial(self._sessions.keep, live))
 
-    async def _answer_newcomer(self, frame: Frame, arrival: Arrival, response: McpResponse) -> Reply:
+    async def _answer_newcomer(self, frame: Frame, head: _Head) -> Reply:
         """Answer a message without a session, which may open one."""
+        arrival, response = head.arrival, McpResponse(head.accepts, self._running)
         live = self._sessions.make(arrival)
-        work = live.connection.receive(frame, arrival, response.emit, reaches_client=response.accepts.events)
+        work = live.connection.receive(frame, arrival, response.emit, reaches_client=head.accepts.events)
         try:
             answer = await response.outcome(work)
         except asyncio.CancelledError:
@@ -158,26 +186,10 @@ class _McpDoor:
             return response.streamed(close)
         if live.connection.session.revision is not None:
             await self._sessions.begin(live)
-            return response.reply(answer, [(SESSION.encode(), live.id.encode())])
+            return response.reply(answer, f"{SESSION}: {live.id}\r\n".encode())
         if answer.is_notification and answer.status == 202:
             # Without a session it has no meaning. A notification gets no answer, but here an error status.
             return response.reply(answer._replace(status=400))
-        return response.reply(answer)
-
-    async def _answer_session(
-        self, live: LiveSession, frame: Frame, arrival: Arrival, response: McpResponse
-    ) -> Reply:
-        """Answer a message of a session."""
-        arrival = arrival._replace(session=arrival.session or live.label)
-        work = live.connection.receive(
-            frame, arrival, response.emit, response.let_go, reaches_client=response.accepts.events
-        )
-        try:
-            answer = await response.outcome(work)
-        finally:
-            await self._sessions.keep(live)
-        if answer is None:
-            return response.streamed(partial(self._sessions.keep, live))
         return response.reply(answer)
 
     def _why_unknown(self, head: _Head) -> Reason:
@@ -188,10 +200,6 @@ class _McpDoor:
         return reply_to(await self._boundary.refuse(refused, head.arrival, is_mcp=True))
 
 
-async def _nothing() -> None:
-    """Do nothing after a stream."""
-
-
 def _head_of(head: RequestHead) -> _Head:
     fields = head.fields
     said = {
@@ -200,10 +208,14 @@ def _head_of(head: RequestHead) -> _Head:
         if name.startswith(b"mcp-")
     }
     is_stateless = said.get(VERSION) in STATELESS_REVISIONS
+    session = None if is_stateless else said.get(SESSION)
+    arrival = arrival_of(head, ROUTE)._replace(headers=said)
+    label = arrival.session if session is None else arrival.session or label_of(session)
     return _Head(
-        arrival_of(head, ROUTE)._replace(headers=said),
+        arrival,
+        arrival._replace(session=label),
         accepted(fields.get(b"accept")),
-        None if is_stateless else said.get(SESSION),
+        session,
         is_stateless,
         fields.get(b"last-event-id", b"").decode("latin-1").strip() or None,
     )

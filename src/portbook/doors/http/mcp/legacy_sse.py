@@ -13,9 +13,9 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from portbook.boundary import Boundary
-from portbook.canonical import fingerprint
 from portbook.doors.http.accept import accepted
-from portbook.doors.http.mcp.response import STREAM_HEADERS
+from portbook.doors.http.mcp.live_session import label_of
+from portbook.doors.http.mcp.response import STREAM_LINES
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
 from portbook.doors.http.request import InboundRequest, RequestHead, arrival_of
 from portbook.doors.http.response import Reply, Write, reply_to
@@ -60,7 +60,7 @@ class _SseSession:
     def __init__(self, boundary: Boundary, arrival: Arrival) -> None:
         self.id = secrets.token_urlsafe(32)
         self.key = arrival.key
-        self.label = fingerprint(self.id)[:32]
+        self.label = label_of(self.id)
         self.stream = EventStream()
         self.running: dict[asyncio.Task[Answer], Key | None] = {}
         self._connection = boundary.connect(arrival, self.stream.emit, is_official=True, cancel=self._cancel)
@@ -135,7 +135,7 @@ class _SseDoor:
                 del self._sessions[session.id]
                 session.close()
 
-        return Reply(200, STREAM_HEADERS, stream=copy)
+        return Reply(200, STREAM_LINES, stream=copy)
 
     async def post(self, request: InboundRequest) -> Reply:
         """Take a message; its answer comes on the stream of its session."""

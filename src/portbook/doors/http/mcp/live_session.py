@@ -14,7 +14,7 @@ from portbook.doors.http.mcp.retained_streams import RetainedStreams, StreamBudg
 from portbook.mcp.connection import Key, McpConnection
 from portbook.model import Answer
 
-__all__ = ["LiveSession", "LiveSessions"]
+__all__ = ["LiveSession", "LiveSessions", "label_of"]
 
 # Sessions in memory, of all callers and of one; the one that was idle longest leaves first.
 _MAX_LIVE: Final = 10_000
@@ -32,8 +32,6 @@ class LiveSession:
         self.id = session_id
         self.key = key
         self.bound = bound
-        self.label = fingerprint(session_id)[:32]
-        """Its name in records, where its id, a secret, must not appear."""
         self.running: dict[asyncio.Task[Answer], Key | None] = {}
         self.is_over = False
         """Whether it has ended, and cannot be used again."""
@@ -62,6 +60,11 @@ class LiveSession:
     @connection.setter
     def connection(self, connection: McpConnection) -> None:
         self._connection = connection
+
+    @property
+    def is_saved(self) -> bool:
+        """Return whether its last change is stored, or being stored."""
+        return self.saved == self.connection.session.changes
 
     @property
     def revision_name(self) -> str:
@@ -108,6 +111,11 @@ class LiveSession:
         self._retained.clear()
         self.standalone.end(None)
         self.connection.close()
+
+
+def label_of(session_id: str) -> str:
+    """Return the name of a session in records, where its id, a secret, must not appear."""
+    return fingerprint(session_id)[:32]
 
 
 class LiveSessions:

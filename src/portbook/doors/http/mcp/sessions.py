@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from portbook.access.callers import ANONYMOUS
 from portbook.boundary import Boundary
 from portbook.canonical import fingerprint
-from portbook.doors.http.mcp.live_session import LiveSession, LiveSessions
+from portbook.doors.http.mcp.live_session import LiveSession, LiveSessions, label_of
 from portbook.doors.http.mcp.retained_streams import StreamBudget
 from portbook.errors import Refused
 from portbook.model import Arrival, JSONObject
@@ -244,6 +244,7 @@ class Sessions:
         self._live.let_out(live)
         for task in tuple(live.running):
             task.cancel()
+        self._boundary.end_session(label_of(live.id))
 
     def _complain(self, error: OSError) -> None:
         if not self._has_warned:

@@ -14,6 +14,7 @@ from portbook.doors.http.server.bad_request import BadRequest
 from portbook.doors.http.server.deadlines import Deadlines
 from portbook.doors.http.server.peer_address import BadForwarding, PeerAddresses
 from portbook.doors.http.server.response_writer import date_line
+from portbook.doors.http.server.turn import Turn
 
 __all__ = ["Guest", "Hall"]
 
@@ -61,6 +62,7 @@ class Hall:
         self.admission = Admission(limits, addresses)
         self.is_stopping = False
         self._clock = clock
+        self.turn = Turn()
         self._loop = asyncio.get_running_loop()
         self._guests: set[Guest] = set()
         self._empty = asyncio.Event()
@@ -99,7 +101,7 @@ class Hall:
 
         Raises `BadRequest` where the proxy does not say who it is.
         """
-        if address is None:
+        if address is None or not self.addresses.has_proxies:
             return None
         try:
             return self.addresses.client_of(head, address)

@@ -34,6 +34,8 @@ class PeerAddresses:
         Raises `BadProxy` for an entry that is neither.
         """
         self._trusted = tuple(_network(entry) for entry in trusted_proxies)
+        self.has_proxies = bool(self._trusted)
+        """Whether anybody speaks for further addresses."""
         self.is_trusted = lru_cache(maxsize=1024)(self._is_trusted)
 
     def is_limited(self, address: str) -> bool:
@@ -48,7 +50,7 @@ class PeerAddresses:
         Raises `BadForwarding` where the header is not a list of addresses.
         """
         forwarded = head.fields.get(_FORWARDED)
-        if forwarded is None or not self._trusted or not self.is_trusted(peer):
+        if forwarded is None or not self.is_trusted(peer):
             return None
         hops = forwarded.decode("latin-1").split(",")
         if len(hops) > _MAX_HOPS:

@@ -1,0 +1,191 @@
+"""What `portbook scan` looks at: servers of a settings file, a lock file, or a file of definitions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, TypeAlias, cast
+
+from portbook.app.asked_servers import ask_servers, declared_servers
+from portbook.assets.files import CannotRead, read_named
+from portbook.cli.options import settings_from
+from portbook.errors import Refused
+from portbook.model import JSON, JSONObject
+from portbook.pins.difference import PinnedKind
+from portbook.pins.pin_lock import PinLock
+from portbook.pins.server_definitions import ServerDefinitions
+from portbook.scan.definition_scan import scan_definition
+from portbook.scan.finding import ScanFinding
+from portbook.scan.shadowing import Neighbours
+from portbook.schema.messages import whole_pointer
+from portbook.stores.lock_file import LOCK_NAME
+from portbook.upstreams.pinned_trust import pinned_part
+from portbook.wire.parsing import parse
+from portbook.wire.source_positions import Span, locate, span_at
+
+__all__ = ["FoundAttack", "ScannedServer", "scan_file", "scan_servers"]
+
+# A file of definitions; the lists of all servers that anybody has are far below.
+_MAX_BYTES: Final = 64 * 1024 * 1024
+_LISTS: Final = (("tool", "tools"), ("prompt", "prompts"))
+
+
+# The place of a definition in its source, by server, kind and name.
+_PlaceOf: TypeAlias = Callable[[str, PinnedKind, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAttack:
+    """A finding, with the definition that it is in and its place in a file."""
+
+    kind: PinnedKind
+    name: str
+    finding: ScanFinding
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedServer:
+    """One server of a source."""
+
+    path: str
+    name: str
+    count: int = 0
+    """How many definitions were scanned."""
+    found: tuple[FoundAttack, ...] = ()
+    problem: str | None = None
+    """Why there is no verdict."""
+
+
+def scan_servers(config: Path | None) -> list[ScannedServer]:
+    """Ask the servers of the settings what they offer, and return what is found in it.
+
+    Raises `BadSettings` for settings that cannot be used.
+    """
+    settings = settings_from(config)
+    declared = {each.alias: each for each in declared_servers(settings)}
+    offers = asyncio.run(ask_servers(settings, declared.values(), os.environ))
+    observed = {
+        alias: offer if isinstance(offer, str) else pinned_part(declared[alias], offer)
+        for alias, offer in offers.items()
+    }
+    path = str(settings.config or "portbook.toml")
+    found = _scan(path, {alias: each for alias, each in observed.items() if not isinstance(each, str)})
+    failed = [
+        ScannedServer(path, alias, problem=each) for alias, each in observed.items() if isinstance(each, str)
+    ]
+    text = "" if settings.config is None else settings.config.read_text("utf-8", "replace")
+    lines = {alias: 1 if settings.file is None else settings.file.line(("mcp", alias)) for alias in declared}
+    return [_placed_at(each, text, lines[each.name]) for each in (*found, *failed)]
+
+
+def scan_file(path: Path) -> list[ScannedServer]:
+    """Return what is found in a lock file, or in a file of definitions.
+
+    Raises `BadLock` and `BadSettings` for what cannot be used.
+    """
+    shown = str(path)
+    if path.name == LOCK_NAME:
+        pinned = PinLock.read(path.parent)
+        return _placed(path.read_text("utf-8"), _scan(shown, pinned.servers), _in_lock)
+    try:
+        data = read_named(shown, _MAX_BYTES)
+        offered, place_of = _definitions(parse(data))
+    except CannotRead as error:
+        return [ScannedServer(shown, path.stem, problem=str(error))]
+    except Refused as refused:
+        return [ScannedServer(shown, path.stem, problem=f"not JSON: {refused.findings[0].message}")]
+    except _NoDefinitions as error:
+        return [ScannedServer(shown, path.stem, problem=str(error))]
+    return _placed(data.decode(), _scan(shown, {path.stem: offered}), place_of)
+
+
+# -- scanning
+
+
+def _scan(path: str, servers: Mapping[str, ServerDefinitions]) -> list[ScannedServer]:
+    scanned: list[ScannedServer] = []
+    for alias, offered in servers.items():
+        others = {other: each.tools.keys() for other, each in servers.items() if other != alias}
+        near = Neighbours(others, own=offered.tools.keys())
+        keys = list(offered.names())
+        found = [
+            FoundAttack(kind, name, finding)
+            for kind, name in keys
+            for finding in scan_definition(name, offered.of(kind, name) or {}, near, is_tool=kind == "tool")
+        ]
+        scanned.append(ScannedServer(path, alias, len(keys), tuple(found)))
+    return scanned
+
+
+# -- files of definitions
+
+
+class _NoDefinitions(Exception):
+    """A file without definitions."""
+
+
+def _definitions(whole: JSON) -> tuple[ServerDefinitions, _PlaceOf]:
+    """Return the definitions of an answer to `tools/list`, or of a list of tools, and where each one is.
+
+    Raises `_NoDefinitions` where there are none.
+    """
+    base = ""
+    if isinstance(whole, dict) and isinstance(whole.get("result"), dict):
+        whole, base = whole["result"], "/result"
+    if isinstance(whole, list):
+        lists: JSONObject = {"tools": whole}
+        prefix = {"tools": base}
+    elif isinstance(whole, dict) and any(isinstance(whole.get(member), list) for _, member in _LISTS):
+        lists = whole
+        prefix = {member: f"{base}/{member}" for _, member in _LISTS}
+    else:
+        raise _NoDefinitions("it has no definitions; give a list of tools, or an object with `tools`")
+    found: dict[str, list[JSONObject]] = {"tools": [], "prompts": []}
+    places: dict[tuple[str, str], str] = {}
+    for kind, member in _LISTS:
+        for index, each in enumerate(cast("list[JSON]", lists.get(member) or [])):
+            if not isinstance(each, dict) or not isinstance(name := each.get("name"), str):
+                raise _NoDefinitions(f"{prefix[member]}/{index}: must be an object with a name")
+            found[member].append(each)
+            places[kind, name] = f"{prefix[member]}/{index}"
+    words = lists.get("instructions")
+    instructions = words if isinstance(words, str) else None
+    offered = ServerDefinitions.observed(found["tools"], found["prompts"], instructions)
+    return offered, lambda _, kind, name: places.get((kind, name), base)
+
+
+# -- places
+
+
+def _in_lock(alias: str, kind: PinnedKind, name: str) -> str:
+    """Return the place of a definition in a lock file."""
+    below = () if kind == "server" else (f"{kind}s", name)
+    return whole_pointer(("mcp", alias, *below))
+
+
+def _placed(text: str, scanned: list[ScannedServer], place_of: _PlaceOf) -> list[ScannedServer]:
+    """Return the findings with their places in the source."""
+
+    def pointer_of(server: ScannedServer, each: FoundAttack) -> str:
+        # A name is the key of its definition in a lock, and the first that is read of it in a list.
+        below = "" if each.finding.pointer == "/name" else each.finding.pointer
+        return place_of(server.name, each.kind, each.name) + below
+
+    pointers = {(server.name, each): pointer_of(server, each) for server in scanned for each in server.found}
+    spans = locate(text, set(pointers.values()))
+    return [
+        replace(
+            server,
+            found=tuple(replace(each, span=spans[pointers[server.name, each]]) for each in server.found),
+        )
+        for server in scanned
+    ]
+
+
+def _placed_at(server: ScannedServer, text: str, line: int) -> ScannedServer:
+    span = span_at(text, line, 1)
+    return replace(server, found=tuple(replace(each, span=span) for each in server.found))

@@ -1,0 +1,92 @@
+"""Finds text that decodes into commands, addresses or directives. Pure: no I/O."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import unquote
+
+from portbook.scan.defined_texts import DefinedText
+from portbook.scan.directives import weigh_directives
+from portbook.scan.finding import ScanCheck, ScanFinding, Tier
+from portbook.text.late_pattern import late_pattern
+
+__all__ = ["find_encoded"]
+
+# Shorter runs are words, and decode into nothing that could be read.
+_BASE64: Final = late_pattern(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{16,8192}={0,2}(?![A-Za-z0-9+/_=-])")
+_HEX: Final = late_pattern(r"(?<![0-9A-Za-z])(?:0x)?((?:[0-9A-Fa-f]{2}[ :]?){8,4096})(?![0-9A-Za-z])")
+_BYTES: Final = late_pattern(r"(?:\\x[0-9A-Fa-f]{2}){6,2048}")
+_UNITS: Final = late_pattern(r"(?:\\u[0-9A-Fa-f]{4}){6,2048}")
+_PERCENT: Final = late_pattern(r"(?:%[0-9A-Fa-f]{2}){6,2048}")
+
+# What decoded text has to have to count: an address, or a command with what it does.
+_DANGEROUS: Final = late_pattern(
+    r"(?i)https?://|\b(?:curl|wget)\s|\brm\s+-r|\|\s*(?:ba|z)?sh\b|\bpowershell\b|/dev/tcp/|\beval\(|"
+    r"\bexec\(|"
+    r"\bos\.system|\bsubprocess|\bchmod\s|\.ssh/|/etc/passwd|\bnc\s+-"
+)
+_WHY: Final = "decodes into a command, an address or a directive, which nobody sees who reads it"
+
+# Text that was encoded twice is decoded twice, and no further.
+_ROUNDS: Final = 3
+# What a cheap look needs to see before anything is decoded.
+_WORTH_IT: Final = late_pattern(r"[A-Za-z0-9+/_-]{16}|(?:[0-9A-Fa-f]{2}[ :]){7}|(?:\\x|\\u|%)[0-9A-Fa-f]{2}")
+
+
+def find_encoded(given: DefinedText) -> Iterator[ScanFinding]:
+    """Yield at most one finding about a text."""
+    if any(_is_dangerous(decoded) for decoded in _decoded(given.text, _ROUNDS)):
+        yield ScanFinding(ScanCheck.ENCODED, Tier.HARD, given.pointer, _WHY)
+
+
+def _is_dangerous(text: str) -> bool:
+    return _DANGEROUS.search(text) is not None or bool(weigh_directives(text)[0])
+
+
+def _decoded(text: str, rounds: int) -> Iterator[str]:
+    """Yield every readable text that a part of `text` decodes into, in a few rounds."""
+    if not rounds or _WORTH_IT.search(text) is None:
+        return
+    for decoded in _once(text):
+        yield decoded
+        yield from _decoded(decoded, rounds - 1)
+
+
+def _once(text: str) -> Iterator[str]:
+    candidates: list[bytes | None] = [_of_base64(each[0]) for each in _BASE64.finditer(text)]
+    candidates += [_of_hex(each[1]) for each in _HEX.finditer(text)]
+    candidates += [_of_hex(each[0].replace("\\x", "")) for each in _BYTES.finditer(text)]
+    for candidate in candidates:
+        if candidate is not None and (found := _readable(candidate)) is not None:
+            yield found
+    yield from (unquote(each[0], errors="replace") for each in _PERCENT.finditer(text))
+    for each in _UNITS.finditer(text):
+        yield re.sub(r"\\u(....)", lambda unit: chr(int(unit[1], 16)), each[0])
+
+
+def _of_base64(text: str) -> bytes | None:
+    ordinary = text.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(ordinary + "=" * (-len(ordinary) % 4))
+    except binascii.Error:
+        return None
+
+
+def _of_hex(text: str) -> bytes | None:
+    try:
+        return bytes.fromhex(text.replace(":", " "))
+    except ValueError:
+        return None
+
+
+def _readable(data: bytes) -> str | None:
+    """Return decoded bytes as text, where they are one."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if all(each.isprintable() or each in "\n\r\t" for each in text) else None

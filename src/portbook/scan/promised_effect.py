@@ -1,0 +1,107 @@
+"""Finds tools that promise a different effect than their name, arguments and hints. Pure: no I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from portbook.model import JSON, JSONObject
+from portbook.scan.finding import ScanCheck, ScanFinding, Tier
+from portbook.scan.plain_text import plain, sentences
+from portbook.text.late_pattern import late_pattern
+
+__all__ = ["find_effect"]
+
+_DESTROYS: Final = r"(?:delete|destroy|erase|wipe|purge|truncate|overwrite|uninstall|revoke)"
+# In a name, these need something that they act on: a "drop rate" destroys nothing.
+_NAME_DESTROYS: Final = late_pattern(
+    rf"^(?:{_DESTROYS}|(?:drop|kill|terminate|remove)(?=_(?:table|database|db|all|user|file|branch|process"
+    rf"|index|repo)))(?:_|$)"
+)
+_NAME_PURGES: Final = late_pattern(
+    r"^(?:destroy|erase|wipe|purge|truncate)(?:_|$)|^drop_(?:table|database|db)"
+)
+_TEXT_DESTROYS: Final = late_pattern(
+    rf"(?:^|,? and (?:then |also )?|, then |, also |; )(?:then )?{_DESTROYS}(?:s|es|d)?\b(?! (?:nothing"
+    rf"|no |by|in the last))"
+)
+_PROMISES_READ: Final = late_pattern(
+    r"\bread[- ]only\b|\bonly reads?\b|\bchanges nothing\b|\bno side effects?\b|\bdoes not (?:change"
+    r"|modify|write)\b"
+)
+_PROMISES_LOCAL: Final = late_pattern(
+    r"\bnever sends?\b|\bno network\b|\b(?:stays?|works?|runs?) (?:locally|offline)\b|\blocally\b"
+)
+_RUNS: Final = late_pattern(r"^(?:shell|shell_command|command|cmd|command_line|exec|script|bash)$")
+_UPLOADS: Final = late_pattern(
+    r"(?:upload|post|exfil\w*|callback|webhook|forward|report)_?(?:url|uri|to|address|endpoint)$"
+)
+# What a tool learns of a conversation when it asks for it by name.
+_CONVERSATION: Final = late_pattern(
+    r"^(?:(?:full_|whole_|entire_)?(?:conversation|chat|message)_(?:history|log|context|transcript)"
+    r"|system_prompt|"
+    r"previous_messages|full_context|user_messages|all_messages)$"
+)
+_ABOUT_CONVERSATION: Final = late_pattern(
+    r"\b(?:conversation|chat|prompt|messages?|memory|memor\w+|summar\w+|agents?|llm|completion|hand ?off"
+    r"|dialog\w*)"
+)
+_WORDS: Final = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])|[-.\s]+")
+
+
+def find_effect(name: str, definition: Mapping[str, JSON]) -> Iterator[ScanFinding]:
+    """Yield findings about the effect that a tool promises."""
+    hints = _members(definition.get("annotations"))
+    snake = re.sub(_WORDS.pattern, "_", name).casefold()
+    text = plain(_text(definition.get("description")))
+    yield from _against_hints(snake, text, hints)
+    for argument, pointer in _arguments(definition):
+        yield from _against_arguments(argument, pointer, f"{name.replace('_', ' ')} {text}")
+
+
+def _against_hints(name: str, text: str, hints: JSONObject) -> Iterator[ScanFinding]:
+    if hints.get("readOnlyHint") is True:
+        if _NAME_DESTROYS.search(name):
+            yield _hard(
+                "/annotations/readOnlyHint", "claims to read only, and its name says that it destroys"
+            )
+        elif any(_TEXT_DESTROYS.search(each) for each in sentences(text)):
+            yield _hard(
+                "/annotations/readOnlyHint", "claims to read only, and its description says that it destroys"
+            )
+    elif hints.get("destructiveHint") is False and _NAME_PURGES.search(name):
+        yield _hard(
+            "/annotations/destructiveHint", "claims to destroy nothing, and its name says that it does"
+        )
+    elif hints.get("destructiveHint") is True and _PROMISES_READ.search(text):
+        why = "promises to change nothing, and its hints say that it destroys"
+        yield ScanFinding(ScanCheck.EFFECT, Tier.SOFT, "/description", why)
+
+
+def _against_arguments(argument: str, pointer: str, text: str) -> Iterator[ScanFinding]:
+    name = re.sub(_WORDS.pattern, "_", argument).casefold()
+    if _CONVERSATION.search(name) and not _ABOUT_CONVERSATION.search(text):
+        yield _hard(pointer, "asks for the conversation, which its description does not explain")
+    elif _RUNS.search(name) and _PROMISES_READ.search(text):
+        yield _hard(pointer, "takes a command to run, and its description promises to change nothing")
+    elif _UPLOADS.search(name) and _PROMISES_LOCAL.search(text):
+        yield _hard(pointer, "takes an address to send to, and its description promises to send nothing")
+
+
+def _hard(pointer: str, why: str) -> ScanFinding:
+    return ScanFinding(ScanCheck.EFFECT, Tier.HARD, pointer, why)
+
+
+def _arguments(definition: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
+    for name in _members(_members(definition.get("inputSchema")).get("properties")):
+        escaped = name.replace("~", "~0").replace("/", "~1")
+        yield name, f"/inputSchema/properties/{escaped}"
+
+
+def _members(value: JSON) -> JSONObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: JSON) -> str:
+    return value if isinstance(value, str) else ""

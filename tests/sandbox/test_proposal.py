@@ -1,0 +1,69 @@
+"""The sandbox that is proposed from what a server touched."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+from portbook.sandbox.declared_sandbox import DeclaredSandbox
+from portbook.sandbox.proposal import Touched, propose, read_notes, sandbox_line
+
+
+def proposed(touched: Touched, folder: Path, *arguments: str) -> DeclaredSandbox:
+    return propose(touched, ("/bin/sh", *arguments), {"PATH": "/bin"}, folder)
+
+
+def test_notes_are_collected() -> None:
+    lines = [["read", "/a"], ["write", "/b"], ["connect", 443], ["memory_bytes", 5], ["memory_bytes", 9]]
+    found = read_notes("\n".join(map(json.dumps, lines)))
+    assert found == Touched(frozenset({"/a"}), frozenset({"/b"}), frozenset({443}), 9, 0)
+    assert read_notes("") == Touched()
+
+
+def test_a_file_is_granted_with_its_folder_and_folders_within_another_are_not_named(tmp_path: Path) -> None:
+    (tmp_path / "data" / "inner").mkdir(parents=True)
+    read = frozenset(map(str, (tmp_path / "data" / "a", tmp_path / "data" / "inner" / "b")))
+    assert proposed(Touched(read=read), tmp_path).read == (tmp_path / "data",)
+
+
+def test_of_a_wide_folder_only_the_file_is_granted() -> None:
+    found = proposed(Touched(read=frozenset({"/etc/machine-id", str(Path.home() / "key")})), Path("/srv/x"))
+    assert found.read == tuple(sorted((Path("/etc/machine-id"), Path.home() / "key")))
+
+
+def test_packages_are_granted_whole() -> None:
+    path = "/data/app/node_modules/deep/in/it.js"
+    assert proposed(Touched(read=frozenset({path})), Path("/srv/x")).read == (Path("/data/app/node_modules"),)
+
+
+def test_what_every_program_may_read_is_not_named() -> None:
+    free = frozenset({"/usr/lib/x.so", "/etc/hosts", "/dev/null", "/proc/self/maps", "/sys/kernel/x"})
+    found = proposed(Touched(read=free, write=frozenset({"/dev/null"})), Path("/srv/x"))
+    assert (found.read, found.write) == ((), ())
+
+
+def test_a_folder_that_the_command_names_is_granted(tmp_path: Path) -> None:
+    (tmp_path / "books").mkdir()
+    found = proposed(Touched(), tmp_path, "./books", "--quiet", "a/missing")
+    assert (found.read, found.write) == ((tmp_path / "books",), (tmp_path / "books",))
+
+
+def test_limits_leave_room() -> None:
+    small = proposed(Touched(memory_bytes=1, processes=1), Path("/srv/x"))
+    large = proposed(Touched(memory_bytes=500 << 20, processes=40), Path("/srv/x"))
+    assert (small.memory_mb, small.processes) == (256, 32)
+    assert (large.memory_mb, large.processes) == (1536, 120)
+
+
+def test_the_line_is_toml_with_short_paths(tmp_path: Path) -> None:
+    sandbox = DeclaredSandbox((tmp_path / "a", Path("/x")), (Path.home() / "b",), (443,), 256, 32)
+    read = tomllib.loads(sandbox_line(sandbox, tmp_path))["sandbox"]
+    assert read == {
+        "read": ["a", "/x"],
+        "write": ["~/b"],
+        "connect": [443],
+        "memory_mb": 256,
+        "processes": 32,
+    }
+    assert 'connect = "any"' in sandbox_line(DeclaredSandbox(connect=None), tmp_path)

@@ -1,0 +1,25 @@
+"""Which tokens are secrets, and which only show a shape."""
+
+from __future__ import annotations
+
+import pytest
+
+from portbook.scan.defined_texts import DefinedText
+from portbook.scan.embedded_secrets import find_secrets
+from portbook.scan.finding import Tier
+
+
+@pytest.mark.parametrize(
+    ("text", "tier"),
+    [
+        ("gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a", Tier.HARD),
+        ("ghp_" + "x" * 36, None),
+        ("AK" + "IAIOSFODNN7EXAMPLE", None),
+        ("https://admin:Zr5Tn2Wv7Xk4@db.example.com", Tier.SOFT),
+        ("postgres://user:password@localhost/db", None),
+        ("a token", None),
+    ],
+)
+def test_a_secret_has_a_tier(text: str, tier: Tier | None) -> None:
+    found = list(find_secrets(DefinedText("/description", text)))
+    assert [each.tier for each in found] == ([tier] if tier else [])
