@@ -93,6 +93,7 @@ def spec_from_function(
         task=task,
         detaches=detaches,
         switch=switch,
+        author=function,
         refuse=_rehearsed(bind),
         are_schemas_checked=is_plain,  # made of a few keywords of ours
     )

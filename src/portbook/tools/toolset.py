@@ -24,6 +24,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args, overload
 
 from portbook.model import JSONObject, Kind
 from portbook.tools.annotations import hints_of
+from portbook.tools.source_place import CallPlace
 from portbook.tools.spec import BadTool, Complete, Effect, Switch, TaskUse, ToolSpec, require_name
 from portbook.tools.titles_and_icons import shown_of
 from portbook.tools.uri_templates import UriTemplate
@@ -53,7 +54,7 @@ class Toolset:
         self._declared: dict[str, _Declared] = {}
         self._resources: dict[str, _Declared] = {}
         self._prompts: dict[str, _Declared] = {}
-        self._skills: list[Path] = []
+        self._skills: list[tuple[Path, CallPlace | None]] = []
         self._switches: dict[tuple[Kind, str], Switch] = {}
         self._watchers: list[Callable[[Changed], None]] = []
         self._turning = threading.Lock()
@@ -269,7 +270,10 @@ class Toolset:
 
     def skills(self, folder: str | Path) -> None:
         """Serve the Agent Skills of a `folder`: each subfolder that has a `SKILL.md` is one."""
-        self._skills.append(Path(folder))
+        import inspect  # late, here and below: few toolsets have skills
+
+        here = inspect.currentframe()
+        self._skills.append((Path(folder), CallPlace.of(None if here is None else here.f_back)))
 
     def enable(self, name: str, kind: Kind = "tool") -> None:
         """Serve a disabled tool, resource or prompt again, by `name` and `kind`, and notify clients."""
@@ -329,8 +333,8 @@ class Toolset:
         if self._skills:
             from portbook.tools.skills import specs_from_skills
 
-            for folder in self._skills:
-                specs.extend(specs_from_skills(folder))
+            for folder, place in self._skills:
+                specs.extend(specs_from_skills(folder, place))
         return specs
 
 
