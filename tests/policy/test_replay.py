@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portbook.audit.records import Trail, both_views
-from portbook.model import Arrival, Call, Caller, CallerContext, Done, Identity, JSONObject
+from portbook.model import Arrival, Call, Caller, CallerContext, Done, JSONObject
 from portbook.policy import BadPolicy, Limits, Policy, PolicyInput, read_policy
 from portbook.policy.replay import Replayed, replay, subject_of
 from portbook.tools.catalog import Catalog
@@ -79,7 +79,7 @@ def test_what_the_pipeline_records_of_a_call_is_read_back_as_that_call() -> None
     )
     trail = Trail(caller=Caller("ada"), tool=tool)
     _, execution = both_views(
-        call, Done(b"1"), Identity("r", "t", "s"), trail, ts="", duration_ms=1, deterministic=False
+        call, Done(b"1"), (b"r", b"t", b"s"), trail, ts=b"", duration_us=1, deterministic=False
     )
     record = json.loads(execution)
     found = subject_of(record)

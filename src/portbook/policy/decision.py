@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from portbook.canonical import fingerprint, json_bytes
 from portbook.errors import Reason
@@ -10,6 +10,7 @@ from portbook.model import JSONObject
 from portbook.policy.approval_by_default import needs_approval_by_default
 from portbook.policy.limits import Limits
 from portbook.policy.rule import Action, Rule
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.spec import Effect, ToolSpec
 
 if TYPE_CHECKING:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from portbook.canonical import canonical_bytes
 from portbook.globs import covers, matches
 from portbook.model import JSONObject
 from portbook.policy.condition import Condition
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["Action", "Rule", "hidden_by"]
 

@@ -11,7 +11,7 @@ from typing import Final
 __all__ = ["HANDSHAKE_REVISIONS", "NEWEST_HANDSHAKE", "REVISIONS", "STATELESS_REVISIONS", "Revision"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Revision:
     """One revision of the protocol."""
 

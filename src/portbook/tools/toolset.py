@@ -20,9 +20,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, overload
+from typing import Any, Literal, TypeVar, get_args, overload
 
 from portbook.model import JSONObject, Kind
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.annotations import hints_of
 from portbook.tools.spec import BadTool, Complete, Effect, Switch, TaskUse, ToolSpec, require_name
 from portbook.tools.tags_and_meta import meta_of, tags_of
