@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
-from portbook.canonical import rewritten_bytes
+from portbook.canonical import as_written, rewritten_bytes
 from portbook.errors import Failed, Reason
 from portbook.mcp.cache_lifetime import as_page, kept_for
 from portbook.mcp.errors import META_ENVELOPE, META_LINKS, META_REDACTED
@@ -21,6 +21,9 @@ from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool
 
 __all__ = ["Results"]
+
+# From here on, copying the bytes of a result takes less time than writing it again.
+_LARGE: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -70,7 +73,7 @@ class Results:
         shaped = sealing.shape(result, body, params)
         if is_redacted or envelope is not None or links:  # outside of what the outputSchema describes
             shaped = _with_meta(shaped, envelope if spec.kind == "tool" else None, is_redacted, links)
-        sealed = rewritten_bytes(shaped)
+        sealed = rewritten_bytes(shaped if len(body) < _LARGE else _reusing(shaped, result, body))
         return sealed if sealing.allows(shaped) else self._invalid(method, shaped, sealed, revision)
 
     def _sealing(self, method: str, tool: Tool, revision: Revision) -> _Sealing:
@@ -129,6 +132,13 @@ class Results:
             kind = method.partition("/")[0].removesuffix("s")
             self._warn(f"{kind} {name!r} is not listed in {revision.name}: {first_of(findings)}")
         return not findings
+
+
+def _reusing(shaped: JSONObject, result: Any, body: bytes) -> dict[str, Any]:
+    """Return what to write for `shaped`: where `result` is in it, its bytes are there already."""
+    if shaped.get("structuredContent") is not result:
+        return shaped
+    return {**shaped, "structuredContent": as_written(body)}
 
 
 def _anything(_: Any) -> bool:
