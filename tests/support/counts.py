@@ -52,6 +52,11 @@ COUNTS: Final = {
         20,
         "{count:,} replacements of a server under load, for each of {tests} signals: every session goes on",
     ),
+    "idle and slow clients": Count(
+        40,
+        2_000,
+        "{count:,} silent and as many slow HTTP clients: the others are served, and all are closed in time",
+    ),
     "http framings": Count(
         500,
         200_000,
