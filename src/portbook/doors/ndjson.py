@@ -156,6 +156,7 @@ class NdjsonDoor:
             answer = await rest
             self._running[task] = None  # it has its answer: a cancellation now would cut a frame in two
             self._outlet.put_all((answer,))
+            await asyncio.sleep(0)  # what ends in the same turn of the loop leaves in the same write
             await self._outlet.flush()
         except asyncio.CancelledError:  # by the client, which expects no answer
             pass
