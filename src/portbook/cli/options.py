@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -134,4 +133,4 @@ def settings_from(
     """
     given = {"audit.log_dir": log_dir, "ids.deterministic": deterministic_ids, **(flags or {})}
     settings = load_settings(config, os.environ, given, Path.cwd())
-    return replace(settings, more_toolsets=toolsets, tracebacks=debug or settings.tracebacks)
+    return settings._replace(more_toolsets=toolsets, tracebacks=debug or settings.tracebacks)

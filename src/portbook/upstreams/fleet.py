@@ -21,6 +21,7 @@ from portbook.upstreams.definitions import Offer
 from portbook.upstreams.http_transport import HttpTransport
 from portbook.upstreams.served_offers import ServedOffers, Shelf
 from portbook.upstreams.server_status import ServerStatus
+from portbook.upstreams.sse_transport import SseTransport
 from portbook.upstreams.stdio_transport import StdioTransport
 from portbook.upstreams.supervisor import Supervisor, Watcher
 from portbook.upstreams.transport import NotSent, UpstreamLink
@@ -50,11 +51,13 @@ class Fleet:
         tell: Callable[[str], None] = lambda _: None,
         notice: Callable[[str], None] = lambda _: None,
         client: HttpClient | None = None,
+        patience_s: float | None = _SETTLE_S,
     ) -> None:
         """Serve what `trust` approves from `shelf`.
 
         `publish` is told of changed lists and resources, `tell` of what concerns the operator, `notice` of
-        every secret value. Servers with an address are called with `client`.
+        every secret value. Servers with an address are called with `client`. A first list waits `patience_s`;
+        None is as long as a start may take.
         """
         self.offers = ServedOffers(trust, shelf, lambda kind: publish(kind, None), tell)
         """What the servers offer, and what of it is served."""
@@ -64,6 +67,7 @@ class Fleet:
         self._tell = tell
         self._notice = notice
         self._client = client
+        self._patience_s = patience_s
         self._destinations = Destinations()
         self._secrets: list[str] = []
         self._watched: Counter[str] = Counter()
@@ -161,7 +165,7 @@ class Fleet:
             if not each.has_offered
         ]
         if starts:
-            await asyncio.wait(starts, timeout=_SETTLE_S)
+            await asyncio.wait(starts, timeout=self._patience_s)
         self.is_settled = self.offers.has_listed = True
 
     def _status(self, alias: str) -> ServerStatus:
@@ -203,6 +207,8 @@ class Fleet:
         headers = ValueReader(
             f"{place}.headers", declared.headers, self._environ, declared.folder, self._learn
         )
+        if declared.transport == "sse":
+            return SseTransport(declared.url, headers, self._client, lambda: self._destinations)
         marks = partial(self._marks_of, declared.alias)
         return HttpTransport(declared.url, headers, self._client, lambda: self._destinations, marks)
 

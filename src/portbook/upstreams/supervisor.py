@@ -58,7 +58,7 @@ class Supervisor:
         self._make_link = make_link
         self._checks = checks
         self._watcher = watcher
-        self._era = Era()
+        self._era = self._unknown_era()
         self._subscriptions = Subscriptions()
         self._instances = Instances()
         self._closing: set[asyncio.Task[None]] = set()
@@ -127,11 +127,15 @@ class Supervisor:
         Raises `NotSent` where it cannot be started.
         """
         await self._stop_all()
-        self._era = Era()
+        self._era = self._unknown_era()
         self.restarts += 1
         await self.connected()
 
     # -- starts
+
+    def _unknown_era(self) -> Era:
+        # Whoever has the transport of 2024-11-05 alone has a handshake.
+        return Era(False if self.declared.transport == "sse" else None)
 
     def _added(self, owner: InstanceOwner | None) -> Instance:
         surplus = None if owner is None else self._instances.surplus()
@@ -168,7 +172,7 @@ class Supervisor:
         try:
             return await self._introduced(instance)
         except NotSent:
-            self._era = Era()  # what it seemed to be may have been part of the failure
+            self._era = self._unknown_era()  # what it seemed to be may have been part of the failure
             raise
 
     async def _introduced(self, instance: Instance) -> UpstreamConnection:
