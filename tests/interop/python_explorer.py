@@ -1,8 +1,8 @@
 """Lists and uses all that a server offers, with the official Python SDK's client alone.
 
 Reads its orders as JSON from standard input: where the servers are (each with a `url`, or a `command` and its
-`cwd`), the `modes` in which to connect to each, and what to `call`, `read`, `get` and `complete`. Writes what
-it saw as JSON to standard output, by server and mode.
+`cwd` and `env`), the `modes` in which to connect to each, and what to `call`, `read`, `get` and `complete`.
+Writes what it saw as JSON to standard output, by server and mode.
 """
 
 from __future__ import annotations
@@ -122,7 +122,9 @@ async def explore_all(orders: dict[str, Any]) -> dict[str, Any]:
         server: Any = where.get("url")
         if server is None:
             command, *arguments = where["command"]
-            server = StdioServerParameters(command=command, args=arguments, cwd=where["cwd"])
+            server = StdioServerParameters(
+                command=command, args=arguments, cwd=where["cwd"], env=where.get("env")
+            )
         try:
             with anyio.fail_after(2 * SECONDS):
                 found = await Explorer().explore(server, mode, orders)

@@ -49,6 +49,13 @@ __all__ = ["command", "serve_until_done"]
     help="File or address of a schema that replaces the embedded official one.",
 )
 @click.option(
+    "--server",
+    "servers",
+    metavar="ALIAS",
+    multiple=True,
+    help="Of the MCP servers in the settings, serve this one and no other. Repeatable.",
+)
+@click.option(
     "--reload", is_flag=True, help="Over HTTP: take up toolsets, settings and documents when they change."
 )
 @debug_option
@@ -56,6 +63,7 @@ __all__ = ["command", "serve_until_done"]
 def command(
     toolsets: tuple[str, ...],
     *,
+    servers: tuple[str, ...],
     reload: bool,
     debug: bool,
     stdio: bool,
@@ -78,7 +86,9 @@ def command(
     if reload and stdio:
         raise click.UsageError("--reload is for --http; over STDIO, start the client again")
     flags = {"server.host": host, "server.port": port, "schema_override_uri": schema_override}
-    given = partial(settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags)
+    given = partial(
+        settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags, servers=servers
+    )
     if reload:
         raise click.exceptions.Exit(_serve_and_watch(given, config))
     inherited = _inherited()
