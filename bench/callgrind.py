@@ -16,7 +16,7 @@ from typing import Final
 
 from bench.child import Child
 
-__all__ = ["Missing", "callgrind", "counts_between_marks"]
+__all__ = ["Missing", "between_marks", "callgrind", "counts_between_marks"]
 
 _TOOL: Final = ("--tool=callgrind", "--dump-before=getppid", "--callgrind-out-file=counted")
 
@@ -49,6 +49,11 @@ def counts_between_marks(
             child.read_lines(sum(b'"id":' in line for line in chunk.splitlines()))
     if not is_marked:
         return [_total(folder / "counted")]
+    return between_marks(folder)
+
+
+def between_marks(folder: Path) -> list[int]:
+    """Return what was counted between the marks of a server that ran in `folder`."""
     dumps = sorted(folder.glob("counted.*"), key=lambda path: int(path.suffix[1:]))
     return [_total(dump) for dump in dumps[1:]]
 

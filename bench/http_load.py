@@ -16,7 +16,16 @@ from bench.child import Child, WrongAnswer
 from bench.figures import Run
 from bench.wire import REVISION, check, check_texts, greeting, initialized, message
 
-__all__ = ["HttpCalls", "free_port", "measure_http"]
+__all__ = [
+    "HttpCalls",
+    "call_of",
+    "connect",
+    "free_port",
+    "headers_of",
+    "measure_http",
+    "receive",
+    "request_of",
+]
 
 Route: TypeAlias = Literal["/mcp", "/rpc", "/execute"]
 
@@ -61,10 +70,10 @@ def measure_http(
     with Child(command, folder, extra) as child:
         if calls.listens_early:
             _wait_until_served(port)
-        first = _connect(port)
-        headers = _headers(calls, first)
+        first = connect(port)
+        headers = headers_of(calls, first)
         start_s, start_cpu_s = time.perf_counter() - child.started, child.cpu_seconds()
-        connections = [first, *(_connect(port) for _ in range(calls.connections - 1))]
+        connections = [first, *(connect(port) for _ in range(calls.connections - 1))]
         _exchange(connections, headers, calls, range(1, 1 + _WARM_UP))
         idle_mib = child.resident_mib()
         cpu_before, before = child.cpu_seconds(), time.perf_counter()
@@ -88,8 +97,8 @@ def _wait_until_served(port: int) -> None:
     """Ask until a request is answered with success."""
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
-        with _connect(port) as connection:
-            connection.sendall(_request({"content-type": "application/json"}, greeting()))
+        with connect(port) as connection:
+            connection.sendall(request_of({"content-type": "application/json"}, greeting()))
             if connection.recv(1 << 16).startswith(b"HTTP/1.1 200"):
                 return
         time.sleep(0.01)
@@ -99,18 +108,19 @@ def _wait_us(connection: socket.socket, headers: dict[str, str], calls: HttpCall
     """Return how long one call takes, the median of many; None where none is asked for."""
     taken: list[float] = []
     for number in range(calls.one_at_a_time):
-        request = _request(headers, _call(calls, number), calls.route)
+        request = request_of(headers, call_of(calls, number), calls.route)
         before = time.perf_counter()
         _ask(connection, request)
         taken.append(time.perf_counter() - before)
     return median(taken) * 1e6 if taken else None
 
 
-def _connect(port: int) -> socket.socket:
-    deadline = time.monotonic() + _PATIENCE_S
+def connect(port: int, patience_s: float = _PATIENCE_S) -> socket.socket:
+    """Return a connection, once somebody listens."""
+    deadline = time.monotonic() + patience_s
     while True:
         try:
-            made = socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_S)
+            made = socket.create_connection(("127.0.0.1", port), timeout=patience_s)
         except OSError:
             if time.monotonic() > deadline:
                 raise
@@ -120,7 +130,7 @@ def _connect(port: int) -> socket.socket:
             return made
 
 
-def _headers(calls: HttpCalls, connection: socket.socket) -> dict[str, str]:
+def headers_of(calls: HttpCalls, connection: socket.socket) -> dict[str, str]:
     """Return the headers of every call; where there is a handshake, after it."""
     headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
     if calls.route != "/mcp":
@@ -128,15 +138,16 @@ def _headers(calls: HttpCalls, connection: socket.socket) -> dict[str, str]:
     if not calls.has_handshake:
         own = {"mcp-protocol-version": calls.revision, "mcp-method": "tools/call", "mcp-name": "echo"}
         return headers | own
-    answered = _ask(connection, _request(headers, greeting(calls.revision)))
+    answered = _ask(connection, request_of(headers, greeting(calls.revision)))
     headers |= {"mcp-protocol-version": calls.revision}
     if (session := answered.get("mcp-session-id")) is not None:
         headers |= {"mcp-session-id": session}
-    _ask(connection, _request(headers, initialized()))
+    _ask(connection, request_of(headers, initialized()))
     return headers
 
 
-def _call(calls: HttpCalls, number: int) -> bytes:
+def call_of(calls: HttpCalls, number: int) -> bytes:
+    """Return the body of one call."""
     given = {"text": f"message {number}"}
     if calls.route == "/execute":
         return json.dumps({"session_id": "bench", "tool_id": "echo", "args": given}).encode()
@@ -152,7 +163,8 @@ def _call(calls: HttpCalls, number: int) -> bytes:
     return message("tools/call", number, params)
 
 
-def _request(headers: dict[str, str], body: bytes, route: Route = "/mcp") -> bytes:
+def request_of(headers: dict[str, str], body: bytes, route: Route = "/mcp") -> bytes:
+    """Return one request."""
     lines = [f"{name}: {value}" for name, value in headers.items()]
     head = [f"POST {route} HTTP/1.1", "host: 127.0.0.1:80", f"content-length: {len(body)}", *lines, "", ""]
     return "\r\n".join(head).encode() + body
@@ -190,6 +202,11 @@ class _Answer:
 def _ask(connection: socket.socket, request: bytes) -> dict[str, str]:
     """Send one request; return the headers of its answer."""
     connection.sendall(request)
+    return receive(connection)
+
+
+def receive(connection: socket.socket) -> dict[str, str]:
+    """Wait for one whole answer; return its headers."""
     answer = _Answer()
     while answer.take(connection.recv(1 << 16)) is None:
         pass
@@ -200,7 +217,7 @@ def _exchange(
     connections: Sequence[socket.socket], headers: dict[str, str], calls: HttpCalls, numbers: Sequence[int]
 ) -> None:
     """Send all calls, one at a time on each connection, and check the answers."""
-    waiting = iter([_request(headers, _call(calls, number), calls.route) for number in numbers])
+    waiting = iter([request_of(headers, call_of(calls, number), calls.route) for number in numbers])
     bodies: list[bytes] = []
     with selectors.DefaultSelector() as selector:
         for connection, request in zip(connections, waiting, strict=False):

@@ -1,4 +1,4 @@
-"""`python -m bench.instructions`: the instructions of a call in five scenarios, beside the committed ones.
+"""`python -m bench.instructions`: the instructions of a call in nine scenarios, beside the committed ones.
 
 Unlike time, a count is the same on a busy machine. It belongs to one build of Python and to the pinned
 packages, and figures are committed for those; any other build shows how many times a bare loop each one is.
@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from bench.callgrind import Missing, counts_between_marks
+from bench.http_instructions import count_over_http
 from bench.wire import Dialect, frames, greeting, initialized
 
 __all__ = ["FIGURES", "TOLERANCE", "build", "count", "count_bare_loop", "main"]
@@ -85,15 +86,21 @@ def count() -> dict[str, int]:
 
     Raises `Missing` without valgrind.
     """
+    servers = _ROOT / "bench/servers"
+    serve = [str(servers / "unhurried.py"), "serve", str(servers / "counted_tools.py"), "--log-dir", "log"]
+    with TemporaryDirectory(prefix="portbook-bench-") as name:
+        (Path(name) / "portbook.toml").write_text(_SETTINGS)
+        over_http = count_over_http(serve, Path(name))
+    with TemporaryDirectory(prefix="portbook-bench-") as name:
+        (Path(name) / "portbook.toml").write_text(_SETTINGS)
+        return _count_over_stdio(serve, Path(name)) | over_http
+
+
+def _count_over_stdio(serve: list[str], folder: Path) -> dict[str, int]:
     chunks = [greeting() + b"\n", initialized() + b"\n", *_warm_up(), _mark(1)]
     for number, scenario in enumerate(_SCENARIOS.values(), 1):
         chunks += [_chunk(*scenario, 10_000 * number), _mark(10_000 * number + 5_000)]
-    servers = _ROOT / "bench/servers"
-    serve = [str(servers / "unhurried.py"), "serve", "--stdio", str(servers / "counted_tools.py")]
-    with TemporaryDirectory(prefix="portbook-bench-") as name:
-        folder = Path(name)
-        (folder / "portbook.toml").write_text(_SETTINGS)
-        counts = counts_between_marks([sys.executable, *serve, "--log-dir", "log"], folder, chunks)
+    counts = counts_between_marks([sys.executable, *serve, "--stdio"], folder, chunks)
     return {name: total // _CALLS for name, total in zip(_SCENARIOS, counts, strict=False)}
 
 

@@ -13,7 +13,14 @@ from typing import Any
 from portbook.dialects.bare import Bare
 from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import METHOD, Envelope
-from portbook.dialects.exchange import Dialect, Exchange, MessageExchange, answer_of
+from portbook.dialects.exchange import (
+    Dialect,
+    Exchange,
+    HeardExchange,
+    Listener,
+    MessageExchange,
+    answer_of,
+)
 from portbook.dialects.rest_bodies import Rest, RestExchange, rest_answer
 from portbook.errors import Ending, Reason, Refused
 from portbook.exception_place import place_of
@@ -149,6 +156,11 @@ class Boundary:
         if self._servers is not None and not self._servers.is_settled:
             await self._servers.settle()
 
+    def end_session(self, session: str) -> None:
+        """End what only a session had at the MCP servers behind us; it has ended."""
+        if self._servers is not None:
+            self._servers.end_session(session)
+
     def without_secrets(self, text: str) -> str:
         """Return a text that a person wrote, redacted, as it may be stored and shown."""
         redactor = self._pipeline.rules.redactor
@@ -176,6 +188,10 @@ class Boundary:
         return McpConnection(
             self._parts, arrival, emit, is_official=is_official, session=session, cancel=cancel
         )
+
+    def adopt(self, connection: McpConnection) -> None:
+        """Answer the next messages of a connection that a boundary before this one opened."""
+        connection.move_to(self._parts)
 
     def identify(self, key: str | None) -> Caller:
         """Return the caller whose key this is now.
@@ -245,8 +261,18 @@ class Boundary:
         """Record and answer a REST request that its door refused unread."""
         return rest_answer(await self._pipeline.run(RestExchange(unread(b"", arrival, refusal))))
 
-    async def invoke(self, tool: str, arguments: JSONObject, arrival: Arrival, meta: JSONObject) -> Completed:
-        """Run one call that did not come as a message: same path, same record, no wire contract."""
+    async def invoke(
+        self,
+        tool: str,
+        arguments: JSONObject,
+        arrival: Arrival,
+        meta: JSONObject,
+        listener: Listener | None = None,
+    ) -> Completed:
+        """Run one call that did not come as a message: same path, same record, no wire contract.
+
+        A `listener` hears what the tool reports while it runs.
+        """
         message: JSONObject = {
             "jsonrpc": "2.0",
             "id": 1,
@@ -254,7 +280,10 @@ class Boundary:
             "params": {"tool": TOOL_PREFIX + slug_of(tool), "input": arguments, "_meta": meta},
         }
         await self.settle()
-        return await self._pipeline.run(self._envelope.read(message, Id(b"1", is_present=True), arrival))
+        exchange: Exchange = self._envelope.read(message, Id(b"1", is_present=True), arrival)
+        if listener is not None:
+            exchange = HeardExchange(exchange.call, listener)
+        return await self._pipeline.run(exchange)
 
     async def _refuse(
         self,

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final, NamedTuple, TypedDict
+from typing import Final, TypedDict
+
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = [
     "REASONS",
@@ -42,6 +44,8 @@ class Finding(NamedTuple):
     message: str
     keyword: str
     schema_pointer: str
+    resource: str = ""
+    """The `$id` of the schema that the schema pointer begins at; empty where nobody asks for it."""
 
 
 class Stage(StrEnum):
@@ -152,6 +156,7 @@ class Reason(StrEnum):
     APPROVAL_REFUSED = "APPROVAL_REFUSED"
     APPROVAL_UNKNOWN = "APPROVAL_UNKNOWN"
     APPROVAL_SETTLED = "APPROVAL_SETTLED"
+    RECORD_UNKNOWN = "RECORD_UNKNOWN"
     NO_ANSWER = "NO_ANSWER"
     STORE_UNUSABLE = "STORE_UNUSABLE"
     BACKEND_DISABLED = "BACKEND_DISABLED"
@@ -547,6 +552,14 @@ REASONS: dict[Reason, Row] = {
         mcp=McpError(-31409, "Conflict"),
         bare=BareReason("unsupported", "approval_settled"),
         rest="INVALID_INPUT", http=409, exit=2,
+    ),
+    Reason.RECORD_UNKNOWN: Row(
+        stage=Stage.RESOLVE,
+        sentence="There is no record of this call. Older ones may have been pruned (`audit.keep`).",
+        canonical=Canonical("NOT_FOUND", reason="RECORD_UNKNOWN"),
+        mcp=McpError(-31404, "Unknown record"),
+        bare=BareReason("unsupported", "record_unknown"),
+        rest="NOT_FOUND", http=404, exit=4,
     ),
     Reason.NO_ANSWER: Row(
         stage=Stage.EXECUTE,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from traceback import walk_tb
 from types import CodeType
-from typing import Final, NamedTuple
+from typing import Final
+
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["Fault", "ToolExit", "is_own_file", "place_of", "places_in_tool", "raised_by"]
 

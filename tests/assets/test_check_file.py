@@ -123,7 +123,7 @@ def test_what_is_wrong_with_a_name_is_told_where_that_name_stands(folder: Path) 
     assert "line=2,col=3::unexpected" in validate(folder, "--format", "github", "assets").out.decode()
     log = json.loads(validate(folder, "--format", "sarif", "assets").out)
     place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
-    assert place["region"] == {"startLine": 2, "startColumn": 3}
+    assert place["region"] == {"startLine": 2, "startColumn": 3, "endColumn": 105}
 
 
 def test_the_reference_to_its_schema_is_no_part_of_an_asset(folder: Path) -> None:

@@ -67,13 +67,75 @@ def test_a_break_of_a_schema_comes_with_an_instance(tmp_path: Path) -> None:
         new={"properties": {"a": {"type": "integer"}}},
     )
     done = diff(tmp_path, "--schema", "old.json", "new.json")
+    shown_by = {"instance": {"a": 0.5}, "errors": [{"path": "/a", "msg": "expected integer"}]}
+    place = {"path": "/properties/a/type", "file": "new.json", "line": 1, "column": 31}
     assert (json.loads(done.out), done.code) == (
-        {"verdict": "breaks", "instance": {"a": 0.5}, "errors": [{"path": "/a", "msg": "expected integer"}]},
+        {
+            "verdict": "breaks",
+            **shown_by,
+            "breaks": [{**place, "keyword": "type", **shown_by}],
+            "undecided": [],
+        },
         1,
     )
     shown, _ = on_a_terminal(tmp_path, "diff", "--schema", "old.json", "new.json")
     words = re.sub(r"\x1b\[[0-9;]*m", "", shown)
-    assert words == 'breaks: this was valid and no longer is:\n  {\n    "a": 0.5\n  }\n/a: expected integer\n'
+    assert words == (
+        "breaks: this was valid and no longer is:\n"
+        "new.json:1:31: /properties/a/type: /a: expected integer\n"
+        '  {\n    "a": 0.5\n  }\n'
+    )
+
+
+OLD = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "key": {"type": "string", "pattern": "^[a-z0-9]+$"},
+        "kept": {"type": "string", "pattern": "^[a-z]+$"},
+        "odd": {"not": {"not": {"type": "string"}}},
+    },
+}
+NEW = """{
+  "type": "object",
+  "properties": {
+    "name": { "type": "string", "maxLength": 5 },
+    "tags": { "type": "array", "items": { "type": "string", "minLength": 1 }, "maxItems": 3 },
+    "key": { "type": "string", "pattern": "^[a-z]+$" },
+    "kept": { "type": "string", "pattern": "^[a-z0-9]+$" },
+    "odd": { "type": "string" }
+  },
+  "required": ["name", "key"],
+  "additionalProperties": false
+}
+"""
+BREAKS = [
+    (4, 46, "/properties/name/maxLength", {"key": "a", "name": "aaaaaa"}),
+    (5, 74, "/properties/tags/items/minLength", {"key": "a", "name": "", "tags": [""]}),
+    (5, 91, "/properties/tags/maxItems", {"key": "a", "name": "", "tags": ["a", "a", "a", "a"]}),
+    (6, 43, "/properties/key/pattern", {"key": "0", "name": ""}),
+    (10, 15, "/required", {"name": ""}),
+    (10, 15, "/required", {"key": "a"}),
+    (11, 27, "/additionalProperties", {"key": "a", "name": "", "portbook-unheard-of": None}),
+]
+
+
+def test_every_break_of_a_schema_is_listed_with_its_place_and_an_instance_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path, old=OLD, new=NEW)
+    told = json.loads(diff(tmp_path, "--schema", "old.json", "new.json").out)
+    assert [(one["line"], one["path"]) for one in told["breaks"]] == [
+        (line, path) for line, _, path, _ in BREAKS
+    ]
+    assert all(len(one["errors"]) == 1 for one in told["breaks"]), "no instance shows two breaks"
+    assert [(one["line"], one["path"]) for one in told["undecided"]] == [(8, "/properties/odd/type")]
+    assert [one["instance"] for one in told["breaks"]] == [instance for _, _, _, instance in BREAKS]
+    text = diff(tmp_path, "--schema", "--format", "text", "old.json", "new.json").out.decode()
+    for one in told["breaks"]:
+        assert f"new.json:{one['line']}:{one['column']}: {one['path']}: " in text
+
+
+AT = {"file": "new.json", "line": 1}
 
 
 @pytest.mark.parametrize(
@@ -83,13 +145,13 @@ def test_a_break_of_a_schema_comes_with_an_instance(tmp_path: Path) -> None:
         (
             {"not": {"not": {"type": "string"}}},
             {"type": "string"},
-            {"verdict": "unknown", "undecided": [{"path": "/type"}]},
+            {"verdict": "unknown", "undecided": [{"path": "/type", **AT, "column": 10}]},
             3,
         ),
         (
             {"properties": {"a": {"not": {"not": {"type": "string"}}}}},
             {"properties": {"a": {"oneOf": [{"type": "string"}, {"type": "string", "not": {}}]}}},
-            {"verdict": "unknown", "undecided": [{"path": "/properties/a/oneOf"}]},
+            {"verdict": "unknown", "undecided": [{"path": "/properties/a/oneOf", **AT, "column": 32}]},
             3,
         ),
         (
@@ -109,7 +171,7 @@ def test_without_an_instance_it_is_compatible_or_unknown(
     shown, _ = on_a_terminal(tmp_path, "diff", "--schema", "old.json", "new.json")
     assert told["verdict"] in shown
     for place in told.get("undecided", []):
-        assert f"\n{place['path']}: not proved to allow everything that was valid\n" in shown
+        assert f"{place['path']}: not proved to allow everything that was valid\n" in shown
 
 
 def test_references_to_files_beside_each_version_are_followed(tmp_path: Path) -> None:
@@ -155,22 +217,13 @@ def test_what_is_named_by_its_id_is_found_below_the_folder_of_each_version(tmp_p
         old, new = (f"{version}/order.schema.json" for version in arguments)
         done = diff(tmp_path, "--schema", old, new)
         assert done.code == status, done.err
-    assert json.loads(diff(tmp_path, "--schema", "v1", "v2").out) == {
-        "schemas": [
-            {
-                "name": "order",
-                "verdict": "breaks",
-                "instance": {"pay": 5},
-                "errors": [{"path": "/pay", "msg": "above the maximum 4"}],
-            },
-            {
-                "name": "parts/pay",
-                "verdict": "breaks",
-                "instance": 5,
-                "errors": [{"path": "", "msg": "above the maximum 4"}],
-            },
-        ]
-    }
+    order, pay = json.loads(diff(tmp_path, "--schema", "v1", "v2").out)["schemas"]
+    assert (order["name"], order["verdict"], order["instance"]) == ("order", "breaks", {"pay": 5})
+    assert (pay["name"], pay["verdict"], pay["instance"]) == ("parts/pay", "breaks", 5)
+    for one in (order, pay):
+        (found,) = one["breaks"]
+        assert (found["file"], found["path"]) == ("v2/parts/pay.schema.json", "/maximum")
+        assert (found["line"], found["errors"][0]["msg"]) == (1, "above the maximum 4")
 
 
 SAME = ({}, {})
@@ -210,3 +263,65 @@ def test_two_folders_without_a_schema_are_no_verdict(tmp_path: Path) -> None:
     done = diff(tmp_path, "--schema", "v1", "v2")
     assert (done.code, done.out) == (2, b"")
     assert done.err == "portbook: error: v1: the folder holds no .json file\n"
+
+
+def test_breaks_are_annotations_for_github_and_results_for_sarif(tmp_path: Path) -> None:
+    write(tmp_path, old=OLD, new=NEW)
+    done = diff(tmp_path, "--schema", "--format", "github", "old.json", "new.json")
+    *breaks, undecided = sorted(done.out.decode().splitlines())
+    assert done.code == 1
+    assert [line.partition("::/")[0] for line in breaks] == sorted(
+        f"::error file=new.json,line={line},col={column}" for line, column, _, _ in BREAKS
+    )
+    assert undecided == (
+        "::warning file=new.json,line=8,col=22::/properties/odd/type: "
+        "not proved to allow everything that was valid"
+    )
+    log = json.loads(diff(tmp_path, "--schema", "--format", "sarif", "old.json", "new.json").out)
+    run = log["runs"][0]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert rules == [
+        "break/additionalProperties",
+        "break/maxItems",
+        "break/maxLength",
+        "break/minLength",
+        "break/pattern",
+        "break/required",
+        "undecided",
+    ]
+    last = next(result for result in run["results"] if result["ruleId"] == "break/pattern")
+    assert last["message"]["text"] == (
+        '/properties/key/pattern: {"key":"0","name":""} was valid and no longer is: '
+        '/key: does not match the pattern "^[a-z]+$"'
+    )
+    region = last["locations"][0]["physicalLocation"]["region"]
+    assert region == {"startLine": 6, "startColumn": 43, "endColumn": 53}
+    assert {result["level"] for result in run["results"]} == {"error", "warning"}
+
+
+def test_a_schema_that_is_gone_or_unusable_is_reported_at_its_file(tmp_path: Path) -> None:
+    versions(tmp_path, a=({}, None), b=BROKEN, c=SAME)
+    done = diff(tmp_path, "--schema", "--format", "github", "v1", "v2")
+    assert done.out.decode().splitlines()[0] == "::error file=v1/a.schema.json::the schema is gone"
+    assert done.out.decode().splitlines()[1].startswith("::error file=v2/b.schema.json::/type: must be")
+    assert (done.out.count(b"\n"), done.code) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--format", "sarif"), "--format sarif reports changes of schemas; add --schema"),
+        (("--json", "--format", "text"), "--json and --format text contradict each other; use one of them"),
+    ],
+)
+def test_formats_that_do_not_fit_are_refused(arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:
+    write(tmp_path, a={}, b={})
+    done = diff(tmp_path, *arguments, "a.json", "b.json")
+    assert (done.code, says in done.out.decode() + done.err) == (2, True)
+
+
+def test_a_wider_pattern_is_proved_and_a_narrower_one_is_shown_to_break(tmp_path: Path) -> None:
+    write(tmp_path, old={"pattern": "^[a-z]+$"}, new={"pattern": "^[a-z0-9]+$"})
+    assert diff(tmp_path, "--schema", "old.json", "new.json").out == b'{"verdict":"compatible"}\n'
+    back = json.loads(diff(tmp_path, "--schema", "new.json", "old.json").out)
+    assert (back["verdict"], back["instance"]) == ("breaks", "0")

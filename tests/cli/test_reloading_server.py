@@ -9,6 +9,7 @@ import signal
 import subprocess
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,25 @@ class Watched:
         answer = json.loads(connection.getresponse().read())
         connection.close()
         return answer["result"]
+
+    def mcp(self, method: str, params: dict[str, Any], session: str | None = None) -> Any:
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        if session is not None:
+            headers |= {"mcp-session-id": session, "mcp-protocol-version": "2025-11-25"}
+        url = f"http://127.0.0.1:{self.port}/mcp"
+        request = urllib.request.Request(url, json.dumps(message).encode(), headers)
+        return urllib.request.urlopen(request, timeout=PATIENCE_S)
+
+    def listening(self, session: str) -> Any:
+        """The session's own stream, opened; its lines end with the server that it is open at."""
+        headers = {
+            "accept": "text/event-stream",
+            "mcp-session-id": session,
+            "mcp-protocol-version": "2025-11-25",
+        }
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/mcp", headers=headers)
+        return urllib.request.urlopen(request, timeout=PATIENCE_S)
 
     def comes_to_answer(self, result: Any) -> None:
         """Call until the new server answers: the old one takes connections until it has read its signal."""
@@ -129,10 +149,20 @@ def test_a_call_under_way_ends_in_the_old_one(watched: Watched) -> None:
     assert answers == ["old"]
 
 
-def test_it_is_for_http_and_a_server_that_never_starts_ends(tmp_path: Path) -> None:
-    finished = run("serve", "--stdio", "--reload", cwd=tmp_path)
-    assert finished.code == 2
-    assert "--reload is for --http; over STDIO, start the client again" in finished.err
+def test_a_client_that_listens_hears_of_a_changed_list_and_finds_it_in_its_session(watched: Watched) -> None:
+    about = {"name": "me", "version": "1"}
+    opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about}
+    session = watched.mcp("initialize", opening).headers["mcp-session-id"]
+    with watched.listening(session) as stream:
+        path = watched.folder / "tools.py"
+        path.write_text(path.read_text().replace("def look", "def glance"))
+        heard = [line for line in stream if line.startswith(b"data: {")]
+    assert [json.loads(line[6:])["method"] for line in heard] == ["notifications/tools/list_changed"]
+    listed = json.loads(watched.mcp("tools/list", {}, session).read())["result"]["tools"]
+    assert {tool["name"] for tool in listed} == {"glance", "wait"}
+
+
+def test_a_server_that_never_starts_ends(tmp_path: Path) -> None:
     finished = run("serve", "--http", "--reload", "--port", "0", "nowhere.py", cwd=tmp_path)
     assert finished.code == 2
     assert "nowhere.py: no such file" in finished.err

@@ -49,8 +49,8 @@ def test_as_json_every_file_has_its_errors(folder: Path) -> None:
                 "schema": "tone",
                 "ok": False,
                 "errors": [
-                    {"path": "/pitch", "msg": "expected number", "line": 3, "column": 12},
-                    {"path": "/name", "msg": "expected string", "line": 4, "column": 11},
+                    {"path": "/pitch", "msg": "expected number", "keyword": "type", "line": 3, "column": 12},
+                    {"path": "/name", "msg": "expected string", "keyword": "type", "line": 4, "column": 11},
                 ],
             },
             {"file": "assets/tone.json", "schema": "tone", "ok": True, "errors": []},
@@ -74,14 +74,17 @@ def test_sarif_is_what_its_own_shape_asks_for(folder: Path) -> None:
     assert (log["version"], len(log["runs"])) == ("2.1.0", 1)
     driver = log["runs"][0]["tool"]["driver"]
     results = log["runs"][0]["results"]
-    assert {result["ruleId"] for result in results} <= {rule["id"] for rule in driver["rules"]}
+    assert [rule["id"] for rule in driver["rules"]] == ["json", "type"]
+    assert all(rule["shortDescription"]["text"] for rule in driver["rules"])
+    assert [result["ruleId"] for result in results] == ["type", "type", "json"]
+    assert all(driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"] for result in results)
     locations = [result["locations"][0]["physicalLocation"] for result in results]
     assert [location["artifactLocation"]["uri"] for location in locations] == [
         "assets/bad.json",
         "assets/bad.json",
         "assets/%C3%A4%20b.json",
     ]
-    assert locations[0]["region"] == {"startLine": 3, "startColumn": 12}
+    assert locations[0]["region"] == {"startLine": 3, "startColumn": 12, "endColumn": 18}
     assert results[0]["message"]["text"] == "/pitch: expected number"
 
 
@@ -89,3 +92,21 @@ def test_sarif_is_what_its_own_shape_asks_for(folder: Path) -> None:
 def test_a_folder_is_shown_as_people_would_write_it(named: str, shown: str, folder: Path) -> None:
     bad(folder)
     assert validate(folder, named).out.decode().startswith(f"{shown}:3:12: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "line", "caret"),
+    [
+        ('{\n  "a": 1,\n  "ä": 2,\n  "ä"  : 3\n}', "4:3", '  "ä"  : 3', "  ^^^"),
+        ('{"x": {"b": 1, "c": ["b"],\n"\\u0062": 3}}', "2:1", '"\\u0062": 3}}', "^^^^^^^^"),
+    ],
+)
+def test_the_caret_of_a_duplicate_key_is_under_the_key(
+    text: str, place: str, line: str, caret: str, folder: Path
+) -> None:
+    (folder / "assets/tone.json").write_text(text)
+    done = validate(folder, "assets")
+    assert done.out.decode() == (
+        f"assets/tone.json:{place}: error: not JSON: an object has the same key twice; keep one\n"
+        f"  {line}\n  {caret}\n"
+    )

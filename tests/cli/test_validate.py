@@ -85,9 +85,13 @@ def test_watching_checks_again_when_a_file_changes(folder: Path) -> None:
         assert process.stderr.readline() == "portbook: 1 file checked, all valid\n"
         assert process.stderr.readline() == "portbook: watching; Ctrl-C stops\n"
         (folder / "assets/tone.json").write_text('{"pitch": "high"}')
+        line = process.stderr.readline()
+        assert re.fullmatch(r"── \d\d:\d\d:\d\d assets/tone\.json ─{3,}\n", line)
+        assert len(line) == 61
         assert process.stdout.readline() == "assets/tone.json:1:11: error: /pitch: expected number\n"
         assert process.stderr.readline() == "portbook: 1 file checked, 1 not valid: 1 error\n"
         (folder / "schemas/tone.schema.json").write_text("{}")
+        assert re.match(r"── \d\d:\d\d:\d\d .*schemas/tone\.schema\.json ─", process.stderr.readline())
         assert process.stderr.readline() == "portbook: 1 file checked, all valid\n"
         process.send_signal(2)
         assert process.wait(30) == 130

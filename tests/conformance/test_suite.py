@@ -98,12 +98,39 @@ def test_every_scenario_of_the_official_suite_passes(
     assert counted.problems == []
 
 
+@pytest.fixture(scope="module")
+def clients() -> Iterator[dict[str, Future[Any]]]:
+    """All scenarios for clients, under way side by side."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {
+            scenario: pool.submit(SUITE.run_client, "2026-07-28", scenario)
+            for scenario in SUITE.CLIENT_SCENARIOS
+        }
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.covers("design.conformance.client")
+@pytest.mark.parametrize("scenario", SUITE.CLIENT_SCENARIOS)
+def test_every_scenario_for_clients_passes_with_portbook_as_the_client(
+    scenario: str, clients: dict[str, Future[Any]]
+) -> None:
+    try:
+        counted = clients[scenario].result()
+    except SUITE.sdks.Unavailable as unavailable:
+        if os.environ.get("CI"):
+            pytest.fail(str(unavailable))
+        pytest.skip(str(unavailable))
+    assert counted.problems == []
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.covers("design.conformance.behind")
-@pytest.mark.parametrize("behind", ["stdio", "http"])
-def test_every_scenario_passes_through_portbook_with_the_fixture_behind_it(behind: str) -> None:
+@pytest.mark.parametrize(("behind", "selection"), SUITE.BEHIND, ids=[behind for behind, _ in SUITE.BEHIND])
+def test_every_scenario_passes_through_portbook_with_the_fixture_behind_it(
+    behind: str, selection: Any
+) -> None:
     try:
-        [counted] = SUITE.run_all(SUITE.SELECTIONS[:1], behind)
+        [counted] = SUITE.run_all((selection,), behind)
     except SUITE.sdks.Unavailable as unavailable:
         if os.environ.get("CI"):
             pytest.fail(str(unavailable))

@@ -35,7 +35,7 @@ TEXT = [{"type": "text", "text": "x"}]
         ),
         ("resource", {"contents": [{"uri": "a://b", "text": "x"}]}, [{"uri": "a://b", "text": "x"}]),
         ("prompt", {"messages": []}, []),
-        ("completion", {"completion": {"values": ["a"]}}, ["a"]),
+        ("completion", {"completion": {"values": ["a"]}}, {"values": ["a"]}),
     ],
 )
 def test_a_result_is_what_the_pipeline_takes(kind: Kind, result: Any, value: Any) -> None:

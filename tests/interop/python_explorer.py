@@ -1,8 +1,8 @@
 """Lists and uses all that a server offers, with the official Python SDK's client alone.
 
-Reads its orders as JSON from standard input: where the servers are (each with a `url`, or a `command` and its
-`cwd` and `env`), the `modes` in which to connect to each, and what to `call`, `read`, `get` and `complete`.
-Writes what it saw as JSON to standard output, by server and mode.
+Reads its orders as JSON from standard input, a list of visits: the `name` of each, where the server is (its
+`url`, or a `command` and its `cwd` and `env`), the `mode` in which to connect, and what to `call`, `read`,
+`get` and `complete`. Writes what it saw as JSON to standard output, by name.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ class Explorer:
                     each["name"]: await outcome(client.get_prompt(each["name"], each.get("arguments")))
                     for each in orders["get"]
                 }
-            seen["completions"] = [await self.complete(client, each) for each in orders["complete"]]
+            seen["completions"] = {
+                each["name"]: await self.complete(client, each) for each in orders["complete"]
+            }
             seen["logged"] = self.logged
         return seen
 
@@ -115,27 +117,22 @@ def _plain(value: Any) -> Any:
     return value and value.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-async def explore_all(orders: dict[str, Any]) -> dict[str, Any]:
-    seen: dict[str, Any] = {}
+async def visit(order: dict[str, Any]) -> dict[str, Any]:
+    server: Any = order.get("url")
+    if server is None:
+        command, *arguments = order["command"]
+        server = StdioServerParameters(
+            command=command, args=arguments, cwd=order["cwd"], env=order.get("env")
+        )
+    try:
+        with anyio.fail_after(2 * SECONDS):
+            return await Explorer().explore(server, order["mode"], order)
+    except Exception as error:
+        return {"failed": _leaves(error)}
 
-    async def one(name: str, mode: str, where: dict[str, Any]) -> None:
-        server: Any = where.get("url")
-        if server is None:
-            command, *arguments = where["command"]
-            server = StdioServerParameters(
-                command=command, args=arguments, cwd=where["cwd"], env=where.get("env")
-            )
-        try:
-            with anyio.fail_after(2 * SECONDS):
-                found = await Explorer().explore(server, mode, orders)
-        except Exception as error:
-            found = {"failed": _leaves(error)}
-        seen[f"{name} {mode}"] = found
 
-    for name, where in orders["servers"].items():
-        for mode in where["modes"]:
-            await one(name, mode, where)
-    return seen
+async def visit_all(orders: list[dict[str, Any]]) -> dict[str, Any]:
+    return {order["name"]: await visit(order) for order in orders}
 
 
 def _leaves(error: BaseException) -> list[str]:
@@ -147,4 +144,4 @@ def _leaves(error: BaseException) -> list[str]:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")  # the SDK marks what newer revisions dropped
-    json.dump(anyio.run(explore_all, json.load(sys.stdin)), sys.stdout)
+    json.dump(anyio.run(visit_all, json.load(sys.stdin)), sys.stdout)

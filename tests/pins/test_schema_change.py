@@ -118,8 +118,8 @@ INPUTS: list[tuple[str, JSON, JSON, Grade, list[JSON]]] = [
     ),
     (
         "undecided",
-        taking({"a": {"pattern": "^(a|b)*$"}}),
-        taking({"a": {"pattern": "^(b|a)*$"}}),
+        taking({"a": {"not": {"not": TEXT}}}),
+        taking({"a": TEXT}),
         Grade.BREAKING,
         [],
     ),

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from portbook.assets.compat.verdict import Compatibility, compare
+from portbook.assets.compat.counterexample import EVERY_BREAK
+from portbook.assets.compat.verdict import compare
 from portbook.model import JSONObject
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import Validator
@@ -21,10 +22,12 @@ def verdict(old: Any, new: Any) -> str:
     """Compare; where it breaks, make sure that it does."""
     before, after = made(old), made(new)
     found = compare(before, after)
-    if found.verdict is Compatibility.BREAKS:
-        assert before[1].is_valid(found.instance)
-        assert not after[1].is_valid(found.instance)
-        assert found.findings
+    every = compare(before, after, EVERY_BREAK)
+    assert every.verdict is found.verdict
+    for each in (*found.breaks, *every.breaks):
+        assert before[1].is_valid(each.instance)
+        assert not after[1].is_valid(each.instance)
+        assert any(each.place.endswith(finding.schema_pointer) for finding in each.findings)
     return found.verdict.value
 
 

@@ -48,6 +48,10 @@ class HttpPeer(Peer):
         if message.get("method") == "notifications/initialized":
             self._spawn("GET", {**headers, "Accept": "text/event-stream"}, None)
 
+    def end_session(self) -> None:
+        """Say goodbye."""
+        self._exchange("DELETE", self._headers, None)
+
     def _spawn(self, *request: Any) -> None:
         threading.Thread(target=self._exchange, args=request, daemon=True).start()
 

@@ -85,8 +85,15 @@ class Peer:
             if message.get("id") == number and "method" not in message:
                 return message
             if "id" in message:
-                self.write({"id": message["id"], "result": ANSWERS[message["method"]]})
+                self.write({"id": message["id"], "result": self.given(message)})
             self.heard.append(message)
+
+    def given(self, request: dict[str, Any]) -> Any:
+        """What this client answers a request with; a form with its defaults, if it has any."""
+        answer = ANSWERS[request["method"]]
+        form = request.get("params", {}).get("requestedSchema", {}).get("properties", {})
+        defaults = {name: each["default"] for name, each in form.items() if "default" in each}
+        return {**answer, "content": defaults} if defaults else answer
 
     def hear(self, method: str) -> None:
         """Wait for a notification."""
@@ -103,7 +110,7 @@ class Peer:
         while answer.get("result", {}).get("resultType") == "input_required":
             asked = answer["result"]["inputRequests"]
             self.heard.extend(asked.values())
-            given = {key: ANSWERS[each["method"]] for key, each in asked.items()}
+            given = {key: self.given(each) for key, each in asked.items()}
             rounds = {"inputResponses": given, "requestState": answer["result"]["requestState"]}
             answer = self.answer("tools/call", {**params, **rounds})
         return answer.get("result", answer.get("error"))

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,30 +14,8 @@ import pytest
 from support.counts import count
 from support.leftover_processes import PROC
 from support.mcp_peer import peer_of, small_server, table
-from support.portbook_process import records, run
-
-PATIENCE_S = 20.0
-
-
-def running(mark: str) -> list[int]:
-    """The processes whose command has this mark."""
-    found: list[int] = []
-    for path in PROC.iterdir():
-        if path.name.isdigit():
-            try:
-                command = (path / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if mark.encode() in command and path.name != str(os.getpid()):
-                found.append(int(path.name))
-    return found
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.02)
+from support.portbook_process import SAMPLE_TOOLS, records, run
+from support.running_processes import PATIENCE_S, running, wait_until
 
 
 def assert_none_left(mark: str) -> None:
@@ -94,6 +71,23 @@ def test_a_server_that_never_answers_initialize_is_given_up(tmp_path: Path) -> N
         assert peer.call("small__echo", {"text": "x"})["code"] == -32602
 
 
+def test_a_server_that_starts_slowly_is_spoken_to_in_its_own_revision(tmp_path: Path) -> None:
+    behind = tmp_path / "behind"
+    behind.mkdir()
+    # A program that is fetched when it is first started: longer than a first answer is waited for.
+    fetch = f'cd "{behind}"; [ -e fetched ] || sleep 3.2; touch fetched'
+    slow = f'{fetch}; exec "$0" -m portbook serve --stdio "$1"'
+    command = json.dumps(["sh", "-c", slow, sys.executable, str(SAMPLE_TOOLS)])
+    with peer_of(tmp_path, table("slow", f"command = {command}")) as peer:
+        assert peer.text("slow__echo", {"text": "x"}) == "x"
+        until = time.monotonic() + PATIENCE_S
+        status: dict[str, str | None] = {}
+        while status.get("state") != "ready":
+            assert time.monotonic() < until, status
+            [status] = json.loads(run("upstreams", "--json", cwd=tmp_path).out)["upstreams"]
+    assert (status["revision"], status["last_error"]) == ("2026-07-28", None)
+
+
 @pytest.mark.covers("design.servers.orphans")
 @pytest.mark.soak("upstream kills")
 def test_no_process_is_left_of_a_wrapper_whose_grandchild_hangs(tmp_path: Path) -> None:
@@ -127,15 +121,6 @@ def test_no_process_and_no_descriptor_is_left_over_many_kills_of_a_server(tmp_pa
             counts.append(len(list(opened.iterdir())))
         assert max(counts) <= counts[0] + 1  # one more may be a moment's
     assert_none_left(mark)
-
-
-def test_a_server_that_is_idle_is_ended_and_started_again(tmp_path: Path) -> None:
-    mark = f"idle-{os.getpid()}"
-    command = json.dumps([sys.executable, str(_server()), mark])
-    with peer_of(tmp_path, table("small", f"command = {command}", "idle_s = 1")) as peer:
-        assert peer.text("small__echo", {"text": "x"}) == "x"
-        assert_none_left(mark)
-        assert peer.text("small__echo", {"text": "y"}) == "y"
 
 
 def _server() -> Path:

@@ -205,7 +205,7 @@ def test_operators_see_how_servers_do_and_restart_them(tmp_path: Path) -> None:
                 assert time.monotonic() < until, rows
 
         rows = status("ready", 0)
-        assert (rows["small"]["revision"], rows["small"]["tools"]) == ("2025-11-25", 13)
+        assert (rows["small"]["revision"], rows["small"]["tools"]) == ("2025-11-25", 14)
         assert "No such file" in rows["broken"]["last_error"]
         assert run("upstreams", "restart", "small", cwd=tmp_path).code == 0
         status("ready", 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,7 @@ def refusal(folder: Path, settings: str) -> str:
 
 
 def start(folder: Path) -> None:
-    settings = replace(load_settings(None, {}, {}, folder), more_toolsets=("tools.py",))
+    settings = load_settings(None, {}, {}, folder)._replace(more_toolsets=("tools.py",))
     assemble(settings, is_exposed=False, sink=NoSink(), environ={})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,3 +62,21 @@ def test_a_module_keeps_its_own_name_when_it_is_imported_under_a_second_one(tmp_
     assert module.toolset is toolset
     assert module.__spec__ is not None
     assert module.__spec__.name == module.__name__ == "portbook_tools_named_twice"
+
+
+def test_no_file_of_portbook_or_of_python_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A start has four hundred of them, and a look at each costs two calls of the system.
+    looked_at: list[str] = []
+
+    def samefile(one: str, other: str) -> bool:
+        looked_at.append(one)
+        return one == other
+
+    monkeypatch.setattr(os.path, "samefile", samefile)
+    load_toolsets(write(tmp_path, "looked_for.py"))
+    assert {
+        str(sys.modules[name].__file__) for name in ("portbook", "json", "portbook.tools.spec")
+    }.isdisjoint(looked_at)
+    assert str(pytest.__file__) in looked_at

@@ -82,6 +82,7 @@ def test_requests_of_the_server_that_nobody_can_answer_are_refused() -> None:
             (False, "x"),
             (False, "r"),
         ]
+        assert "no call is under way" in link.sent[-1]["error"]["message"]
         assert not connection.is_busy
 
     run(main)

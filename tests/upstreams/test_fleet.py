@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from portbook.pins.pin_settings import PinSettings
 from portbook.tools.catalog import Catalog
 from portbook.upstreams.declared_upstream import DeclaredUpstream
@@ -18,7 +20,11 @@ from support.mcp_peer import SMALL_SERVER
 
 
 def fleet_of(
-    folder: Path, catalog: Catalog, *servers: DeclaredUpstream, published: list[Any] | None = None
+    folder: Path,
+    catalog: Catalog,
+    *servers: DeclaredUpstream,
+    published: list[Any] | None = None,
+    patience_s: float | None = 10.0,
 ) -> Fleet:
     told = [] if published is None else published
     memory = Memory(lambda _: None, lambda _: None)
@@ -29,6 +35,7 @@ def fleet_of(
         shelf=catalog,
         environ=os.environ,
         publish=lambda kind, uri: told.append((kind, uri)),
+        patience_s=patience_s,
     )
 
 
@@ -60,6 +67,20 @@ def test_after_settling_the_catalog_has_what_servers_offer(tmp_path: Path) -> No
             ("broken", "failed"),
         ]
         assert published == []  # nobody has listed anything before
+        await fleet.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("patience_s", "is_there"), [(0.0, False), (None, True)])
+def test_a_list_waits_for_slow_servers_as_long_as_it_is_told(
+    tmp_path: Path, patience_s: float | None, is_there: bool
+) -> None:
+    async def main() -> None:
+        catalog = Catalog([])
+        fleet = fleet_of(tmp_path, catalog, server("slow"), patience_s=patience_s)
+        await fleet.settle()
+        assert (catalog.find("slow.echo") is not None) is is_there
         await fleet.close()
 
     asyncio.run(main())

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from portbook.upstreams import handshake
 from portbook.upstreams.handshake import Era, Unspeakable, shake_hands
 from portbook.upstreams.transport import SaysNothing
 from support.fake_upstream import FakeLink, connected
@@ -84,6 +85,68 @@ def test_a_server_that_refuses_with_a_code_of_the_newest_revision_is_not_shaken_
     with pytest.raises(Unspeakable, match="-32022"):
         meet(Server({"error": {"code": -32022, "message": "no"}}), era)
     assert era.is_stateless is True
+
+
+class SlowServer(Server):
+    """Reads nothing before it has a second message, as a program that is still being fetched."""
+
+    def answer(self, message: dict[str, Any]) -> None:
+        if message["method"] == "initialize":
+            super().answer(self.sent[0])
+            super().answer(message)
+
+
+class DeafServer(Server):
+    """Ignores what it does not know."""
+
+    def answer(self, message: dict[str, Any]) -> None:
+        if message["method"] == "initialize":
+            super().answer(message)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handshake, "_DISCOVER_S", 0.01)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_starts_slowly_is_not_mistaken_for_one_of_the_handshake_era() -> None:
+    era = Era()
+    with pytest.raises(Unspeakable, match="asked again without one"):
+        meet(SlowServer({"result": FOUND}), era)
+    assert era.is_stateless is True
+    assert meet(Server({"result": FOUND}), era)[0] == "2026-07-28"
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("code", [-32601, -32602])
+def test_a_slow_server_of_the_handshake_era_is_shaken_hands_with(code: int) -> None:
+    era = Era()
+    revision, sent = meet(SlowServer({"error": {"code": code, "message": "no"}}), era)
+    assert (revision, era.is_stateless) == ("2025-06-18", False)
+    assert sent == ["server/discover", "initialize", "notifications/initialized"]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_ignores_the_question_is_not_asked_it_again() -> None:
+    era = Era()
+    assert meet(DeafServer({}), era)[0] == "2025-06-18"
+    assert era.is_stateless is False
+
+
+@pytest.mark.usefixtures("impatient")
+def test_without_one_stream_for_all_no_answer_says_nothing() -> None:
+    server, era = DeafServer({}), Era()
+    server.knows_requests = True
+    assert meet(server, era)[0] == "2025-06-18"
+    assert era.is_stateless is None
+    assert server.abandoned == [1]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_known_server_without_a_handshake_may_take_the_time_that_a_start_has() -> None:
+    with pytest.raises(TimeoutError):
+        meet(DeafServer({}), Era(is_stateless=True))
 
 
 def test_a_revision_that_we_do_not_speak_is_refused() -> None:

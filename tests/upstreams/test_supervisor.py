@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from portbook.upstreams import supervisor
 from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import Offer
@@ -119,6 +120,43 @@ def test_a_server_that_ended_is_started_by_the_next_call() -> None:
         second = await scene.server.connected()
         assert second is not first
         assert scene.server.restarts == 1
+        await scene.server.close()
+
+    asyncio.run(main())
+
+
+class Ending(FakeLink):
+    """Ends with the first question."""
+
+    def answer(self, message: dict[str, Any]) -> None:
+        assert self.receiver is not None
+        self.receiver.lost("its process ended")
+
+
+def test_a_server_that_cannot_bear_the_question_is_not_asked_it_a_second_time() -> None:
+    async def main() -> None:
+        scene = Scene(Ending())
+        await scene.server.connected()
+        asked = [link.sent[0]["method"] for link in scene.made]
+        assert asked == ["server/discover", "initialize"]
+        await scene.server.close()
+
+    asyncio.run(main())
+
+
+def test_a_server_that_fails_whatever_it_is_asked_has_not_shown_its_era(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervisor, "_FIRST_WAIT_S", 0.0)
+
+    async def main() -> None:
+        scene = Scene(Ending(), Ending())
+        scene.server.has_offered = True  # so that nothing but the next call starts it
+        with pytest.raises(NotSent):
+            await scene.server.connected()
+        await scene.server.connected()
+        asked = [link.sent[0]["method"] for link in scene.made]
+        assert asked == ["server/discover", "initialize", "server/discover"]
         await scene.server.close()
 
     asyncio.run(main())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portbook.wire.source_positions import locate, span_at
+from portbook.wire.source_positions import locate, name_before, span_at
 
 SOURCE = """{
   "name": "é\\"x",
@@ -112,3 +112,10 @@ def test_a_name_is_found_by_the_pointer_of_its_value(
     span = locate(SOURCE, [pointer], are_names=True)[pointer]
     assert (span.line, span.column) == place
     assert span.text[span.offset : span.offset + span.width] == under
+
+
+def test_the_name_before_a_character_is_found_on_an_earlier_line_too() -> None:
+    span = name_before('{\n "a" \n :\n 1}', 4, 2)
+    assert span[:2] == (2, 2)
+    assert (span.text, span.offset, span.width, span.length) == (' "a" ', 1, 3, 3)
+    assert name_before("[1, 2", 1, 5)[:2] == (1, 5)

@@ -16,12 +16,13 @@ import hmac
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.canonical import canonical_bytes
 from portbook.errors import Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.text.late_pattern import late_pattern
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = [
     "DECISIONS",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from portbook.errors import Reason, Refused
 from portbook.model import Caller
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["ANONYMOUS", "OPERATOR", "AllowedKey", "Callers", "digest_of_key"]
 

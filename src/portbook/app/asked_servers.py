@@ -53,6 +53,7 @@ async def ask_servers(
         trust=listener,
         shelf=Catalog([]),
         environ=environ,
+        patience_s=None,
     )
     destinations = policy_of(settings, ()).destinations
     if destinations is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from portbook.app.fault_report import report_fault
 from portbook.app.health_checks import HealthChecks
@@ -83,6 +85,10 @@ class App:
     _environ: Mapping[str, str]
     _unwatch: tuple[Callable[[], None], ...]
     _large_values: LargeValues
+    clock: Clock
+    log_dir: Path
+    """Where records are read from."""
+    keep_runs: int
     servers: Fleet | None = None
     """The MCP servers behind the boundary, where there are any."""
     _reports: ServerReports | None = None
@@ -142,6 +148,11 @@ class App:
         if self._reports is not None:
             self._reports.start()
 
+    def take_over(self, old: App) -> Coroutine[Any, Any, None]:
+        """Keep the tasks of an app that ends; return what waits until those that run have ended."""
+        running = self._tasks.take_over(old._tasks)
+        return _ended(running)
+
     def unwatch(self) -> None:
         """Stop listening to the toolsets, which may outlive this boundary."""
         for unwatch in self._unwatch:
@@ -159,6 +170,11 @@ class App:
         self._store.close()  # before the approvals, so that ended calls are stored as ended
         self.approvals.close()
         self._validator.shutdown()
+
+
+async def _ended(running: Sequence[asyncio.Task[None]]) -> None:
+    if running:
+        await asyncio.wait(running)
 
 
 def assemble(
@@ -281,6 +297,9 @@ def assemble(
         _environ=environ,
         _unwatch=unwatch,
         _large_values=large_values,
+        clock=clock,
+        log_dir=settings.log_dir,
+        keep_runs=settings.keep_runs,
         servers=servers,
         _reports=reports,
     )
@@ -294,7 +313,7 @@ def open_journal(settings: Settings, clock: Clock, *, is_server: bool) -> Journa
     return Journal(
         settings.log_dir,
         started=clock.now(),
-        run=RandomIds().name(b"").request[:8],
+        run=RandomIds().name(b"")[0][:8].decode(),
         keep=settings.keep_runs,
         to_stderr=settings.audit_to_stderr,
         is_server=is_server,

@@ -32,6 +32,7 @@ async def _observe(collected: Collected, trust: Trust) -> list[str]:
         trust=trust,
         shelf=collected.catalog,
         environ=os.environ,
+        patience_s=None,
     )
     fleet.permit(Destinations.of_base_urls([each.url for each in collected.servers if each.url], (), ()))
     try:

@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from portbook.assets.library_folders import find_folders
 from portbook.settings import BadSettings, ProblemList, Settings
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
 from portbook.tools.registry import BadBundle, Bundle, SchemaRegistry
 from portbook.tools.shipped import shipped_folder

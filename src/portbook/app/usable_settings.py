@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from portbook.app.rules_from_settings import policy_of, redactor_of
 from portbook.app.tools_from_settings import Collected, collect_tools
@@ -14,6 +14,7 @@ from portbook.net.allowed_hosts_and_origins import BadHost, Hosts
 from portbook.schema.engine import Validator
 from portbook.schema.late_validator import LateValidator
 from portbook.settings import BadSettings, ProblemList, Settings
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.registry import BadBundle, SchemaRegistry
 from portbook.tools.spec import BadTool
 from portbook.tools.toolset import Toolset

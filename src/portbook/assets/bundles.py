@@ -20,7 +20,7 @@ from portbook.escaping import escaped
 from portbook.model import JSON, JSONObject
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
-from portbook.schema.messages import escape_pointer
+from portbook.schema.messages import escape_pointer, whole_pointer
 from portbook.schema.references import Document, Path
 
 __all__ = ["Bundler", "SchemaBundle"]
@@ -46,6 +46,16 @@ class SchemaBundle:
     """The addresses that it refers to and the library does not have."""
     _origins: dict[str, tuple[Path, str]] = field(default_factory=dict[str, tuple[Path, str]])
     """For each added schema, the reference that needs it, and its file."""
+    _files: dict[str, str] = field(default_factory=dict[str, str])
+    """The addresses of the files of added schemas."""
+
+    def source_of(self, pointer: str) -> tuple[str | None, str]:
+        """Return the address of the file that has a place of the bundle, None for its own, and the place."""
+        for address, uri in self._files.items():
+            top = whole_pointer(("$defs", address))
+            if pointer == top or pointer.startswith(f"{top}/"):
+                return uri, pointer.removeprefix(top)
+        return None, pointer
 
     def compile(self) -> Validator:
         """Return its validator.
@@ -97,6 +107,7 @@ class Bundler:
         root = self._files[uri] if schema is None else _place(uri, schema)[0]
         needed: dict[str, JSONObject] = {}
         origins: dict[str, tuple[Path, str]] = {}
+        files: dict[str, str] = {}
         missing: set[str] = set()
         waiting: deque[tuple[_Placed, Path | None]] = deque([(root, None)])
         while waiting:
@@ -110,6 +121,7 @@ class Bundler:
                     needed[target.address] = self._resolved(target)
                     way = path if origin is None else origin
                     origins[target.address] = (way, _shown(target.uri, root.uri))
+                    files[target.address] = target.uri
                     waiting.append((target, way))
         whole = self._resolved(root)
         if needed:
@@ -119,7 +131,7 @@ class Bundler:
                 **dict(sorted(needed.items())),
             }
             whole = {**whole, "$defs": definitions}
-        return SchemaBundle(whole, frozenset(missing), origins)
+        return SchemaBundle(whole, frozenset(missing), origins, files)
 
     def _resolved(self, placed: _Placed) -> JSONObject:
         """Return a schema whose references to other documents use their `$id`."""

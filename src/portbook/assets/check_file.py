@@ -22,9 +22,9 @@ from portbook.assets.validate import explain, without_reference
 from portbook.errors import Finding, Refused
 from portbook.model import JSON
 from portbook.schema.engine import BadSchema
-from portbook.schema.messages import shorten, whole_pointer
-from portbook.wire.parsing import parse
-from portbook.wire.source_positions import Span, locate, span_at
+from portbook.schema.messages import UNEXPECTED, shorten, whole_pointer
+from portbook.wire.parsing import DUPLICATE_KEY, parse
+from portbook.wire.source_positions import Span, locate, name_before, span_at
 
 __all__ = ["MAX_BYTES", "Checker", "File", "FileProblem", "Report"]
 
@@ -36,9 +36,6 @@ _EFFORT: Final = 1_000_000
 
 _NO_FOLDER: Final = "no folder of schemas is set; use --schemas, assets.schemas or SYN_SCHEMAS_DIR"
 
-# The start of messages about an unexpected property; its name follows, quoted as in JSON.
-_UNEXPECTED: Final = "unexpected property "
-
 _POSITION: Final = re.compile(r" \(line (\d+), column (\d+)\)$")
 
 
@@ -49,6 +46,9 @@ class FileProblem(NamedTuple):
     message: str
     span: Span | None
     """Its place in the source; None where the file could not be read."""
+    rule: str
+    """The keyword of the schema that is violated, or what else is wrong: `file`, `json` or `schema`."""
+    is_warning: bool = False
 
 
 class Report(NamedTuple):
@@ -93,7 +93,7 @@ class Checker:
         try:
             data = _read(file)
         except CannotRead as reason:
-            return Report(path, "", (FileProblem("", str(reason), None),), is_checked=False)
+            return Report(path, "", (FileProblem("", str(reason), None, "file"),), is_checked=False)
         try:
             document = parse(data)
         except Refused as refused:
@@ -104,7 +104,7 @@ class Checker:
             found = self._check_asset(path, document)
         if not found.findings:
             return Report(path, found.schema)
-        errors = sorted({(finding.pointer, finding.message) for finding in found.findings})
+        errors = {(finding.pointer, finding.message): finding.keyword for finding in found.findings}
         return Report(path, found.schema, _placed(errors, data.decode(), document), found.is_checked)
 
     def schema_files(self, reports: Iterable[Report]) -> list[File]:
@@ -182,23 +182,26 @@ def _read(file: File) -> bytes:
     return read_walked(file.path, file.folder, MAX_BYTES)
 
 
-_NOWHERE: Final = Span(0, 0, "", 0, 0)
+_NOWHERE: Final = Span(0, 0, "", 0, 0, 0)
 
 
-def _placed(errors: list[tuple[str, str]], source: str, document: JSON) -> tuple[FileProblem, ...]:
+def _placed(errors: dict[tuple[str, str], str], source: str, document: JSON) -> tuple[FileProblem, ...]:
     """Return problems with their places in `source`: that of the name for an unexpected property."""
     spans = locate(source, {pointer for pointer, _ in errors})
     names = {one: name for one in errors if (name := _unexpected(*one, document)) is not None}
     at_names = locate(source, set(names.values()), are_names=True) if names else {}
-    problems = [FileProblem(*one, at_names[names[one]] if one in names else spans[one[0]]) for one in errors]
+    problems = [
+        FileProblem(*one, at_names[names[one]] if one in names else spans[one[0]], errors[one] or "schema")
+        for one in sorted(errors)
+    ]
     return tuple(sorted(problems, key=lambda problem: (problem.span or _NOWHERE)[:2]))
 
 
 def _unexpected(pointer: str, message: str, document: JSON) -> str | None:
     """Return the pointer to the first unexpected property that a message names, or None."""
-    if not message.startswith(_UNEXPECTED):
+    if not message.startswith(UNEXPECTED):
         return None
-    said, _ = json.JSONDecoder().raw_decode(message, len(_UNEXPECTED))
+    said, _ = json.JSONDecoder().raw_decode(message, len(UNEXPECTED))
     value: Any = document
     try:
         for step in pointer.split("/")[1:]:
@@ -214,9 +217,13 @@ def _unexpected(pointer: str, message: str, document: JSON) -> str | None:
 def _not_json(data: bytes, message: str) -> FileProblem:
     position = _POSITION.search(message)
     if position is None:
-        return FileProblem("", f"not JSON: {message}", None)
+        return FileProblem("", f"not JSON: {message}", None, "json")
     line, column = int(position[1]), int(position[2])
+    said = message[: position.start()]
     # The parser counts bytes, reports count characters.
     before = data.split(b"\n")[line - 1][:column].decode("utf-8", "replace")
-    span = span_at(data.decode("utf-8", "replace"), line, len(before))
-    return FileProblem("", f"not JSON: {message[: position.start()]}", span)
+    # The parser notices a name that is there already when it has read it.
+    place = name_before if said == DUPLICATE_KEY else span_at
+    return FileProblem(
+        "", f"not JSON: {said}", place(data.decode("utf-8", "replace"), line, len(before)), "json"
+    )

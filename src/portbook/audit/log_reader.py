@@ -12,11 +12,12 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 import orjson
 
 from portbook.model import JSONObject
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = [
     "Follower",

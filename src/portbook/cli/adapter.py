@@ -12,7 +12,7 @@ import ipaddress
 import os
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -93,7 +93,7 @@ def _settings(config: Path | None, log_dir: Path | None) -> Settings:
     if settings.config is not None:
         return settings
     store = settings.store_path if os.environ.get("PORTBOOK_STORE") else Path(MEMORY)
-    return replace(settings, store_path=store, redaction_enabled=False)
+    return settings._replace(store_path=store, redaction_enabled=False)
 
 
 # -- one asset

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, NamedTuple, TextIO
 
 import click
 
+from portbook.assets.bundles import SchemaBundle
 from portbook.assets.check_file import MAX_BYTES
-from portbook.assets.compat.verdict import Comparison, Compatibility, compare, compare_folders
-from portbook.assets.documents import parsed
+from portbook.assets.compat.counterexample import EVERY_BREAK
+from portbook.assets.compat.verdict import Compatibility, compare, compare_folders
+from portbook.assets.documents import parsed, parsed_object
 from portbook.assets.files import STDIN, CannotRead, read_named
 from portbook.assets.json_patch import diff
 from portbook.assets.library_folders import find_folders
@@ -22,7 +22,8 @@ from portbook.canonical import json_bytes
 from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.reports import shown, width_of
-from portbook.cli.terminal import claim_stdout, say, stop_with, verdict_or_none
+from portbook.cli.schema_change_report import CHANGE_FORMATS, ChangedSchema, lines_of_value, written_changes
+from portbook.cli.terminal import claim_stdout, fail, stop_with, verdict_or_none
 from portbook.escaping import escaped_json
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator
@@ -41,52 +42,52 @@ _EXIT_CODES: Final = {
 # Of the exit codes of several schemas, the first of these that one of them has.
 _WORST: Final = (ExitCode.INVALID, ExitCode.FAILURE, ExitCode.REFUSED, ExitCode.SUCCESS)
 
-# The colour and the meaning of each verdict.
-_MEANING: Final = {
-    Compatibility.COMPATIBLE: ("green", "everything that was valid still is"),
-    Compatibility.BREAKS: ("red", "this was valid and no longer is:"),
-    Compatibility.UNKNOWN: ("yellow", "neither a break nor a proof was found"),
-    Compatibility.ADDED: ("green", "the schema is new"),
-    Compatibility.REMOVED: ("red", "the schema is gone"),
-    Compatibility.UNUSABLE: ("red", "the schema cannot be used"),
-}
-
-# Lines of a value that are shown on either side; a whole document would hide the difference.
-_MAX_LINES: Final = 12
-
 
 @click.command("diff")
 @click.argument("old")
 @click.argument("new")
 @click.option("--schema", "as_schema", is_flag=True, help="Tell whether a schema change is breaking.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(CHANGE_FORMATS),
+    help="Output format; github and sarif need --schema.  [default: text on a terminal, otherwise json]",
+)
 @json_option()
 @config_option
-def command(old: str, new: str, *, as_schema: bool, is_json: bool, config: Path | None) -> None:
+def command(
+    old: str, new: str, *, as_schema: bool, form: str | None, is_json: bool, config: Path | None
+) -> None:
     """Show how two JSON files differ.
 
     Prints the JSON Patch from OLD to NEW; on a terminal, both sides of each change. One of the two may be -
     for standard input. The exit code is 0 if the files are equal, 1 if they differ, and 2 if one cannot be
     read.
 
-    With --schema the files are schemas. A change breaks (1) if NEW refuses an instance that OLD allows, which
-    is printed. It is compatible (0) if there is a proof that no such instance exists. Otherwise it is unknown
-    (3), and the place where the proof ended is printed. References are resolved in the folder of each file
-    and below. For two folders every schema has a verdict, and the worst is the exit code.
+    With --schema the files are schemas. A change breaks (1) if NEW refuses an instance that OLD allows. Every
+    break that is found is printed, each with its place in NEW and an instance. A change is compatible (0) if
+    there is a proof that no such instance exists. Otherwise it is unknown (3). The places for which neither
+    was found are printed. References are resolved in the folder of each file and below. For two folders every
+    schema has a verdict, and the worst is the exit code.
     """
     if old == new == STDIN:
         raise click.UsageError("only one of OLD and NEW can be standard input")
+    if form in ("github", "sarif") and not as_schema:
+        raise click.UsageError(f"--format {form} reports changes of schemas; add --schema")
+    if is_json and form not in (None, "json"):
+        raise click.UsageError(f"--json and --format {form} contradict each other; use one of them")
     out = claim_stdout()
     with verdict_or_none(out):
-        is_plain = is_json or not out.isatty()
+        chosen = "json" if is_json else form or ("text" if out.isatty() else "json")
         if as_schema and Path(old).is_dir() and Path(new).is_dir():
-            status = _compare_folders(_folder(old), _folder(new), out, is_plain=is_plain)
+            changes = _compare_folders(_folder(old), _folder(new))
         elif as_schema:
-            status = _compare_schemas(
-                old, new, SchemaFiles(_library(config), is_deep=True), out, is_plain=is_plain
-            )
+            changes = [_compare_schemas(old, new, SchemaFiles(_library(config), is_deep=True))]
         else:
-            status = _compare_documents(old, new, out, is_plain=is_plain)
-        raise click.exceptions.Exit(status)
+            raise click.exceptions.Exit(_compare_documents(old, new, out, is_plain=chosen == "json"))
+        click.echo(written_changes(changes, chosen), out, nl=False)
+        statuses = {_EXIT_CODES[change.comparison.verdict] for change in changes}
+        raise click.exceptions.Exit(next(status for status in _WORST if status in statuses))
 
 
 def _compare_documents(old: str, new: str, out: TextIO, *, is_plain: bool) -> ExitCode:
@@ -99,21 +100,15 @@ def _compare_documents(old: str, new: str, out: TextIO, *, is_plain: bool) -> Ex
     return ExitCode.FAILURE if patch else ExitCode.SUCCESS
 
 
-def _compare_schemas(old: str, new: str, files: SchemaFiles, out: TextIO, *, is_plain: bool) -> ExitCode:
-    comparison = compare(_schema(files, old), _schema(files, new))
-    click.echo(_json_text(_told(comparison)) if is_plain else "\n".join(_in_words(comparison)), out)
-    return _EXIT_CODES[comparison.verdict]
+def _compare_schemas(old: str, new: str, files: SchemaFiles) -> ChangedSchema:
+    before, after = _schema(files, old), _schema(files, new)
+    sides = [(side.bundle.document, side.validator) for side in (before, after)]
+    comparison = compare(sides[0], sides[1], EVERY_BREAK)
+    return ChangedSchema("", new, comparison, after.bundle, after.source)
 
 
-def _compare_folders(old: SchemaFolder, new: SchemaFolder, out: TextIO, *, is_plain: bool) -> ExitCode:
-    changes = list(compare_folders(old, new))
-    if is_plain:
-        click.echo(_json_text({"schemas": [{"name": name, **_told(one)} for name, one in changes]}), out)
-    else:
-        for name, comparison in changes:
-            click.echo("\n".join(_in_words(comparison, f"{shown(name)}: ")), out)
-    statuses = {_EXIT_CODES[comparison.verdict] for _, comparison in changes}
-    return next(status for status in _WORST if status in statuses)
+def _compare_folders(old: SchemaFolder, new: SchemaFolder) -> list[ChangedSchema]:
+    return [ChangedSchema(*compared) for compared in compare_folders(old, new)]
 
 
 def _folder(path: str) -> SchemaFolder:
@@ -139,54 +134,32 @@ def _document(path: str) -> JSON:
         raise _trouble(path, str(reason)) from None
 
 
-def _schema(files: SchemaFiles, path: str) -> tuple[JSONObject, Validator]:
+class _SchemaSide(NamedTuple):
+    """One side of a comparison."""
+
+    source: str
+    bundle: SchemaBundle
+    validator: Validator
+
+
+def _schema(files: SchemaFiles, path: str) -> _SchemaSide:
     try:
-        _, bundle, validator = files.read(path, MAX_BYTES)
+        data = read_named(path, MAX_BYTES)
+        bundle = files.bundle(path, parsed_object(data))
+        return _SchemaSide(data.decode(), bundle, bundle.compile())
     except CannotRead as reason:
         raise _trouble(path, str(reason)) from None
     except BadSchema as error:
         finding = error.findings[0]
         raise _trouble(path, f"{finding.pointer or '(root)'}: {finding.message}") from None
-    return bundle.document, validator
 
 
 def _trouble(path: str, reason: str) -> click.exceptions.Exit:
-    say(f"error: {shown(path)}: {shown(reason)}")
-    return click.exceptions.Exit(ExitCode.INVALID)
+    return fail(f"{shown(path)}: {shown(reason)}", ExitCode.INVALID)
 
 
 def _json_text(value: Any) -> str:
     return escaped_json(json_bytes(value).decode())
-
-
-# -- a schema's change
-
-
-def _told(comparison: Comparison) -> dict[str, Any]:
-    told: dict[str, Any] = {"verdict": comparison.verdict.value}
-    if comparison.verdict is Compatibility.BREAKS:
-        errors = [{"path": finding.pointer, "msg": finding.message} for finding in comparison.findings]
-        told |= {"instance": comparison.instance, "errors": errors}
-    elif comparison.verdict is Compatibility.UNKNOWN:
-        told["undecided"] = [] if comparison.undecided is None else [{"path": comparison.undecided}]
-    elif comparison.verdict is Compatibility.UNUSABLE:
-        told["problem"] = comparison.problem
-    return told
-
-
-def _in_words(comparison: Comparison, prefix: str = "") -> Iterator[str]:
-    colour, meaning = _MEANING[comparison.verdict]
-    yield f"{prefix}{click.style(comparison.verdict.value, fg=colour, bold=True)}: {meaning}"
-    if comparison.undecided is not None:
-        yield f"{shown(comparison.undecided) or '(root)'}: not proved to allow everything that was valid"
-    if comparison.problem:
-        yield shown(comparison.problem)
-    if comparison.verdict is Compatibility.BREAKS:
-        yield from (f"  {line}" for line in _lines(comparison.instance))
-        yield from (
-            f"{shown(finding.pointer) or '(root)'}: {shown(finding.message)}"
-            for finding in comparison.findings
-        )
 
 
 # -- side by side
@@ -197,16 +170,11 @@ def _show(before: JSON, patch: list[JSONObject], out: TextIO) -> None:
     for operation in patch:
         path = str(operation["path"])
         click.echo(click.style(shown(path) or "(root)", bold=True), out)
-        left = [] if operation["op"] == "add" else _lines(_value(before, path))
-        right = [] if operation["op"] == "remove" else _lines(operation["value"])
+        left = [] if operation["op"] == "add" else lines_of_value(_value(before, path))
+        right = [] if operation["op"] == "remove" else lines_of_value(operation["value"])
         for ours, theirs in zip_longest(left, right, fillvalue=""):
             old = click.style(_cell(ours, room), fg="red")
             click.echo(f"{old} │ {click.style(_cell(theirs, room).rstrip(), fg='green')}", out)
-
-
-def _lines(value: JSON) -> list[str]:
-    lines = escaped_json(json.dumps(value, indent=2, ensure_ascii=False)).split("\n")
-    return lines if len(lines) <= _MAX_LINES else [*lines[: _MAX_LINES - 1], f"… {len(lines)} lines"]
 
 
 def _cell(text: str, room: int) -> str:

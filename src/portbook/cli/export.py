@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +208,7 @@ def client(
 def _settings(config: Path | None, toolsets: tuple[str, ...]) -> Settings:
     """Return the settings with absolute paths: what is exported starts in a folder of others' choice."""
     settings = settings_from(None if config is None else config.resolve(), toolsets=toolsets)
-    return settings if settings.config is None else replace(settings, config=settings.config.resolve())
+    return settings if settings.config is None else settings._replace(config=settings.config.resolve())
 
 
 def _absolute(toolset: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -143,4 +142,4 @@ def settings_from(
             raise BadSettings(f"--server: there is no MCP server {alias!r} in the settings; {hint}")
     tables = {alias: each for alias, each in settings.mcp_tables.items() if not servers or alias in servers}
     is_traced = debug or settings.tracebacks
-    return replace(settings, more_toolsets=toolsets, tracebacks=is_traced, mcp_tables=tables)
+    return settings._replace(more_toolsets=toolsets, tracebacks=is_traced, mcp_tables=tables)

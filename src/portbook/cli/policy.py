@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -184,7 +183,7 @@ def diff(old: Path, new: Path, *, log_dir: Path, is_json: bool) -> None:
 
 
 def _policy(path: Path) -> Policy:
-    return dry_run(replace(settings_from(path), toolsets=(), docs_enabled=False)).policy
+    return dry_run(settings_from(path)._replace(toolsets=(), docs_enabled=False)).policy
 
 
 def _records(log_dir: Path) -> Iterator[JSONObject]:

@@ -7,6 +7,7 @@ first ends its calls and goes. Where the second cannot start, the first stays in
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -14,24 +15,55 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from portbook.app.assemble import App
 from portbook.cli.inherited_socket import TAKE_OVER
+from portbook.cli.served_lists import LISTED
+from portbook.cli.stop_signals import Door
 from portbook.cli.terminal import say
 from portbook.cli.watched_files import Stamps, stamps_of
+from portbook.model import Kind
+from portbook.tools.toolset import Changed
 
-__all__ = ["ReloadingServer", "command_of_this_process", "tell_ready"]
+__all__ = [
+    "ReloadingServer",
+    "command_of_this_process",
+    "leave_when_superseded",
+    "tell_ready",
+    "without_changes_since",
+]
 
 _POLL_S: Final = 0.25
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
+# Tells a server that a newer one serves different lists: it ends as after SIGTERM, and tells its clients.
+SUPERSEDED: Final = signal.SIGUSR1
 
-def tell_ready(descriptor: int, files: Sequence[Path]) -> None:
-    """Tell the process that watches that this one serves, and which files it is made from."""
+
+def tell_ready(descriptor: int, files: Sequence[Path], lists: Mapping[Kind, str]) -> None:
+    """Tell the process that watches that this one serves, from which files, and which lists."""
     with os.fdopen(descriptor, "w", encoding="utf-8") as pipe:
-        json.dump([str(path) for path in files], pipe)
+        json.dump({"files": [str(path) for path in files], "lists": lists}, pipe)
+
+
+def leave_when_superseded(app: App, doors: Sequence[Door]) -> None:
+    """Once a newer server has taken over: tell clients that the lists differ, and end the calls under way.
+
+    A signal does not say which of them; clients were told only of lists that have something in them.
+    """
+
+    def leave() -> None:
+        for kind in LISTED:
+            if app.catalog.of(kind):
+                app.changes.publish(Changed(kind))
+        app.approvals.stop_waiting()
+        for door in doors:
+            door.stop()
+
+    asyncio.get_running_loop().add_signal_handler(SUPERSEDED, leave)
 
 
 class ReloadingServer:
@@ -42,6 +74,7 @@ class ReloadingServer:
         self._listener = listener
         self._command = command
         self._stamps: Stamps = {}
+        self._lists: dict[Kind, str] = {}
         self._server: subprocess.Popen[bytes] | None = None
         self._leaving: list[subprocess.Popen[bytes]] = []
         self._stopped: int | None = None
@@ -85,10 +118,12 @@ class ReloadingServer:
                 say("reload failed; what was served before stays in force")
             return
         before, self._server = self._server, new
-        self._stamps = _without_changes_since(started, stamps_of([Path(name) for name in json.loads(told)]))
+        ready = json.loads(told)
+        self._stamps = without_changes_since(started, stamps_of([Path(name) for name in ready["files"]]))
+        lists, self._lists = self._lists, ready["lists"]
         if before is not None:
             say("reloaded: the changed files are in force")
-            before.send_signal(signal.SIGTERM)
+            before.send_signal(SUPERSEDED if lists != self._lists else signal.SIGTERM)
             self._leaving.append(before)
 
     def _forward(self, number: int, _: object) -> None:
@@ -98,7 +133,7 @@ class ReloadingServer:
             self._server.send_signal(number)
 
 
-def _without_changes_since(started: int, stamps: Stamps) -> Stamps:
+def without_changes_since(started: int, stamps: Stamps) -> Stamps:
     """Return the stamps, of which those count as changed that a server may have read too early."""
     now = time.time_ns()
     return {

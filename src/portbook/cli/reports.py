@@ -18,7 +18,11 @@ from portbook.version import __version__
 from portbook.wire.source_positions import Span
 
 __all__ = [
+    "BREAK",
     "FORMATS",
+    "REMOVED",
+    "UNDECIDED",
+    "UNUSABLE",
     "github_line",
     "json_line",
     "sarif_document",
@@ -30,6 +34,22 @@ __all__ = [
 
 # Names of files and members are cut here on a terminal; the formats for programs have them whole.
 _MAX_SHOWN: Final = 1_024
+
+# The rules of changed schemas: one for each keyword that breaks, and these.
+BREAK: Final = "break/"
+UNDECIDED: Final = "undecided"
+REMOVED: Final = "removed"
+UNUSABLE: Final = "unusable"
+
+# What the rules that are no keywords require.
+_MEANINGS: Final = {
+    "file": "The file can be read.",
+    "json": "The file is JSON.",
+    "schema": "The file is what its schema allows.",
+    UNDECIDED: "The new schema is proved to allow what the old schema allowed.",
+    REMOVED: "Every schema of the old folder is in the new one.",
+    UNUSABLE: "The schema can be used.",
+}
 
 
 def shown(text: str) -> str:
@@ -93,6 +113,7 @@ def _json(reports: Iterable[Report]) -> str:
                 {
                     "path": problem.pointer,
                     "msg": problem.message,
+                    "keyword": problem.rule,
                     "line": problem.span.line if problem.span else None,
                     "column": problem.span.column if problem.span else None,
                 }
@@ -107,7 +128,7 @@ def _json(reports: Iterable[Report]) -> str:
 def _github(reports: Iterable[Report]) -> str:
     """Workflow commands, which GitHub shows beside the lines of a change."""
     return "".join(
-        github_line("error", report.path, problem.span, _said(problem))
+        github_line("warning" if problem.is_warning else "error", report.path, problem.span, _said(problem))
         for report in reports
         for problem in report.problems
     )
@@ -131,8 +152,10 @@ def _property(text: str) -> str:
 
 def _sarif(reports: Iterable[Report]) -> str:
     """SARIF 2.1.0, which editors and code scanning read."""
-    results = [_sarif_result(report, problem) for report in reports for problem in report.problems]
-    rules = [{"id": "schema", "shortDescription": {"text": "The file is what its schema allows."}}]
+    reports = list(reports)
+    used = sorted({problem.rule for report in reports for problem in report.problems})
+    results = [_sarif_result(report, problem, used) for report in reports for problem in report.problems]
+    rules = [{"id": rule, "shortDescription": {"text": _meaning(rule)}} for rule in used]
     return sarif_document(rules, results)
 
 
@@ -147,10 +170,21 @@ def sarif_document(rules: list[dict[str, Any]], results: list[dict[str, Any]]) -
     return json_line(whole)
 
 
-def _sarif_result(report: Report, problem: FileProblem) -> dict[str, Any]:
+def _meaning(rule: str) -> str:
+    """Return what a rule requires."""
+    if rule in _MEANINGS:
+        return _MEANINGS[rule]
+    keyword = rule.removeprefix(BREAK)
+    if keyword != rule:
+        return f"The keyword {keyword} of the new schema allows what the old schema allowed."
+    return f"The file is what the keyword {keyword} of its schema allows."
+
+
+def _sarif_result(report: Report, problem: FileProblem, rules: list[str]) -> dict[str, Any]:
     return {
-        "ruleId": "schema",
-        "level": "error",
+        "ruleId": problem.rule,
+        "ruleIndex": rules.index(problem.rule),
+        "level": "warning" if problem.is_warning else "error",
         "message": {"text": _said(problem)},
         "locations": [sarif_location(report.path, problem.span)],
     }
@@ -160,7 +194,11 @@ def sarif_location(path: str, span: Span | None) -> dict[str, Any]:
     """Return a place in a file, as SARIF has it."""
     location: dict[str, Any] = {"artifactLocation": {"uri": _uri(path)}}
     if span is not None:
-        location["region"] = {"startLine": span.line, "startColumn": span.column}
+        location["region"] = {
+            "startLine": span.line,
+            "startColumn": span.column,
+            "endColumn": span.column + span.length,
+        }
     return {"physicalLocation": location}
 
 

@@ -55,9 +55,7 @@ __all__ = ["command", "serve_until_done"]
     multiple=True,
     help="Of the MCP servers in the settings, serve this one and no other. Repeatable.",
 )
-@click.option(
-    "--reload", is_flag=True, help="Over HTTP: take up toolsets, settings and documents when they change."
-)
+@click.option("--reload", is_flag=True, help="Take up toolsets, settings and documents when they change.")
 @debug_option
 @common_options
 def command(
@@ -83,13 +81,13 @@ def command(
     if not stdio and not http:
         http = sys.stdin.isatty()
         stdio = not http
-    if reload and stdio:
-        raise click.UsageError("--reload is for --http; over STDIO, start the client again")
+    if reload and stdio and http:
+        raise click.UsageError("--reload is for one door; leave out --stdio or --http")
     flags = {"server.host": host, "server.port": port, "schema_override_uri": schema_override}
     given = partial(
         settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags, servers=servers
     )
-    if reload:
+    if reload and http:
         raise click.exceptions.Exit(_serve_and_watch(given, config))
     inherited = _inherited()
     gc.disable()  # until it serves: whatever a start makes, it keeps
@@ -115,7 +113,12 @@ def command(
             say(f"warning: {warning}")
         # A reload reads the same file; if it is gone by then, the rules stay as they are.
         load = partial(given, settings.config)
-        on_ready = partial(_tell_ready, inherited, settings)
+        if reload:
+            assert streams is not None
+            again = partial(given, settings.config, toolsets=toolsets, debug=debug)
+            _run(_serve_reloading(app, settings, streams, load, again), with_http=False)
+            return
+        on_ready = partial(_tell_ready, inherited, settings, app)
         _run(_serve(app, streams, http_door, load=load, on_ready=on_ready), with_http=http)
 
 
@@ -125,18 +128,16 @@ async def _serve(
     http_door: HttpDoor | None,
     *,
     load: Callable[[], Settings],
-    on_ready: Callable[[], None],
+    on_ready: Callable[[list[Door]], None],
 ) -> None:
     doors: list[Door] = []
     if http_door is not None:
         doors.append(http_door.open(app, warn=lambda text: say(f"warning: {text}")))
     if streams is not None:
-        arrival = Arrival("stdio", "stdio", os.environ.pop("PORTBOOK_KEY", None))
-        doors.append(NdjsonDoor(app.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival))
-    stop_on_signals(doors, before=app.approvals.stop_waiting)
+        doors.append(_stdio_door(app, streams))
     reload_certificate = None if http_door is None else http_door.reload_certificate
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_rules, app, load, reload_certificate)
-    on_ready()
+    _heed_signals(app, doors, load, reload_certificate)
+    on_ready(doors)
     if http_door is not None:
         say(_invitation(app, http_door))
     # What is there now stays. The collector need not look at it again, however many tools there are.
@@ -153,6 +154,49 @@ async def _serve(
         # Every call is answered and recorded; the loop would wait for threads that do not end.
         drain_output()
         os._exit(ExitCode.SUCCESS)
+
+
+async def _serve_reloading(
+    app: App,
+    settings: Settings,
+    streams: StandardStreams,
+    load: Callable[[], Settings],
+    load_again: Callable[[], Settings],
+) -> None:
+    """Serve standard input and output, and take up the files that change."""
+    from portbook.cli.reloading_stdio import ReloadingStdio  # late: only where files are watched
+
+    door = _stdio_door(app, streams)
+    reloading = ReloadingStdio(
+        app, settings, door, load_again, lambda new: _heed_signals(new, [door], load, None)
+    )
+    _heed_signals(app, [door], load, None)
+    gc.enable()  # without a freeze: what is replaced should go
+    app.start()
+    reloading.start()
+    try:
+        await serve_until_done(door, [door])
+    finally:
+        await reloading.close()
+        await reloading.app.close()
+    if reloading.app.executor.has_strays:
+        drain_output()
+        os._exit(ExitCode.SUCCESS)
+
+
+def _stdio_door(app: App, streams: StandardStreams) -> NdjsonDoor:
+    arrival = Arrival("stdio", "stdio", os.environ.pop("PORTBOOK_KEY", None))
+    return NdjsonDoor(app.boundary, Reader(streams.incoming), Writer(streams.outgoing), arrival)
+
+
+def _heed_signals(
+    app: App,
+    doors: list[Door],
+    load: Callable[[], Settings],
+    reload_certificate: Callable[[], None] | None,
+) -> None:
+    stop_on_signals(doors, before=app.approvals.stop_waiting)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_rules, app, load, reload_certificate)
 
 
 async def serve_until_done(door: Door, doors: list[Door]) -> None:
@@ -197,12 +241,14 @@ def _inherited() -> Inherited | None:
     return Inherited.of_environment()
 
 
-def _tell_ready(inherited: Inherited | None, settings: Settings) -> None:
+def _tell_ready(inherited: Inherited | None, settings: Settings, app: App, doors: list[Door]) -> None:
     if inherited is not None:
-        from portbook.cli.reloading_server import tell_ready  # late: only where a process watches
+        from portbook.cli.reloading_server import leave_when_superseded, tell_ready  # late: seldom needed
+        from portbook.cli.served_lists import served_lists
         from portbook.cli.watched_files import watched_files
 
-        tell_ready(inherited.pipe, watched_files(settings))
+        leave_when_superseded(app, doors)
+        tell_ready(inherited.pipe, watched_files(settings), served_lists(app.catalog))
 
 
 def _invitation(app: App, http_door: HttpDoor) -> str:

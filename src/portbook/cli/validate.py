@@ -23,8 +23,8 @@ from portbook.assets.names import schema_name
 from portbook.assets.schema_files import SchemaFiles
 from portbook.assets.schema_version import version_of
 from portbook.cli.exit_codes import ExitCode
-from portbook.cli.options import START_ERRORS, config_option, settings_from
-from portbook.cli.reports import FORMATS, shown, summary
+from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
+from portbook.cli.reports import FORMATS, shown, summary, width_of
 from portbook.cli.terminal import claim_stdout, say, stop_with, verdict_or_none
 from portbook.schema.engine import BadSchema
 from portbook.text.did_you_mean import did_you_mean
@@ -40,6 +40,9 @@ _WAIT: Final = 50
 
 # A file's time and size, which change when it is written.
 _Stamps: TypeAlias = "dict[str, tuple[int, int] | None]"
+
+# The width of the line between two rounds.
+_LINE: Final = 60
 
 # How long a change may go unnoticed while watching.
 _LOOK_S: Final = 0.25
@@ -62,6 +65,7 @@ _LOOK_S: Final = 0.25
     help="Output format.",
 )
 @click.option("--watch", is_flag=True, help="Validate again whenever a file changes, until Ctrl-C.")
+@json_option("The same as --format json; errors are JSON, too.")
 @config_option
 def command(
     paths: tuple[Path, ...],
@@ -70,6 +74,7 @@ def command(
     schemas: Path | None,
     form: str,
     watch: bool,
+    is_json: bool,
     config: Path | None,
 ) -> None:
     """Validate JSON files against their schemas.
@@ -80,6 +85,7 @@ def command(
     invalid, and 2 if one cannot be checked.
     """
     out = claim_stdout()
+    form = "json" if is_json else form
     with verdict_or_none(out):
         try:
             settings = settings_from(config, flags={"assets.schemas": schemas})
@@ -244,11 +250,20 @@ def _watch(seen: _Stamps, work: _Work, paths: tuple[Path, ...], form: str, out: 
         now = _stamps(work, paths)
         if now == seen:
             continue
+        changed = sorted(name for name in now.keys() | seen.keys() if now.get(name) != seen.get(name))
         seen = now
+        _begin_round(time.strftime("%H:%M:%S"), changed)
         try:
             _check(work, paths, form, out)
         except click.UsageError as error:  # most likely a schema that is being written
             say(f"error: {error.format_message()}")
+
+
+def _begin_round(time: str, changed: list[str]) -> None:
+    """Draw a line between two rounds: when the next one begins, and because of which file."""
+    others = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+    heading = f"── {time} {shown(changed[0])}{others} "
+    click.echo(heading + "─" * max(_LINE - width_of(heading), 3), err=True)
 
 
 def _stamps(work: _Work, paths: tuple[Path, ...]) -> _Stamps:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from portbook.settings import Settings
+from portbook.tools.set_aside_modules import modules_below
 
-__all__ = ["Stamps", "stamps_of", "watched_files"]
+__all__ = ["Stamps", "python_folders", "stamps_of", "watched_files"]
 
 # The time and the size of each file; None where it is not there.
 Stamps = dict[Path, tuple[int, int] | None]
@@ -36,16 +37,22 @@ def stamps_of(files: list[Path]) -> Stamps:
 
 def _python(settings: Settings) -> Iterator[Path]:
     """Yield the toolsets, and the modules that were loaded from their folders."""
+    yield from _named(settings)
+    for _, _, path in modules_below(python_folders(settings)):
+        yield path
+
+
+def python_folders(settings: Settings) -> set[Path]:
+    """Return the folders of the toolsets."""
+    return {path.resolve().parent for path in _named(settings)}
+
+
+def _named(settings: Settings) -> list[Path]:
+    """Return the files of the toolsets; that of a module is known once it is loaded."""
     sources = (*settings.toolsets, *settings.more_toolsets)
     named = [Path(source) for source in sources if source.endswith(".py")]
     modules = [_file_of(sys.modules[source]) for source in sources if source in sys.modules]
-    files = [*named, *(path for path in modules if path is not None)]
-    yield from files
-    folders = {path.resolve().parent for path in files}
-    for module in list(sys.modules.values()):
-        path = _file_of(module)
-        if path is not None and path.parent in folders:
-            yield path
+    return [*named, *(path for path in modules if path is not None)]
 
 
 def _file_of(module: Any) -> Path | None:

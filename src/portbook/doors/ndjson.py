@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 from portbook.boundary import Boundary
 from portbook.doors.eager import Remainder
@@ -47,6 +47,9 @@ class NdjsonDoor:
         self._broken: BrokenPipeError | None = None
         self._is_stopping = False
         self._has_cancelled = False
+        self._is_in_turn = False
+        """Whether the next messages wait for a call."""
+        self._on_turn_end: list[asyncio.Future[None]] = []
 
     async def serve(self) -> None:
         """Answer messages until the stream ends; then finish the calls that are running.
@@ -75,6 +78,25 @@ class NdjsonDoor:
         self._is_stopping = True
         self._reader.stop()
 
+    def move_to(self, boundary: Boundary) -> Coroutine[Any, Any, None]:
+        """Answer what comes next with `boundary`; return what waits until the calls under way have ended."""
+        under_way: list[asyncio.Future[None]] = [*self._running]
+        if self._is_in_turn:
+            self._on_turn_end.append(self._loop.create_future())
+            under_way.append(self._on_turn_end[-1])
+        self._recorder = boundary.recorder
+        boundary.adopt(self._connection)
+        return _all_ended(under_way)
+
+    async def _taken_in_turn(self, call: Remainder[Answer]) -> Answer:
+        self._is_in_turn = True
+        try:
+            return await call
+        finally:
+            self._is_in_turn = False
+            while self._on_turn_end:
+                self._on_turn_end.pop().set_result(None)
+
     async def _serve_all(self, frames: list[Frame]) -> None:
         waiting = deque(frames)
         while waiting and not self._is_stopping:
@@ -86,7 +108,7 @@ class NdjsonDoor:
                     in_turn.close()  # ends the call now, so that its record is written in time
                 raise
             if in_turn is not None:
-                self._outlet.put_all((await in_turn,))
+                self._outlet.put_all((await self._taken_in_turn(in_turn),))
                 await self._outlet.flush()
             if self._has_cancelled:
                 self._has_cancelled = False
@@ -182,6 +204,11 @@ class NdjsonDoor:
             self._outlet.put_now(message)
             if self._flusher is None or self._flusher.done():
                 self._flusher = self._loop.create_task(self._outlet.flush_quietly())
+
+
+async def _all_ended(under_way: list[asyncio.Future[None]]) -> None:
+    if under_way:
+        await asyncio.wait(under_way)
 
 
 class _Outlet:

@@ -21,7 +21,9 @@ import select
 import selectors
 import stat
 import sys
-from typing import Final, NamedTuple
+from typing import Final
+
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["Reader", "StandardStreams", "Writer", "claim_standard_streams"]
 

@@ -6,13 +6,14 @@ Pure: no I/O. The envelope is the same, byte for byte, at every door and in ever
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.canonical import NotJSON, digest
 from portbook.envelope.controls import CONTROLS, Controls, Default, read_controls
 from portbook.errors import Ending
 from portbook.model import JSON, EnvelopeRequest, JSONObject
 from portbook.provenance.occasion import Occasion
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:

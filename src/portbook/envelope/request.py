@@ -7,12 +7,13 @@ the arguments are validated.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.envelope.controls import Controls, Default, read_controls, take_meta
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import Validator
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.spec import slug_of
 
 if TYPE_CHECKING:

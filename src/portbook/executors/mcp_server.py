@@ -20,7 +20,7 @@ from portbook.errors import Failed, Reason, Refused
 from portbook.executors.held_calls import HeldCall, HeldCalls
 from portbook.executors.unsent import NothingSent
 from portbook.executors.upstream_results import ending_by, result_in
-from portbook.executors.upstream_tasks import follow_task
+from portbook.executors.upstream_tasks import begin_result, follow_task, runs_as_task
 from portbook.model import JSON, Client, InputNeeded, JSONObject, Run
 from portbook.net.destinations import Destinations
 from portbook.protocol.conformance import INPUT_REQUIRED
@@ -30,9 +30,10 @@ from portbook.tools.catalog import Tool
 from portbook.tools.spec import ToolSpec
 from portbook.tools.upstream_entry import UpstreamEntry
 from portbook.tools.uri_templates import UriTemplate
-from portbook.upstreams.answer_checks import TASK, BadAnswer, RpcError
+from portbook.upstreams.answer_checks import TASK, BadAnswer, RpcError, is_created_task
 from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.fleet import Fleet
+from portbook.upstreams.instances import InstanceOwner
 from portbook.upstreams.request_meta import meta_for
 from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
 from portbook.upstreams.supervisor import Supervisor
@@ -120,10 +121,10 @@ class McpServerExecutor:
         return connection
 
     async def _begun(self, server: Supervisor, run: Run) -> UpstreamConnection:
-        key = "" if server.declared.isolation == "shared" else _key_of(run)
+        owner = None if server.declared.isolation == "shared" else InstanceOwner(run.caller, run.session)
         try:
             async with asyncio.timeout(run.timeout_ms / 1000):
-                return await server.connected(key)
+                return await server.connected(owner)
         except NotSent as error:
             raise Refused(Reason.UPSTREAM_ERROR, happened=str(error), is_retryable=True) from None
         except TimeoutError:
@@ -161,6 +162,8 @@ class McpServerExecutor:
             result = await self._follow(way, call)
             if result.get("resultType") == TASK:
                 result = await self._follow_task(way, result)
+            elif is_created_task(result):
+                result = await self._follow(way, begin_result(way.connection, call, result, way.run))
             if result.get("resultType") != INPUT_REQUIRED:
                 return result_in(result, way.tool)
             answers = await self._answers(way, result)
@@ -171,6 +174,8 @@ class McpServerExecutor:
     def _begin(self, way: _Way, answers: Mapping[str, JSONObject] | None, state: str | None) -> RunningCall:
         def params(number: int) -> JSONObject:
             wanted = _params_of(way)
+            if runs_as_task(way.entry, way.connection):
+                wanted["task"] = {"ttl": way.run.timeout_ms}
             meta = _meta(way, number)
             if meta:
                 wanted["_meta"] = meta
@@ -305,11 +310,6 @@ class McpServerExecutor:
         return result_in(result, way.tool)
 
 
-def _key_of(run: Run) -> str:
-    """Return whose process a call runs in, where each session has its own; without one, each caller."""
-    return f"session {run.session}" if run.session is not None else f"caller {run.caller}"
-
-
 def _round_of(run: Run) -> tuple[Mapping[str, JSONObject] | None, str | None]:
     """Return the answers and the server's own state that a later round brings."""
     resumption = run.resumption
@@ -331,7 +331,10 @@ def _params_of(way: _Way) -> JSONObject:
             if spec.completes == "prompt"
             else {"type": "ref/resource", "uri": entry.name}
         )
-        return {"ref": reference, "argument": arguments}
+        typed: JSONObject = {name: arguments[name] for name in ("name", "value")}
+        if "given" not in arguments or not way.connection.revision.has_completion_context:
+            return {"ref": reference, "argument": typed}
+        return {"ref": reference, "argument": typed, "context": {"arguments": arguments["given"]}}
     return {"name": entry.name, "arguments": arguments}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from portbook.errors import REASONS, Ending, Failed, Reason, Refused
+from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.tools.catalog import Tool
 from portbook.upstreams.answer_checks import BadAnswer, RpcError
@@ -30,15 +30,15 @@ _MISSING: Final = REASONS[Reason.MISSING_CAPABILITY].mcp.code_in("")
 def result_in(result: JSONObject, tool: Tool) -> Any:
     """Return what the pipeline takes as the result of `tool`.
 
-    Raises `Failed` where the tool reports an error.
+    Raises `Failed` where the tool reports an error, or the file of a skill is not the one that was listed.
     """
     kind = tool.spec.kind
     if kind == "resource":
-        return result["contents"]
+        return _contents(cast("list[JSONObject]", result["contents"]), tool)
     if kind == "prompt":
         return result["messages"]
     if kind == "completion":
-        return cast("JSONObject", result["completion"])["values"]
+        return result["completion"]
     content = cast("list[JSONObject]", result.get("content") or [])
     if result.get("isError") is True:
         raise _tool_error(content)
@@ -47,6 +47,15 @@ def result_in(result: JSONObject, tool: Tool) -> Any:
         whole["structuredContent"] = result["structuredContent"]
     meta = without_reserved(result.get("_meta"))
     return {**whole, "_meta": meta} if meta else whole
+
+
+def _contents(contents: list[JSONObject], tool: Tool) -> list[JSONObject]:
+    """Return what was read; of a file of a skill, only what the skill's entry promises."""
+    entry = tool.spec.upstream
+    problem = None if entry is None or entry.file is None else entry.file.problem_in(contents)
+    if problem is not None:
+        raise Failed(Reason.BAD_RESULT, (Finding("/contents", problem, "digest", ""),))
+    return contents
 
 
 def ending_by(error: RpcError | BadAnswer | NotSent | ConnectionLost, tool: Tool) -> Ending:

@@ -1,7 +1,9 @@
 """Follows a task that an MCP server created for a call, to its result.
 
-The caller gets a task of ours, if its client knows tasks; otherwise the call waits. What the task asks goes
-to the caller's client, and a call that is cancelled cancels the task.
+In 2026-07-28 a server decides by itself that a call is a task, and is asked how it is doing. In 2025-11-25 it
+says of a tool that it runs as a task alone; then one request waits for the result. The caller gets a task of
+ours, if its client knows tasks; otherwise the call waits. What the task asks goes to the caller's client, and
+a call that is cancelled cancels the task.
 """
 
 from __future__ import annotations
@@ -11,12 +13,18 @@ from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
 from portbook.errors import Failed, Reason
-from portbook.model import JSON, Client, JSONObject
-from portbook.upstreams.answer_checks import RpcError
+from portbook.model import JSON, Client, JSONObject, Run
+from portbook.protocol.methods import method_of
+from portbook.tools.upstream_entry import UpstreamEntry
+from portbook.upstreams.answer_checks import BadAnswer, RpcError
 from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.request_meta import meta_for
+from portbook.upstreams.running_call import RunningCall
+from portbook.upstreams.transport import NotSent
 
-__all__ = ["follow_task"]
+__all__ = ["begin_result", "follow_task", "runs_as_task"]
+
+_RESULT: Final = "tasks/result"
 
 _REQUEST_S: Final = 30.0
 _MIN_POLL_S: Final = 0.02
@@ -57,6 +65,34 @@ async def follow_task(
         connection.request_aside("tasks/cancel", {"taskId": task, "_meta": meta})
         raise
     return _ending(state)
+
+
+def runs_as_task(entry: UpstreamEntry, connection: UpstreamConnection) -> bool:
+    """Return whether a server of 2025-11-25 runs a tool as a task alone."""
+    execution = entry.definition.get("execution")
+    is_required = isinstance(execution, dict) and execution.get("taskSupport") == "required"
+    return is_required and method_of(_RESULT, connection.revision.name) is not None
+
+
+def begin_result(
+    connection: UpstreamConnection, call: RunningCall, created: JSONObject, run: Run
+) -> RunningCall:
+    """Request the result of the task that a `call` has created; it is answered when the task has ended.
+
+    Raises `Failed` where nothing more can be sent.
+    """
+    client = run.reach()
+    if client is not None:
+        client.detach()
+    task = str(cast("JSONObject", created["task"])["taskId"])
+    try:
+        waiting = connection.begin(_RESULT, lambda _: {"taskId": task}, run, task=task)
+    except NotSent as error:  # the task goes on, so this is no refusal
+        raise Failed(Reason.UPSTREAM_ERROR, happened=str(error)) from None
+    except BadAnswer as error:
+        raise Failed(Reason.BAD_RESULT, error.findings) from None
+    waiting.token = call.token
+    return waiting
 
 
 def _require_time(until: float) -> None:

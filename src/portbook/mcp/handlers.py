@@ -6,7 +6,7 @@ They need a key like every call, and show only what that key may see. Pure: no I
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.globs import matches
@@ -23,6 +23,7 @@ from portbook.model import JSON, Caller, JSONObject
 from portbook.protocol.extensions import task_ids_of
 from portbook.protocol.revisions import STATELESS_REVISIONS, Revision
 from portbook.protocol.session import Session
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog, Tool
 
 __all__ = ["LISTEN", "Asked", "Handler", "Handlers"]

@@ -12,10 +12,11 @@ import threading
 import time
 from collections import deque
 from math import inf
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.mcp.from_any_thread import is_on
 from portbook.model import Draft
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["MAX_BYTES", "MAX_REPORTS", "PATIENCE_S", "ReportQueue", "Waiting"]
 

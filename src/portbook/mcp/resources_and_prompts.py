@@ -78,13 +78,19 @@ def prompt_result(tool: Tool, messages: Any, revision: Revision) -> JSONObject:
     return result
 
 
-def completion_result(values: Any) -> JSONObject:
-    """Return suggested values, at most the first 100."""
-    suggested = cast("list[JSON]", values)
-    return {
-        "completion": {
-            "values": suggested[:_MAX_VALUES],
-            "total": len(suggested),
-            "hasMore": len(suggested) > _MAX_VALUES,
-        }
+def completion_result(suggested: Any) -> JSONObject:
+    """Return suggested values, at most the first 100; a server behind us says itself how many there are."""
+    if isinstance(suggested, dict):
+        said = cast("JSONObject", suggested)
+        values = cast("list[JSON]", said["values"])
+        total, has_more = said.get("total"), said.get("hasMore") is True
+    else:
+        values = cast("list[JSON]", suggested)
+        total, has_more = len(values), False
+    completion: JSONObject = {
+        "values": values[:_MAX_VALUES],
+        "hasMore": has_more or len(values) > _MAX_VALUES,
     }
+    if type(total) is int:
+        completion["total"] = total
+    return {"completion": completion}

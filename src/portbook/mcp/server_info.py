@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from portbook.model import JSONObject
 from portbook.protocol.extensions import SKILLS, TASKS
 from portbook.protocol.revisions import Revision
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Catalog
 from portbook.version import __version__
 

@@ -186,6 +186,12 @@ class TaskBoard:
             task.cancel()
         return task is not None
 
+    def take_over(self, other: TaskBoard) -> list[asyncio.Task[None]]:
+        """Keep the tasks of a board that ends; return those that run."""
+        moved, other._tasks = other._tasks, {}
+        self._tasks |= moved
+        return [task.running for task in moved.values() if task.running is not None and not task.is_over]
+
     async def close(self) -> None:
         """Cancel running tasks, and wait until they are recorded."""
         running = [task.running for task in self._tasks.values() if task.running is not None]

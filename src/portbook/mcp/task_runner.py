@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import NamedTuple, cast
+from typing import cast
 
 from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.mcp.clients import RoundClient
@@ -13,6 +13,7 @@ from portbook.mcp.from_any_thread import run_on
 from portbook.mcp.task_board import Task, TaskBoard
 from portbook.model import JSON, Completed
 from portbook.pipeline import Pipeline
+from portbook.text.named_tuple import NamedTuple
 from portbook.wire.parsing import parse
 
 __all__ = ["TaskRunner"]

@@ -18,10 +18,11 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.errors import Reason, Refused
 from portbook.text.late_pattern import late_pattern
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["BadHost", "Hosts"]
 

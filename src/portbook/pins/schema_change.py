@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from portbook.assets.compat.text_languages import TextLanguages
 from portbook.assets.compat.verdict import Comparison, Compatibility, compare
 from portbook.canonical import NotJSON, canonical_bytes
 from portbook.model import JSON, JSONObject
@@ -56,6 +57,8 @@ class Effort:
 
     def __init__(self) -> None:
         self._left = _MAX_EFFORT
+        self.texts = TextLanguages()
+        """What is left to be spent on patterns."""
 
     def suffices_for(self, *schemas: JSONObject) -> bool:
         """Return whether these schemas can be compared, and take what that costs."""
@@ -90,7 +93,9 @@ def _graded(old: JSONObject, new: JSONObject, effort: Effort) -> SchemaChange:
     if not effort.suffices_for(old, new):
         return SchemaChange(Grade.BREAKING, "there is too much to compare")
     first, second = (old, compiled(old)), (new, compiled(new))
-    kept, known = compare(first, second), compare(second, first)
+    kept, known = (
+        compare(one, other, texts=effort.texts) for one, other in ((first, second), (second, first))
+    )
     grade = _GRADES.get((kept.verdict, known.verdict))
     if grade is None:
         return SchemaChange(Grade.BREAKING, "neither a proof nor a value decides what it allows now")
@@ -110,10 +115,8 @@ _NOTES: Final = {
 
 
 def _shown(comparison: Comparison) -> list[JSON]:
-    if comparison.verdict is not Compatibility.BREAKS:
-        return []
+    instances = [each.instance for each in comparison.breaks[:1]]
     try:
-        is_short = len(canonical_bytes(comparison.instance)) <= _MAX_INSTANCE
+        return [each for each in instances if len(canonical_bytes(each)) <= _MAX_INSTANCE]
     except NotJSON:
-        is_short = False
-    return [comparison.instance] if is_short else []
+        return []

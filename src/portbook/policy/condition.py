@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from portbook.model import JSONObject
 from portbook.policy.arguments import Gap, find
 from portbook.policy.types import types_of
 from portbook.schema.engine import Validator
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["Condition"]
 

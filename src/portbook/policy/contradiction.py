@@ -6,11 +6,12 @@ A no is not certain: schemas can contradict themselves in ways that are not look
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 from portbook.model import JSON, JSONObject
 from portbook.policy.types import UntoldTypes, spoken_types
 from portbook.schema.engine import BadSchema, compile_schema
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["is_contradictory"]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from portbook.policy.approval_by_default import ApprovalByDefault
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["LIMIT_NAMES", "Limits"]
 

@@ -6,12 +6,13 @@ Pure: no I/O.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON, JSONObject
 from portbook.protocol.negotiation import META_REVISION
 from portbook.schema.cache import validator_for
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = [
     "EXTENSIONS",

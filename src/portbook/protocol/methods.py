@@ -7,7 +7,9 @@ schemas and compares the two.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
+
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["METHODS", "Method", "Sender", "method_of"]
 

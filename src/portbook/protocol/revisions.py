@@ -11,7 +11,7 @@ from typing import Final
 __all__ = ["HANDSHAKE_REVISIONS", "NEWEST_HANDSHAKE", "REVISIONS", "STATELESS_REVISIONS", "Revision"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Revision:
     """One revision of the protocol."""
 
@@ -24,10 +24,14 @@ class Revision:
     """Tools have annotations about their effect."""
     has_completions: bool
     """Servers declare whether they complete arguments; before, clients had to try."""
+    has_completion_context: bool
+    """A request to complete an argument has the arguments that were given before it."""
     has_audio: bool
     """Content may be audio."""
     has_titles: bool
     """Listed entries may have a title."""
+    has_listing_meta: bool
+    """Listed entries may have a `_meta`."""
     has_resource_links: bool
     """Content may be a link to a resource."""
     has_structured_content: bool
@@ -53,8 +57,10 @@ _TRAITS: Final = {
     "has_batches":            (False, True,   False,  False,  False),
     "has_annotations":        (False, True,   True,   True,   True),
     "has_completions":        (False, True,   True,   True,   True),
+    "has_completion_context": (False, False,  True,   True,   True),
     "has_audio":              (False, True,   True,   True,   True),
     "has_titles":             (False, False,  True,   True,   True),
+    "has_listing_meta":       (False, False,  True,   True,   True),
     "has_resource_links":     (False, False,  True,   True,   True),
     "has_structured_content": (False, False,  True,   True,   True),
     "wants_objects":          (False, False,  True,   True,   False),

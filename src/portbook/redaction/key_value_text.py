@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.redaction.detectors import Span
 from portbook.redaction.marks import NOT_MARKED, is_mark
 from portbook.redaction.prefilter import LARGE, Prefilter, fold, literal
 from portbook.redaction.secret_names import SecretNames
 from portbook.text.late_pattern import late_pattern
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["TRIGGERS", "KeyValueText"]
 

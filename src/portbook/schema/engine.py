@@ -11,6 +11,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
+from urllib.parse import urldefrag
 
 import jsonschema_rs
 
@@ -241,10 +242,9 @@ def _findings_of_own(errors: _Errors, payload: Any) -> set[Finding]:
         places = (
             [there.instance_path] if is_exact else places_of(payload, there.instance_path, there.instance)
         )
-        made = [
-            Finding(whole_pointer(place), sentence, error.kind.name, escape_pointer(error.schema_path))
-            for place in places
-        ]
+        keyword, refused_by = error.kind.name, whole_pointer(error.schema_path)
+        resource = urldefrag(error.absolute_keyword_location or "").url
+        made = [Finding(whole_pointer(place), sentence, keyword, refused_by, resource) for place in places]
         # Two equal errors belong to two of the places, in either order.
         findings.add(next((finding for finding in made if finding not in findings), made[0]))
     return findings

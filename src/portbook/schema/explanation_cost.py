@@ -12,10 +12,11 @@ take in more than one way. Pure: no I/O.
 from __future__ import annotations
 
 import copy
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 from portbook.schema.cycles import components
 from portbook.schema.references import Document, Path
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["Explanation", "explanation_of"]
 

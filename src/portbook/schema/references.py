@@ -51,7 +51,7 @@ _READ_AS: Final = {"dependencies": "dependentSchemas", "additionalItems": "items
 _INDEX = late_pattern(r"[0-9]{1,18}", re.ASCII)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SchemaNode:
     """One subschema: its path, and the subschemas it leads to."""
 

@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 from urllib.parse import unquote
 
 from portbook.canonical import fingerprint
@@ -19,6 +19,7 @@ from portbook.model import JSON, JSONObject
 from portbook.schema.dialects import dialect_of
 from portbook.schema.engine import BadSchema, Validator, compile_official, compile_schema
 from portbook.schema.pins import PINS
+from portbook.text.named_tuple import NamedTuple
 from portbook.wire.parsing import parse
 
 __all__ = [

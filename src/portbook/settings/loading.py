@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from portbook.access.callers import AllowedKey
@@ -16,6 +16,7 @@ from portbook.settings.setting_value import value_from_text, value_of
 from portbook.settings.table import SETTINGS, CertificateFiles, Setting
 from portbook.text.did_you_mean import did_you_mean
 from portbook.text.late_pattern import late_pattern
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.tool_names import ToolNames
 
 if TYPE_CHECKING:
@@ -32,8 +33,7 @@ _SECTIONS: Final = frozenset(key.split(".")[0] for key in _BY_KEY if "." in key)
 _SCHEME: Final = late_pattern(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """The value of every setting. `SETTINGS` says what each one means."""
 
     schema_override_uri: str | None
@@ -99,9 +99,9 @@ class Settings:
     """The settings file, if there was one."""
     is_given: bool = False
     """Whether that file sets anything."""
-    file: TomlFile | None = field(default=None, compare=False, repr=False)
+    file: TomlFile | None = None
     """What that file holds, and where."""
-    origins: Mapping[str, str] = field(default_factory=dict[str, str], compare=False, repr=False)
+    origins: Mapping[str, str] = MappingProxyType({})
     """Where each setting is given that does not come from that file, by its key."""
 
     @property

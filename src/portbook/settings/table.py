@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, get_args, get_type_hints
+from typing import Any, Final, Literal, get_args, get_type_hints
 
 from portbook.policy.limits import Limits
 from portbook.schema.pins import PINS
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.tool_names import ToolNames
 
 __all__ = ["SETTINGS", "CertificateFiles", "Kind", "Setting"]

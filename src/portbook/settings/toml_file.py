@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any, Final
 
 from portbook.settings.bad_settings import BadSettings
 from portbook.settings.toml_positions import Path, TomlPositions
 from portbook.text.late_pattern import late_pattern
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["TomlFile", "read_toml"]
 
@@ -38,8 +38,7 @@ _MARK: Final = "\ufeff"
 _DEEP: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class TomlFile:
+class TomlFile(NamedTuple):
     """What a file holds, and where."""
 
     shown: str

@@ -10,9 +10,10 @@ import contextlib
 import re
 from bisect import bisect_right
 from itertools import count
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from portbook.text.late_pattern import late_pattern
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["Path", "Position", "TomlPositions"]
 

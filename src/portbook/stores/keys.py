@@ -7,7 +7,7 @@ import json
 import os
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.access.caller_names import problem_of_caller_name
 from portbook.access.callers import AllowedKey, digest_of_key
@@ -15,6 +15,7 @@ from portbook.clock import Clock
 from portbook.globs import problem_of
 from portbook.stores.connection_types import Connection
 from portbook.stores.sqlite import Store, Version
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["BadKeyRequest", "KeptKey", "Keys", "NewKey"]
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.canonical import json_bytes
 from portbook.clock import Clock, later
 from portbook.model import JSONObject
 from portbook.stores.connection_types import Connection
 from portbook.stores.sqlite import Store, Version
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["KeptSession", "SessionStore"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final, cast
@@ -52,10 +51,10 @@ def settings_of_test(
     file = None if config is None else Path(config)
     loaded = load_settings(file, environ, flags, None, lambda key: "policy=" if key in rules else "settings=")
     if loaded.asset_schemas is None and loaded.asset_examples is None and loaded.assets_enabled is None:
-        loaded = replace(loaded, assets_enabled=False)  # they would be looked for around the test
+        loaded = loaded._replace(assets_enabled=False)  # they would be looked for around the test
     known = [key._replace(sha256=digest_of_key(key_of(key.name))) for key in loaded.allowed_keys]
     _require_local(loaded)
-    return replace(loaded, allowed_keys=(*known, *_keys(callers)))
+    return loaded._replace(allowed_keys=(*known, *_keys(callers)))
 
 
 def _require_local(settings: Settings) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from portbook.canonical import NotJSON, fingerprint
 from portbook.model import JSONObject, Kind
@@ -18,6 +18,7 @@ from portbook.schema.cache import validator_for
 from portbook.schema.dialects import dialect_of
 from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.late_validator import LateValidator
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.claimed_names import claims_of, refused_claims
 from portbook.tools.spec import BadTool, ToolSpec, named_by, require_slug
 from portbook.tools.tool_names import ToolNames, listed_name
@@ -27,7 +28,7 @@ from portbook.tools.withheld_entry import WithheldEntry
 __all__ = ["Catalog", "LeftOutEntry", "Tool"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tool:
     """A tool that is served."""
 
@@ -38,10 +39,8 @@ class Tool:
     """The name in MCP listings."""
     outputs_by_status: Mapping[str, Validator] = field(default_factory=dict[str, Validator])
     """Those of `ToolSpec.outputs_by_status`, compiled."""
-    _digest: list[str] = field(default_factory=list[str], init=False, repr=False, compare=False)
-    _marks: list[tuple[Mark, ...]] = field(
-        default_factory=list[tuple[Mark, ...]], init=False, repr=False, compare=False
-    )
+    _digest: list[str] = field(default_factory=list[str], init=False)
+    _marks: list[tuple[Mark, ...]] = field(default_factory=list[tuple[Mark, ...]], init=False)
 
     @property
     def digest(self) -> str:

@@ -14,10 +14,11 @@ import types
 import typing
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.model import JSON, JSONObject
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["NotPlain", "PlainType", "is_plain_default", "plain_type"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from portbook.errors import Refused
 from portbook.model import JSONObject
@@ -19,6 +19,7 @@ from portbook.schema.bundle import bundle
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
 from portbook.schema.messages import escape_pointer
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.shipped import shipped_folder
 from portbook.tools.spec import ToolSpec, slug_of
 from portbook.wire.parsing import parse

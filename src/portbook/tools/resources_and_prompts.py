@@ -20,11 +20,16 @@ from portbook.tools.spec import BadTool, Complete, Effect, NotFound, Switch, Too
 
 __all__ = ["specs_from_prompt", "specs_from_resource"]
 
-# The arguments of a completion: the name of one argument, and the text typed so far.
+# The arguments of a completion: the name of one argument, the text typed so far, and the other arguments that
+# were given before it.
 _COMPLETION_INPUT: Final[JSONObject] = {
     "$schema": DIALECT,
     "type": "object",
-    "properties": {"name": {"type": "string"}, "value": {"type": "string"}},
+    "properties": {
+        "name": {"type": "string"},
+        "value": {"type": "string"},
+        "given": {"type": "object", "additionalProperties": {"type": "string"}},
+    },
     "required": ["name", "value"],
     "additionalProperties": False,
 }

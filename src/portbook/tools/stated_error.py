@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Refused
 from portbook.model import JSON
 from portbook.text.late_pattern import late_pattern
+from portbook.text.named_tuple import NamedTuple
 from portbook.tools.spec import ToolError
 from portbook.wire.parsing import parse
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from portbook.model import JSONObject
+from portbook.tools.skill_file import SkillFile
 
 __all__ = ["UpstreamEntry"]
 
@@ -21,3 +22,5 @@ class UpstreamEntry:
     """The whole definition as the server sent it."""
     is_confined: bool | None = None
     """Whether the server runs in a sandbox; None where Portbook does not start it."""
+    file: SkillFile | None = None
+    """What the entry of a skill says of it, where it is a file of one."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from portbook.errors import Reason, Refused
 from portbook.model import JSONObject, Kind
+from portbook.text.named_tuple import NamedTuple
 
 __all__ = ["WithheldEntry"]
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 from portbook.errors import Finding
 from portbook.model import JSON, JSONObject
 from portbook.protocol.conformance import INPUT_REQUIRED, RESULT, SchemaValidator
 from portbook.protocol.methods import method_of
 
-__all__ = ["TASK", "AnswerChecks", "BadAnswer", "RpcError"]
+__all__ = ["TASK", "AnswerChecks", "BadAnswer", "RpcError", "is_created_task"]
 
 # The `resultType` of a result that is a task.
 TASK: Final = "task"
@@ -85,6 +85,9 @@ class AnswerChecks:
         kind = result.get("resultType")
         if kind == TASK and method == "tools/call":  # of the tasks extension, as above
             return _of_task(result)
+        has_tasks = method_of("tasks/result", revision) is not None
+        if method == "tools/call" and has_tasks and is_created_task(result):
+            return _of_task(cast("JSONObject", result["task"]), "/task")
         asks = kind == INPUT_REQUIRED
         if not asks and self._check(method + RESULT, revision)(result):
             return _NO_VIOLATION
@@ -97,12 +100,17 @@ class AnswerChecks:
         return check
 
 
-def _of_task(result: JSONObject) -> tuple[Finding, ...]:
+def is_created_task(result: JSONObject) -> bool:
+    """Return whether an answer is a task in the form of 2025-11-25."""
+    return isinstance(result.get("task"), dict) and "content" not in result
+
+
+def _of_task(task: JSONObject, at: str = "") -> tuple[Finding, ...]:
     """Return the violations in the answer that creates a task."""
     return tuple(
-        Finding(f"/{name}", "must be a string", "type", "")
+        Finding(f"{at}/{name}", "must be a string", "type", "")
         for name in ("taskId", "status")
-        if not isinstance(result.get(name), str)
+        if not isinstance(task.get(name), str)
     )
 
 

@@ -19,6 +19,7 @@ from portbook.protocol.log_levels import LEVELS
 from portbook.protocol.methods import Sender, method_of
 from portbook.protocol.revisions import NEWEST_HANDSHAKE, Revision
 from portbook.upstreams.answer_checks import AnswerChecks, BadAnswer
+from portbook.upstreams.request_meta import related_task
 from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
 from portbook.upstreams.transport import ConnectionLost, NotSent, UpstreamLink
 from portbook.wire.lines import OVERSIZE, Frame
@@ -106,10 +107,12 @@ class UpstreamConnection:
         run: Run | None,
         *,
         is_aside: bool = False,
+        task: str | None = None,
     ) -> RunningCall:
         """Send a request for a caller; `params` makes its params from its number.
 
-        One that `is_aside` belongs to no call.
+        One that `is_aside` belongs to no call. One for the result of a `task` is answered as the call of the
+        tool would be.
 
         Raises `NotSent` where nothing was sent, and `BadAnswer` where the official schema forbids it.
         """
@@ -123,8 +126,8 @@ class UpstreamConnection:
         findings = self._checks.allows_request(message, method, self.revision.name)
         if findings:
             raise BadAnswer(findings)
-        call = RunningCall(number, run, asyncio.get_running_loop().create_future())
-        self._open[number] = _Open(method, call, is_aside)
+        call = RunningCall(number, run, asyncio.get_running_loop().create_future(), task)
+        self._open[number] = _Open(method if task is None else "tools/call", call, is_aside)
         try:
             self._link.send(message, json_bytes(message), number)
         except BaseException:
@@ -138,11 +141,15 @@ class UpstreamConnection:
         if found is not None:
             # A server may not be told to cancel `initialize`.
             if is_cancelled and not self.is_lost and found.method != "initialize":
-                params: JSONObject = {"requestId": call.number, "reason": "the caller no longer waits"}
-                self.notify(_CANCELLED, params)
+                self._cancel(call)
             self._link.abandon(call.number)
         for question in call.take_questions():
             question.refuse("the call has ended")
+
+    def _cancel(self, call: RunningCall) -> None:
+        if call.task is not None:  # it goes on without the request for its result
+            self.request_aside("tasks/cancel", {"taskId": call.task})
+        self.notify(_CANCELLED, {"requestId": call.number, "reason": "the caller no longer waits"})
 
     def notify(self, method: str, params: JSONObject | None = None) -> None:
         """Send a notification, if it can be sent."""
@@ -256,11 +263,11 @@ class UpstreamConnection:
         params = params if isinstance(params, dict) else {}
         if method == "notifications/progress":
             token = params.get("progressToken")
-            found = self._open.get(token) if type(token) is int else None
-            if found is not None:
-                found.call.progress(params)
+            call = self._call_under(token) if type(token) is int else None
+            if call is not None:
+                call.progress(params)
         elif method == "notifications/message":
-            call = self._call_of(of)
+            call = self._call_of(of, params)
             if call is not None:
                 call.log(params)
         elif method.endswith(("list_changed", "resources/updated")):
@@ -278,14 +285,19 @@ class UpstreamConnection:
                 identifier, _error(Reason.BAD_PARAMS, "the official schema does not allow this request")
             )
         else:
-            self._ask(identifier, method, message.get("params"), self._call_of(of))
+            params = message.get("params")
+            self._ask(identifier, method, params, self._call_of(of, params))
 
     def _ask(self, identifier: JSON, method: str, params: JSON, call: RunningCall | None) -> None:
         def refuse(why: str) -> None:
             self._respond(identifier, _error(Reason.INTERNAL, why))
 
         if call is None:
-            refuse("several calls are under way, and nothing says which of their clients to ask")
+            refuse(
+                "several calls are under way, and nothing says which of their clients to ask"
+                if self.is_busy
+                else "no call is under way whose client could be asked"
+            )
             return
 
         def answer(given: JSONObject) -> None:
@@ -294,11 +306,20 @@ class UpstreamConnection:
         request: JSONObject = {"method": method, "params": params if isinstance(params, dict) else {}}
         call.ask(UpstreamQuestion(request, answer, refuse))
 
-    def _call_of(self, of: int | None) -> RunningCall | None:
-        """Return the call that a message belongs to: its stream's, or the only one that is under way."""
+    def _call_of(self, of: int | None, params: JSON) -> RunningCall | None:
+        """Return the call that a message belongs to: its stream's, its task's, or the only one under way."""
         if of is not None and of in self._open:
             return self._open[of].call
-        return self._only()
+        task = related_task(params)
+        of_task = (each.call for each in self._open.values() if task is not None and each.call.task == task)
+        return next(of_task, None) or self._only()
+
+    def _call_under(self, token: int) -> RunningCall | None:
+        """Return the call whose progress has this token: the number of its first request."""
+        found = self._open.get(token)
+        if found is not None:
+            return found.call
+        return next((each.call for each in self._open.values() if each.call.token == token), None)
 
     def _only(self) -> RunningCall | None:
         """Return the one call that is under way; None where there are several."""

@@ -14,7 +14,7 @@ from portbook.tools.spec import Effect
 
 __all__ = ["DeclaredUpstream", "Isolation", "StartTime", "UpstreamTransport", "ValueSource"]
 
-UpstreamTransport = Literal["stdio", "http"]
+UpstreamTransport = Literal["stdio", "http", "sse"]
 StartTime = Literal["lazy", "eager"]
 Isolation = Literal["shared", "session"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final
@@ -16,9 +17,11 @@ from portbook.protocol.headers import Mark
 from portbook.upstreams.answer_checks import AnswerChecks
 from portbook.upstreams.child_environment import child_environment
 from portbook.upstreams.declared_upstream import DeclaredUpstream
+from portbook.upstreams.definitions import Offer
 from portbook.upstreams.http_transport import HttpTransport
 from portbook.upstreams.served_offers import ServedOffers, Shelf
 from portbook.upstreams.server_status import ServerStatus
+from portbook.upstreams.sse_transport import SseTransport
 from portbook.upstreams.stdio_transport import StdioTransport
 from portbook.upstreams.supervisor import Supervisor, Watcher
 from portbook.upstreams.transport import NotSent, UpstreamLink
@@ -48,11 +51,13 @@ class Fleet:
         tell: Callable[[str], None] = lambda _: None,
         notice: Callable[[str], None] = lambda _: None,
         client: HttpClient | None = None,
+        patience_s: float | None = _SETTLE_S,
     ) -> None:
         """Serve what `trust` approves from `shelf`.
 
         `publish` is told of changed lists and resources, `tell` of what concerns the operator, `notice` of
-        every secret value. Servers with an address are called with `client`.
+        every secret value. Servers with an address are called with `client`. A first list waits `patience_s`;
+        None is as long as a start may take.
         """
         self.offers = ServedOffers(trust, shelf, lambda kind: publish(kind, None), tell)
         """What the servers offer, and what of it is served."""
@@ -62,8 +67,10 @@ class Fleet:
         self._tell = tell
         self._notice = notice
         self._client = client
+        self._patience_s = patience_s
         self._destinations = Destinations()
         self._secrets: list[str] = []
+        self._watched: Counter[str] = Counter()
         self._validator = validator
         self._servers = {each.alias: self._supervised(each) for each in declared}
         for server in self._servers.values():
@@ -91,12 +98,16 @@ class Fleet:
             self._settling = self._settling or asyncio.get_running_loop().create_task(self._settle())
             await asyncio.shield(self._settling)
 
-    def watch(self, uri: str) -> None:
-        """Hear of changes of a resource from now on, if one of the servers offers it."""
-        located = self._shelf.locate(uri)
-        alias = None if located is None else self._shelf.server_of(located[0])
-        if alias is not None:
-            self._servers[alias].watch(uri)
+    def watch(self, uri: str) -> Callable[[], None]:
+        """Hear of changes of a resource while a server offers it; return the function that stops it."""
+        self._watched[uri] += 1
+        self._ask_for_changes_of(uri)
+        return lambda: self._unwatch(uri)
+
+    def end_session(self, session: str) -> None:
+        """End the processes that only a session had, which has ended."""
+        for server in self._servers.values():
+            server.end_session(session)
 
     async def restart(self, alias: str) -> None:
         """Start a server again. Raises `NotSent` where it cannot be started."""
@@ -134,6 +145,19 @@ class Fleet:
 
     # --
 
+    def _ask_for_changes_of(self, uri: str) -> None:
+        located = self._shelf.locate(uri)
+        alias = None if located is None else self._shelf.server_of(located[0])
+        if alias is not None:
+            self._servers[alias].watch(uri)
+
+    def _unwatch(self, uri: str) -> None:
+        self._watched[uri] -= 1
+        if not self._watched[uri]:
+            del self._watched[uri]
+            for server in self._servers.values():
+                server.unwatch(uri)
+
     async def _settle(self) -> None:
         starts = [
             asyncio.get_running_loop().create_task(_started(each))
@@ -141,7 +165,7 @@ class Fleet:
             if not each.has_offered
         ]
         if starts:
-            await asyncio.wait(starts, timeout=_SETTLE_S)
+            await asyncio.wait(starts, timeout=self._patience_s)
         self.is_settled = self.offers.has_listed = True
 
     def _status(self, alias: str) -> ServerStatus:
@@ -160,7 +184,13 @@ class Fleet:
     def _supervised(self, declared: DeclaredUpstream) -> Supervisor:
         tell = partial(self._tell_of, declared.alias)
         checks = AnswerChecks(self._validator, is_enforced=declared.is_enforced, warn=tell)
-        watcher = Watcher(partial(self.offers.take, declared), partial(self._publish, "resource"), tell)
+
+        async def offered(offer: Offer, announced: frozenset[str]) -> None:
+            await self.offers.take(declared, offer, announced)
+            for uri in self._watched:
+                self._ask_for_changes_of(uri)
+
+        watcher = Watcher(offered, partial(self._publish, "resource"), tell)
         return Supervisor(declared, partial(self._link, declared, tell), checks, watcher)
 
     def _link(self, declared: DeclaredUpstream, tell: Callable[[str], None]) -> UpstreamLink:
@@ -177,6 +207,8 @@ class Fleet:
         headers = ValueReader(
             f"{place}.headers", declared.headers, self._environ, declared.folder, self._learn
         )
+        if declared.transport == "sse":
+            return SseTransport(declared.url, headers, self._client, lambda: self._destinations)
         marks = partial(self._marks_of, declared.alias)
         return HttpTransport(declared.url, headers, self._client, lambda: self._destinations, marks)
 

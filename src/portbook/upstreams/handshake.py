@@ -4,12 +4,16 @@
    that only this revision has, is of the era without a handshake.
 2. Every other answer means the handshake era: `initialize`, with the newest revision that has one. The server
    may choose an older one of ours.
-3. No answer, and a refusal for other reasons (credentials, load), say nothing: this connection is made with a
-   handshake, and the next one asks again.
+3. A refusal for other reasons (credentials, load) says nothing: this connection is made with a handshake, and
+   the next one asks again.
+4. A server that does not answer for long is starting, or ignores what it does not know. It is asked to
+   `initialize`, too, and then its answers tell: those of one stream come in order.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,12 +23,14 @@ from portbook.protocol.revisions import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, R
 from portbook.upstreams.answer_checks import BadAnswer, RpcError
 from portbook.upstreams.connection import UpstreamConnection
 from portbook.upstreams.request_meta import CLIENT_INFO, client_capabilities, meta_for
+from portbook.upstreams.running_call import RunningCall
 from portbook.upstreams.transport import BadStatus, ConnectionLost, NotSent, SaysNothing
 
 __all__ = ["Era", "Unspeakable", "shake_hands"]
 
 _STATELESS: Final = REVISIONS[STATELESS_REVISIONS[-1]]
-# A server of the handshake era that ignores what comes before `initialize` costs this once.
+# A server of the handshake era that ignores what comes before `initialize` costs this once. Programs that are
+# fetched when they are started take longer.
 _DISCOVER_S: Final = 3.0
 
 _MODERN_ERRORS: Final = frozenset(
@@ -52,8 +58,36 @@ async def shake_hands(
 
     Raises `Unspeakable` where the server's answer cannot be used, and as a request does.
     """
-    if era.is_stateless is not False and await _discover(connection, era, min(timeout_s, _DISCOVER_S)):
-        return
+    asked: RunningCall | None = None
+    if era.is_stateless is not False:
+        asked = _discover(connection)
+        patience_s = timeout_s if era.is_stateless else min(timeout_s, _DISCOVER_S)
+        await asyncio.wait((asked.result,), timeout=patience_s)
+        if asked.result.done():
+            if _learn(connection, era, asked):
+                return
+            asked = None
+        elif era.is_stateless:
+            raise TimeoutError
+    try:
+        await _initialize(connection, may_ask, timeout_s)
+    except Unspeakable:
+        if asked is not None:
+            _learn_late(connection, era, asked)
+        raise
+    if asked is not None and _learn_late(connection, era, asked):
+        raise Unspeakable("it needs no handshake, and is asked again without one")
+
+
+def _discover(connection: UpstreamConnection) -> RunningCall:
+    connection.agree(_STATELESS)
+    asked = connection.request_aside("server/discover", {"_meta": meta_for(_STATELESS)})
+    if asked is None:
+        raise NotSent("it has ended")
+    return asked
+
+
+async def _initialize(connection: UpstreamConnection, may_ask: frozenset[str], timeout_s: float) -> None:
     asked: JSONObject = {
         "protocolVersion": NEWEST_HANDSHAKE.name,
         "capabilities": client_capabilities(may_ask),
@@ -77,23 +111,18 @@ async def shake_hands(
         connection.hear_everything()  # each client says for itself what it wants to hear
 
 
-async def _discover(connection: UpstreamConnection, era: Era, timeout_s: float) -> bool:
+def _learn(connection: UpstreamConnection, era: Era, asked: RunningCall) -> bool:
     """Return whether the server is of the era without a handshake, and remember what it said."""
-    params: JSONObject = {"_meta": meta_for(_STATELESS)}
-    connection.agree(_STATELESS)
     try:
-        result = await connection.request("server/discover", params, timeout_s)
+        result = asked.result.result()
     except RpcError as error:
         era.is_stateless = error.code in _MODERN_ERRORS
         if era.is_stateless:
             raise Unspeakable(f"it refused server/discover with the error {error.code}") from None
         return False
-    except BadAnswer:
-        era.is_stateless = False
+    except SaysNothing:
         return False
-    except (SaysNothing, TimeoutError):
-        return False
-    except BadStatus:
+    except (BadAnswer, BadStatus):
         era.is_stateless = False
         return False
     except (ConnectionLost, NotSent):
@@ -104,6 +133,18 @@ async def _discover(connection: UpstreamConnection, era: Era, timeout_s: float) 
     if era.is_stateless:
         _keep(connection, result)
     return era.is_stateless
+
+
+def _learn_late(connection: UpstreamConnection, era: Era, asked: RunningCall) -> bool:
+    """Return whether the server is of the era without a handshake, now that it has answered `initialize`."""
+    if asked.result.done():
+        with contextlib.suppress(ConnectionLost, NotSent, Unspeakable):
+            return _learn(connection, era, asked)
+        return bool(era.is_stateless)
+    connection.forget(asked)
+    if not connection.link.knows_requests:
+        era.is_stateless = False  # in one stream, an answer to what came first would be there by now
+    return False
 
 
 def _keep(connection: UpstreamConnection, result: JSONObject) -> None:

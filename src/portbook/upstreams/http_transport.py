@@ -32,7 +32,7 @@ from portbook.upstreams.transport import (
 )
 from portbook.upstreams.value_reader import ValueReader
 
-__all__ = ["HttpTransport"]
+__all__ = ["UNFINISHED", "UNREACHED", "HttpTransport"]
 
 _SESSION: Final = b"mcp-session-id"
 _ACCEPTED: Final = "application/json, text/event-stream"
@@ -84,10 +84,7 @@ class HttpTransport:
 
     async def open(self, receiver: Receiver) -> None:
         """Read the headers that the settings name. Raises `NotSent` where one is missing."""
-        self._given = await self._headers.read()
-        for name, value in self._given.items():
-            if not (value.isascii() and value.isprintable()):
-                raise NotSent(f"the value of the header {name} cannot be sent")
+        self._given = await self._headers.read_headers()
         self._receiver = receiver
 
     def agreed(self, revision: str) -> None:
@@ -123,7 +120,7 @@ class HttpTransport:
             try:
                 async with asyncio.timeout(_GOODBYE_S):
                     await self._client.send(self._request("DELETE", None), self._destinations())
-            except (*_UNREACHED, *_UNFINISHED, TimeoutError):
+            except (*UNREACHED, *UNFINISHED, TimeoutError):
                 pass  # the server forgets the session by itself
 
     # -- requests
@@ -139,9 +136,9 @@ class HttpTransport:
             )
             self._take_response(message, response, stream, receiver, of)
             await self._resume_until_answered(stream)
-        except _UNREACHED as error:
+        except UNREACHED as error:
             receiver.failed(of, NotSent(f"it cannot be reached: {error}"))
-        except _UNFINISHED as error:
+        except UNFINISHED as error:
             if stream.last_id is None:
                 receiver.failed(of, ConnectionLost(str(error)))
             await self._resume_until_answered(stream)
@@ -176,9 +173,9 @@ class HttpTransport:
             await asyncio.sleep(_RETRY_S if stream.retry_ms is None else stream.retry_ms / 1000)
             try:
                 await self._listen(stream)
-            except _UNREACHED:
+            except UNREACHED:
                 continue
-            except _UNFINISHED:
+            except UNFINISHED:
                 continue
 
     async def _post_aside(self, message: JSONObject, data: bytes) -> None:
@@ -187,7 +184,7 @@ class HttpTransport:
             await self._client.send(
                 self._request("POST", data, self._own_headers(message)), self._destinations()
             )
-        except (*_UNREACHED, *_UNFINISHED):
+        except (*UNREACHED, *UNFINISHED):
             return  # whoever waits for the server learns that it is gone
         if message.get("method") == "notifications/initialized" and not self._has_stream:
             self._has_stream = True
@@ -205,7 +202,7 @@ class HttpTransport:
             before = stream.count
             try:
                 status = await self._listen(stream)
-            except (*_UNREACHED, *_UNFINISHED):
+            except (*UNREACHED, *UNFINISHED):
                 status = 0
             if status in _NO_STREAM:
                 return
@@ -260,5 +257,5 @@ class HttpTransport:
         task.add_done_callback(self._others.discard)
 
 
-_UNREACHED: Final = (NotPermitted, Unreachable, Untrusted)
-_UNFINISHED: Final = (Broken, TooLarge)
+UNREACHED: Final = (NotPermitted, Unreachable, Untrusted)
+UNFINISHED: Final = (Broken, TooLarge)

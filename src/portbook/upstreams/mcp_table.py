@@ -102,11 +102,11 @@ def _transport(table: Table) -> UpstreamTransport:
     command, url = table.texts("command"), table.text("url")
     if (command is None) == (url is None):
         raise table.wrong(None, "needs either command or url")
-    named = table.choice("transport", ("stdio", "http"))
+    named = table.choice("transport", ("stdio", "http", "sse"))
     if command is not None:
         if not command:
             raise table.wrong("command", "must name a program")
-        if named == "http":
+        if named not in (None, "stdio"):
             raise table.wrong("transport", "must be stdio for a command")
         return "stdio"
     assert url is not None
@@ -115,8 +115,8 @@ def _transport(table: Table) -> UpstreamTransport:
     except BadDestination as error:
         raise table.wrong("url", f"cannot be used: {error}") from None
     if named == "stdio":
-        raise table.wrong("transport", "must be http for a url")
-    return "http"
+        raise table.wrong("transport", "must be http or sse for a url")
+    return "sse" if named == "sse" else "http"
 
 
 def _cwd(table: Table, folder: Path) -> Path | None:

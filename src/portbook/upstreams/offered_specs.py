@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Final, Literal, cast
 
 from portbook.model import JSON, JSONObject
@@ -14,6 +13,7 @@ from portbook.tools.upstream_entry import UpstreamEntry
 from portbook.tools.uri_templates import UriTemplate
 from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import ObservedDefinition
+from portbook.upstreams.offered_skills import OfferedSkills
 
 __all__ = ["effect_of", "specs_of"]
 
@@ -23,10 +23,18 @@ _KEPT_OF_NAME: Final = 100
 _ANY_OBJECT: Final[JSONObject] = {"type": "object"}
 _TYPED_TEXT: Final[JSONObject] = {
     "type": "object",
-    "properties": {"name": {"type": "string"}, "value": {"type": "string"}},
+    "properties": {
+        "name": {"type": "string"},
+        "value": {"type": "string"},
+        "given": {"type": "object", "additionalProperties": {"type": "string"}},
+    },
     "required": ["name", "value"],
 }
-_TEXTS: Final[JSONObject] = {"type": "array", "items": {"type": "string"}}
+_SUGGESTED: Final[JSONObject] = {
+    "type": "object",
+    "properties": {"values": {"type": "array", "items": {"type": "string"}}},
+    "required": ["values"],
+}
 
 # Beside name and schemas, what listings show of each kind of entry.
 _SHOWN_OF_TOOL: Final = ("title", "icons", "execution")
@@ -40,16 +48,15 @@ def specs_of(
 ) -> Iterator[ToolSpec]:
     """Yield the specs of approved definitions; what cannot be called at all is not among them."""
     served = tuple(served)
-    skills = {each.name: each.definition for each in served if each.kind == "skill"}
-    for each in served:
+    skills = OfferedSkills(served)
+    for each in (*served, *skills.unlisted()):
         if each.kind == "tool":
             if declared.serves(each.name):
                 yield _tool(declared, each)
         elif each.kind == "prompt":
             yield from _prompt(declared, each, completes=completes)
         elif each.kind != "skill":
-            for spec in _resource(declared, each, completes=completes):
-                yield replace(spec, skill=skills.get(spec.name)) if spec.kind == "resource" else spec
+            yield from map(skills.marked, _resource(declared, each, completes=completes))
 
 
 def effect_of(declared: DeclaredUpstream, tool: ObservedDefinition) -> Effect:
@@ -89,7 +96,7 @@ def _tool(declared: DeclaredUpstream, tool: ObservedDefinition) -> ToolSpec:
         hints=_chosen(hints, _HINTS),
         switch=Switch(),
         declared_name=_declarable(full if declared.has_prefix else tool.name),
-        is_result_unchecked=isinstance(output, dict) and not is_checked,
+        is_result_unchecked=not declared.is_enforced,
     )
 
 
@@ -113,6 +120,7 @@ def _prompt(declared: DeclaredUpstream, prompt: ObservedDefinition, *, completes
         upstream=_entry(declared, prompt),
         timeout_ms=declared.timeout_ms,
         kind="prompt",
+        is_result_unchecked=not declared.is_enforced,
         shown=_chosen(definition, _SHOWN_OF_PROMPT),
         switch=switch,
     )
@@ -142,6 +150,7 @@ def _resource(
         upstream=_entry(declared, resource),
         timeout_ms=declared.timeout_ms,
         kind="resource",
+        is_result_unchecked=not declared.is_enforced,
         shown=_chosen(definition, _SHOWN_OF_RESOURCE),
         switch=switch,
     )
@@ -160,12 +169,13 @@ def _completion(
         name=name,
         description="",
         input_schema=_TYPED_TEXT,
-        output_schema=_TEXTS,
+        output_schema=_SUGGESTED,
         effect=Effect.READ,
         upstream=_entry(declared, of),
         timeout_ms=declared.timeout_ms,
         kind="completion",
         completes=kind,
+        is_result_unchecked=not declared.is_enforced,
         switch=switch,
     )
 

@@ -10,12 +10,13 @@ from portbook.protocol.negotiation import META_REVISION
 from portbook.protocol.revisions import Revision
 from portbook.version import __version__
 
-__all__ = ["CLIENT_INFO", "client_capabilities", "meta_for", "without_reserved"]
+__all__ = ["CLIENT_INFO", "client_capabilities", "meta_for", "related_task", "without_reserved"]
 
 CLIENT_INFO: Final[JSONObject] = {"name": "portbook", "version": __version__}
 
 _RESERVED: Final = "io.modelcontextprotocol/"
 _META_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
+_META_TASK: Final = "io.modelcontextprotocol/related-task"
 _META_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 
 # What we can pass on to a caller's client, as a client declares it.
@@ -52,6 +53,14 @@ def meta_for(
     if progress_token is not None:
         meta["progressToken"] = progress_token
     return meta
+
+
+def related_task(params: JSON) -> str | None:
+    """Return the task that a message of a server belongs to, None where it names none."""
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    related = meta.get(_META_TASK) if isinstance(meta, dict) else None
+    task = related.get("taskId") if isinstance(related, dict) else None
+    return task if isinstance(task, str) else None
 
 
 def without_reserved(meta: JSON) -> JSONObject:

@@ -34,11 +34,17 @@ class UpstreamQuestion(NamedTuple):
 class RunningCall:
     """A request at a server."""
 
-    __slots__ = ("_run", "asked", "number", "questions", "result")
+    __slots__ = ("_run", "asked", "number", "questions", "result", "task", "token")
 
-    def __init__(self, number: int, run: Run | None, result: asyncio.Future[JSONObject]) -> None:
+    def __init__(
+        self, number: int, run: Run | None, result: asyncio.Future[JSONObject], task: str | None = None
+    ) -> None:
         self.number = number
         """The id of the request."""
+        self.task = task
+        """The task at the server whose result is requested, where it is one."""
+        self.token = number
+        """What the server names the call by when it reports progress: the number of its first request."""
         self._run = run
         self.result = result
         self.questions: list[UpstreamQuestion] = []

@@ -22,33 +22,61 @@ class Subscriptions:
     """The subscriptions at one server, made again with each connection."""
 
     def __init__(self) -> None:
-        self._uris: dict[str, None] = {}
+        self._uris: set[str] = set()
+        self._at: UpstreamConnection | None = None
         self._stream: tuple[UpstreamConnection, RunningCall] | None = None
 
-    def watch(self, uri: str, connection: UpstreamConnection | None) -> None:
-        """Hear of changes of a resource from now on, now if there is a `connection`."""
+    def watch(self, uri: str) -> None:
+        """Hear of changes of a resource from now on, and over every later connection."""
         if uri in self._uris or len(self._uris) >= _MAX_WATCHED:
             return
-        self._uris[uri] = None
+        self._uris.add(uri)
+        connection = self._at
         if connection is None or connection.is_lost:
             return
         if connection.revision.has_handshake:
-            self._subscribe(uri, connection)
+            self._ask(connection, "resources/subscribe", uri)
+        else:
+            self._listen(connection)
+
+    def unwatch(self, uri: str) -> None:
+        """Hear no more of a resource."""
+        if uri not in self._uris:
+            return
+        self._uris.discard(uri)
+        connection = self._at
+        if connection is None or connection.is_lost:
+            return
+        if connection.revision.has_handshake:
+            self._ask(connection, "resources/unsubscribe", uri)
         else:
             self._listen(connection)
 
     def begin(self, connection: UpstreamConnection) -> None:
-        """Subscribe over a new connection; servers of the handshake era tell of lists unasked."""
+        """Subscribe over a connection, unless another one does.
+
+        Servers of the handshake era tell of lists unasked.
+        """
+        if self._at is not None and not self._at.is_lost:
+            return
+        self._at = connection
         if connection.revision.has_handshake:
             for uri in self._uris:
-                self._subscribe(uri, connection)
+                self._ask(connection, "resources/subscribe", uri)
         else:
             self._listen(connection)
 
-    def _subscribe(self, uri: str, connection: UpstreamConnection) -> None:
+    def leave(self, connection: UpstreamConnection, other: UpstreamConnection | None) -> None:
+        """Hear no more over a connection that ends; an `other` one takes its place."""
+        if self._at is connection:
+            self._at = None
+            if other is not None:
+                self.begin(other)
+
+    def _ask(self, connection: UpstreamConnection, method: str, uri: str) -> None:
         offered = connection.capabilities.get("resources")
         if isinstance(offered, dict) and offered.get("subscribe"):
-            connection.request_aside("resources/subscribe", {"uri": uri})
+            connection.request_aside(method, {"uri": uri})
 
     def _listen(self, connection: UpstreamConnection) -> None:
         """Open the stream of notifications, in place of the one before."""
@@ -60,7 +88,7 @@ class Subscriptions:
             "resourcesListChanged": True,
         }
         if self._uris:
-            wanted["resourceSubscriptions"] = cast("JSON", list(self._uris))
+            wanted["resourceSubscriptions"] = cast("JSON", sorted(self._uris))
         params: JSONObject = {"_meta": meta_for(connection.revision), "notifications": wanted}
         call = connection.request_aside("subscriptions/listen", params)
         self._stream = None if call is None else (connection, call)

@@ -18,6 +18,7 @@ from portbook.upstreams.connection import Events, UpstreamConnection
 from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import Offer, TooMany, observe
 from portbook.upstreams.handshake import Era, Unspeakable, shake_hands
+from portbook.upstreams.instances import Instance, InstanceOwner, Instances
 from portbook.upstreams.server_status import ServerState
 from portbook.upstreams.subscriptions import Subscriptions
 from portbook.upstreams.transport import ConnectionLost, NotSent, UpstreamLink
@@ -43,20 +44,6 @@ class Watcher(NamedTuple):
     """Something for the operator's log."""
 
 
-class _Instance:
-    """One process of the server, or one connection to it."""
-
-    def __init__(self) -> None:
-        self.connection: UpstreamConnection | None = None
-        self.starting: asyncio.Task[UpstreamConnection] | None = None
-        self.began_at = 0.0
-        self.used_at = 0.0
-        self.failures = 0
-        self.retry_at = 0.0
-        self.idle: asyncio.TimerHandle | None = None
-        self.again: asyncio.TimerHandle | None = None
-
-
 class Supervisor:
     """Keeps the connections to one server."""
 
@@ -71,9 +58,9 @@ class Supervisor:
         self._make_link = make_link
         self._checks = checks
         self._watcher = watcher
-        self._era = Era()
+        self._era = self._unknown_era()
         self._subscriptions = Subscriptions()
-        self._instances: dict[str, _Instance] = {}
+        self._instances = Instances()
         self._closing: set[asyncio.Task[None]] = set()
         self._asking_again: asyncio.TimerHandle | None = None
         self._announced: set[str] = set()
@@ -90,21 +77,18 @@ class Supervisor:
     @property
     def state(self) -> ServerState:
         """Return how it is doing."""
-        instances = self._instances.values()
-        if any(each.connection is not None for each in instances):
+        if self._instances.connection() is not None:
             return "ready"
-        if any(each.starting is not None for each in instances):
+        if any(each.starting is not None for each in self._instances):
             return "starting"
         return "failed" if self.last_error is not None else "stopped"
 
-    async def connected(self, key: str = "") -> UpstreamConnection:
-        """Return the connection for `key`, begun now if there is none; the key is of a session, or none.
+    async def connected(self, owner: InstanceOwner | None = None) -> UpstreamConnection:
+        """Return the connection of an owner, or that of everybody, begun now if there is none.
 
         Raises `NotSent` where it cannot be reached or started.
         """
-        instance = self._instances.get(key)
-        if instance is None:
-            instance = self._instances[key] = _Instance()
+        instance = self._instances.find(owner) or self._added(owner)
         connection, loop = instance.connection, asyncio.get_running_loop()
         if connection is not None and not connection.is_lost:
             instance.used_at = loop.time()
@@ -119,7 +103,16 @@ class Supervisor:
 
     def watch(self, uri: str) -> None:
         """Hear of changes of one of its resources from now on."""
-        self._subscriptions.watch(uri, self._any_connection())
+        self._subscriptions.watch(uri)
+
+    def unwatch(self, uri: str) -> None:
+        """Hear no more of one of its resources."""
+        self._subscriptions.unwatch(uri)
+
+    def end_session(self, session: str) -> None:
+        """End the process of a session that has ended."""
+        for instance in self._instances.of_session(session):
+            self._stop(instance)
 
     async def close(self) -> None:
         """End everything."""
@@ -134,13 +127,23 @@ class Supervisor:
         Raises `NotSent` where it cannot be started.
         """
         await self._stop_all()
-        self._era = Era()
+        self._era = self._unknown_era()
         self.restarts += 1
         await self.connected()
 
     # -- starts
 
-    async def _start(self, instance: _Instance) -> UpstreamConnection:
+    def _unknown_era(self) -> Era:
+        # Whoever has the transport of 2024-11-05 alone has a handshake.
+        return Era(False if self.declared.transport == "sse" else None)
+
+    def _added(self, owner: InstanceOwner | None) -> Instance:
+        surplus = None if owner is None else self._instances.surplus()
+        if surplus is not None:
+            self._stop(surplus)
+        return self._instances.add(owner)
+
+    async def _start(self, instance: Instance) -> UpstreamConnection:
         loop = asyncio.get_running_loop()
         instance.began_at = loop.time()
         try:
@@ -155,7 +158,7 @@ class Supervisor:
         self._watch_idle(instance)
         return connection
 
-    async def _begin(self, instance: _Instance) -> UpstreamConnection:
+    async def _begin(self, instance: Instance) -> UpstreamConnection:
         """Return a connection that is ready for calls; one that a first question ended gets a second try.
 
         Raises `NotSent` with the reason.
@@ -166,9 +169,13 @@ class Supervisor:
         except NotSent:
             if is_known or self._era.is_stateless is None or self._is_closed:
                 raise
+        try:
             return await self._introduced(instance)
+        except NotSent:
+            self._era = self._unknown_era()  # what it seemed to be may have been part of the failure
+            raise
 
-    async def _introduced(self, instance: _Instance) -> UpstreamConnection:
+    async def _introduced(self, instance: Instance) -> UpstreamConnection:
         declared, link = self.declared, self._make_link()
         timeout_s = declared.timeout_ms / 1000
 
@@ -195,7 +202,7 @@ class Supervisor:
         self._subscriptions.begin(connection)
         return connection
 
-    def _failed(self, instance: _Instance, problem: str, last_words: str | None, *, was_ready: bool) -> None:
+    def _failed(self, instance: Instance, problem: str, last_words: str | None, *, was_ready: bool) -> None:
         loop = asyncio.get_running_loop()
         instance.failures += 1
         wait_s = min(_FIRST_WAIT_S * 2 ** (instance.failures - 1), _LONGEST_WAIT_S)
@@ -208,10 +215,11 @@ class Supervisor:
             self._watcher.tell(f"it failed: {told}")
         self.last_error = told
         # What it offers is not known before its first start, and an eager one is wanted at all times.
-        if (self.declared.start == "eager" or not self.has_offered) and not self._is_closed:
+        is_wanted = instance.owner is None and self.declared.start == "eager"
+        if (is_wanted or not self.has_offered) and not self._is_closed:
             instance.again = loop.call_later(wait_s, self._try_again, instance)
 
-    def _try_again(self, instance: _Instance) -> None:
+    def _try_again(self, instance: Instance) -> None:
         instance.again = None
         if self._is_closed or instance.connection is not None or instance.starting is not None:
             return
@@ -221,7 +229,7 @@ class Supervisor:
 
     # -- ends
 
-    def _lost(self, instance: _Instance, connection: UpstreamConnection, problem: str) -> None:
+    def _lost(self, instance: Instance, connection: UpstreamConnection, problem: str) -> None:
         if instance.connection is not connection:  # it never began, or was stopped by us
             return
         instance.connection = None
@@ -238,35 +246,37 @@ class Supervisor:
         await asyncio.wait(tuple(self._closing))
 
     def _close_later(self, connection: UpstreamConnection) -> None:
+        self._subscriptions.leave(connection, self._instances.connection())
         closing = asyncio.get_running_loop().create_task(connection.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
     async def _stop_all(self) -> None:
-        instances, self._instances = self._instances, {}
-        for instance in instances.values():
-            for timer in (instance.idle, instance.again):
-                if timer is not None:
-                    timer.cancel()
-            if instance.starting is not None:
-                instance.starting.cancel()
-                await asyncio.wait((instance.starting,))
+        for instance in self._instances:
+            starting = instance.starting
             self._stop(instance)
+            if starting is not None:
+                await asyncio.wait((starting,))
         if self._closing:
             await asyncio.wait(tuple(self._closing))
 
-    def _stop(self, instance: _Instance) -> None:
+    def _stop(self, instance: Instance) -> None:
+        """End a process, and forget it; whoever needs it next gets a new one."""
+        self._instances.drop(instance)
+        instance.cancel_timers()
+        if instance.starting is not None:
+            instance.starting.cancel()
         connection, instance.connection = instance.connection, None
         if connection is not None:
             self._close_later(connection)
 
-    def _watch_idle(self, instance: _Instance) -> None:
+    def _watch_idle(self, instance: Instance) -> None:
         idle_s = self.declared.idle_s
-        if idle_s and self.declared.start == "lazy":
+        if idle_s and (self.declared.start == "lazy" or instance.owner is not None):
             loop = asyncio.get_running_loop()
             instance.idle = loop.call_later(idle_s, self._end_if_idle, instance)
 
-    def _end_if_idle(self, instance: _Instance) -> None:
+    def _end_if_idle(self, instance: Instance) -> None:
         connection, loop = instance.connection, asyncio.get_running_loop()
         if connection is None:
             return
@@ -291,15 +301,11 @@ class Supervisor:
 
     def _ask_again(self) -> None:
         self._asking_again = None
-        connection = self._any_connection()
+        connection = self._instances.connection()
         if connection is not None:
             asking = asyncio.get_running_loop().create_task(self._observe_again(connection))
             self._closing.add(asking)
             asking.add_done_callback(self._closing.discard)
-
-    def _any_connection(self) -> UpstreamConnection | None:
-        connections = (each.connection for each in self._instances.values())
-        return next((each for each in connections if each is not None), None)
 
     async def _observe_again(self, connection: UpstreamConnection) -> None:
         timeout_s = self.declared.timeout_ms / 1000

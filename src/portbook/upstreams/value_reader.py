@@ -44,6 +44,17 @@ class ValueReader:
         """
         return {name: await self._value(name, source) for name, source in self._sources.items()}
 
+    async def read_headers(self) -> dict[str, str]:
+        """Return every value by the name of its header.
+
+        Raises `NotSent` where one is missing, or cannot be part of a header.
+        """
+        values = await self.read()
+        for name, value in values.items():
+            if not (value.isascii() and value.isprintable()):
+                raise NotSent(f"the value of the header {name} cannot be sent")
+        return values
+
     async def _value(self, name: str, source: ValueSource) -> str:
         if source.text is not None:
             return source.text

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
-__all__ = ["Span", "locate", "span_at"]
+__all__ = ["Span", "locate", "name_before", "span_at"]
 
 _TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}:,]|[^\s\[\]{}:,"]++')
 
@@ -31,6 +31,8 @@ class Span(NamedTuple):
     """The index in `text` at which the value starts."""
     width: int
     """The number of characters of `text` that it takes."""
+    length: int
+    """The number of characters that it takes in the source."""
 
 
 def locate(source: str, pointers: Collection[str], *, are_names: bool = False) -> dict[str, Span]:
@@ -59,9 +61,25 @@ def span_at(source: str, line: int, column: int) -> Span:
     return _span(text, line, max(column - 1, 0), 1)
 
 
+def name_before(source: str, line: int, column: int) -> Span:
+    """Return the place of the last string that ends before a character: the name whose value follows."""
+    lines = source.split("\n")
+    stop = sum(len(each) + 1 for each in lines[: line - 1]) + column
+    name: re.Match[str] | None = None
+    for token in _TOKEN.finditer(source, 0, stop):
+        if token[0].startswith('"'):
+            name = token
+    if name is None:
+        return span_at(source, line, column)
+    start = source.rfind("\n", 0, name.start()) + 1
+    row = source.count("\n", 0, start)
+    return _span(lines[row].rstrip("\r"), row + 1, name.start() - start, len(name[0]))
+
+
 def _span(text: str, line: int, offset: int, width: int) -> Span:
     start = max(offset - _BEFORE, 0) if len(text) > _MAX_WIDTH else 0
     shown = text[start : start + _MAX_WIDTH]
+    length = max(width, 1)
     width = max(min(width, len(shown) - (offset - start)), 1)
     column = offset + 1
     if start:
@@ -69,7 +87,7 @@ def _span(text: str, line: int, offset: int, width: int) -> Span:
     if start + _MAX_WIDTH < len(text):
         shown += "…"
     shown = "".join(character if character.isprintable() else "·" for character in shown)
-    return Span(line, column, shown, offset - start, width)
+    return Span(line, column, shown, offset - start, width, length)
 
 
 class _WantedPositions:

@@ -115,7 +115,7 @@ def test_a_schema_without_an_address_is_searched_like_any_other() -> None:
     old: Any = {"items": {"enum": ["a", "b"]}}
     new: Any = {"items": {"enum": ["a"]}}
     found = compare((old, validator_for(old)), (new, validator_for(new)))
-    assert (found.verdict, found.instance) == (Compatibility.BREAKS, ["b"])
+    assert (found.verdict, found.breaks[0].instance) == (Compatibility.BREAKS, ["b"])
 
 
 @pytest.mark.parametrize(

@@ -69,11 +69,13 @@ def test_every_keyword_of_the_dialect_is_spoken_of() -> None:
     from jsonschema import Draft202012Validator
     from jsonschema_specifications import REGISTRY
 
-    from portbook.assets.compat import proof as inclusion
+    from portbook.assets.compat.keyword_tables import OPAQUE, SILENT, WHOLE
+    from portbook.assets.compat.proof import Inclusion
     from portbook.assets.compat.subschemas import Subschemas
+    from portbook.assets.compat.text_languages import TextLanguages
 
-    proof = inclusion._Prover(Subschemas(*made({})), Subschemas(*made({})))
-    known = {*proof._rules, *inclusion._OPAQUE, *inclusion._WHOLE, *inclusion.SILENT}
+    inclusion = Inclusion(Subschemas(*made({})), Subschemas(*made({})), TextLanguages())
+    known = {*inclusion._rules, *OPAQUE, *WHOLE, *SILENT}
     vocabularies = [part["$ref"] for part in Draft202012Validator.META_SCHEMA["allOf"]]
     base = Draft202012Validator.META_SCHEMA["$id"].removesuffix("schema")
     for vocabulary in vocabularies:
@@ -96,3 +98,39 @@ def test_every_keyword_of_the_dialect_is_spoken_of() -> None:
 )
 def test_what_has_few_values_is_proved_by_trying_them_all(old: Any, new: Any) -> None:
     assert verdict(old, new) == "compatible"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        case("a wider pattern", {"pattern": "^[a-z]+$"}, {"pattern": "^[a-z0-9]+$"}),
+        case("a length that the pattern has", {"pattern": "^[a-z]{3}$"}, {"minLength": 2, "maxLength": 3}),
+        case(
+            "wider names",
+            {"patternProperties": {"^[a-z]+$": NAME}, "additionalProperties": False},
+            {"patternProperties": {"^[a-z0-9]+$": NAME}, "additionalProperties": False},
+        ),
+        case(
+            "names apart",
+            {"properties": {"a": {}}, "patternProperties": {"^x-": {}}, "additionalProperties": False},
+            {"patternProperties": {"^y-": NAME}},
+        ),
+        case(
+            "names of properties", {"propertyNames": {"pattern": "^a"}}, {"propertyNames": {"pattern": "a"}}
+        ),
+    ],
+)
+def test_patterns_are_compared_by_the_texts_that_they_match(old: Any, new: Any) -> None:
+    assert verdict(old, new) == "compatible"
+
+
+def test_every_place_that_is_not_proved_is_named() -> None:
+    from portbook.assets.compat.verdict import compare
+
+    old = {"properties": {name: {"not": {"not": NAME}} for name in "ab"}}
+    new = {"properties": dict.fromkeys("ab", NAME), "maxProperties": 2_000_000_000}
+    assert compare(made(old), made(new)).undecided == (
+        "/properties/a/type",
+        "/properties/b/type",
+        "/maxProperties",
+    )

@@ -88,7 +88,7 @@ def test_a_route_that_words_no_refusal_is_not_reached_either(headers: list[tuple
 
     async def serve(request: InboundRequest) -> Reply:
         reached.append(request.head.path)
-        return Reply(200, [])
+        return Reply(200, b"")
 
     router = Router({("GET", "/new"): Route(serve)}, Hosts(is_exposed=False))
 

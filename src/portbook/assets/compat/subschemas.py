@@ -11,15 +11,19 @@ from typing import Any, Final, TypeAlias, cast
 from urllib.parse import quote, urldefrag
 
 from portbook.canonical import fingerprint
+from portbook.errors import Finding
 from portbook.model import JSONObject
 from portbook.schema.engine import BadSchema, Validator, compile_official
 from portbook.schema.messages import whole_pointer
 from portbook.schema.references import Document, Path
 
-__all__ = ["Place", "Subschemas"]
+__all__ = ["EFFORT", "Place", "Subschemas", "matches"]
 
 # The subschemas that apply to a place, all of them; empty for a place where any value is allowed.
 Place: TypeAlias = "tuple[Path, ...]"
+
+# The user waits for the result, so an explanation may take long.
+EFFORT: Final = 1_000_000
 
 _NAMELESS: Final = "urn:portbook:nameless"
 
@@ -90,7 +94,7 @@ class Subschemas:
             matching = [
                 (*path, "patternProperties", pattern)
                 for pattern in _members(members, "patternProperties")
-                if _matches(pattern, name)
+                if matches(pattern, name)
             ]
             below += [*named, *matching]
             if not named and not matching and "additionalProperties" in members:
@@ -122,6 +126,16 @@ class Subschemas:
         validator = self._validators[place]
         return None if validator is None else validator.allows(value)
 
+    def place_of(self, finding: Finding) -> str:
+        """Return the JSON Pointer of the keyword that a finding of the whole schema is about."""
+        return whole_pointer(self._document.resources.get(finding.resource, ())) + finding.schema_pointer
+
+    def causes(self, place: Place, value: Any) -> frozenset[tuple[str, str]]:
+        """Return why `value` is refused at `place`: the keywords that refuse it, each with its message."""
+        validator = self._validators[place] if self.verdict(place, value) is False else None
+        findings = () if validator is None else validator.findings_of_own(value, EFFORT)
+        return frozenset((each.resource + each.schema_pointer, each.message) for each in findings)
+
     def _compile(self, place: Place) -> Validator | None:
         base = urldefrag(str(self.bundle["$id"])).url
         references = [{"$ref": f"{base}#{quote(whole_pointer(path))}"} for path in place]
@@ -142,5 +156,6 @@ def _pattern(pattern: str) -> Validator:
     return compile_official({"pattern": pattern}, pattern)
 
 
-def _matches(pattern: str, name: str) -> bool:
+def matches(pattern: str, name: str) -> bool:
+    """Return whether a property of that name is one that `pattern` is about."""
     return _pattern(pattern).allows(name)  # the same engine that validates with it

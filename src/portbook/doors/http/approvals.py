@@ -14,7 +14,7 @@ from portbook.boundary import Begun, Boundary
 from portbook.doors.http.accept import wants_page
 from portbook.doors.http.message_route import message_route
 from portbook.doors.http.page import Page
-from portbook.doors.http.request import Headers, InboundRequest, arrival_of
+from portbook.doors.http.request import InboundRequest, arrival_of
 from portbook.doors.http.response import Reply, reply_to
 from portbook.doors.http.router import Route, Serve
 from portbook.errors import Finding, Reason, Refused
@@ -40,7 +40,7 @@ _ABOUT_NO_KEY: Final = (
 )
 
 # The same address serves HTML to browsers and JSON to programs.
-_VARY: Final[Headers] = [(b"vary", b"Accept")]
+_VARY: Final = b"vary: Accept\r\n"
 
 
 class Desk(Protocol):

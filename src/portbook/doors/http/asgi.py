@@ -86,13 +86,16 @@ async def _body(receive: Receive) -> Frame | Refused | None:
 
 async def _reply(handling: Handling, head: RequestHead, body: Frame | Refused, send: Send) -> None:
     reply = await finish_reply(begin_reply(handling, head, body))
-    await _send(send, reply._replace(headers=[*reply.headers, *handling.more]))
+    closes = reply.closes or handling.closes
+    await _send(send, reply._replace(lines=reply.lines + handling.more, closes=closes))
 
 
 async def _send(send: Send, reply: Reply) -> None:
-    headers = reply.headers
+    headers = [tuple(line.split(b": ", 1)) for line in reply.lines.splitlines()]
+    if reply.closes:
+        headers.append((b"connection", b"close"))
     if reply.stream is None and reply.status != 204:  # a 204 has no body, and so no length
-        headers = [*headers, (b"content-length", b"%d" % len(reply.body))]
+        headers.append((b"content-length", b"%d" % len(reply.body)))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     if reply.stream is not None:
 

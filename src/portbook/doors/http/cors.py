@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from portbook.doors.http.request import Headers, RequestHead
+from portbook.doors.http.response import lines_of
 
-__all__ = ["is_preflight", "sharing_headers", "sharing_terms"]
+__all__ = ["is_preflight", "sharing_lines", "sharing_terms"]
 
 _METHODS: Final = b"GET, POST, DELETE"
 
@@ -37,12 +38,12 @@ def is_preflight(head: RequestHead) -> bool:
     )
 
 
-def sharing_headers(origin: bytes) -> Headers:
+def sharing_lines(origin: bytes) -> bytes:
     """Return the headers of an answer that let a page of `origin` read it."""
-    return [*_shared_with(origin), (b"access-control-expose-headers", _SHOWN)]
+    return lines_of([*_shared_with(origin), (b"access-control-expose-headers", _SHOWN)])
 
 
-def sharing_terms(head: RequestHead) -> Headers:
+def sharing_terms(head: RequestHead) -> bytes:
     """Return the headers of the answer to a preflight."""
     requested = head.fields.get(b"access-control-request-headers", b"").decode("latin-1")
     names = (name.strip().lower() for name in requested.split(","))
@@ -54,7 +55,7 @@ def sharing_terms(head: RequestHead) -> Headers:
     ]
     if taken:
         terms.append((b"access-control-allow-headers", ", ".join(taken).encode("latin-1")))
-    return terms
+    return lines_of(terms)
 
 
 def _shared_with(origin: bytes) -> Headers:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 from portbook.app.health_checks import is_healthy
 from portbook.canonical import json_bytes
 from portbook.doors.http.request import InboundRequest, key_of
-from portbook.doors.http.response import JSON_HEADERS, Reply, refusal
+from portbook.doors.http.response import JSON_LINES, Reply, refusal
 from portbook.doors.http.router import Serve
 from portbook.errors import Reason, Refused
 from portbook.model import JSONObject
@@ -33,7 +33,7 @@ def health(checks: Checks, is_known: Callable[[str | None], bool]) -> Serve:
         deep = parse_qs(request.head.query.decode("latin-1")).get("deep") == ["1"]
         tells_why = is_known(key_of(request.head))
         if deep and not tells_why:
-            return refusal(_NEEDS_KEY, [(b"www-authenticate", b"Bearer")])
+            return refusal(_NEEDS_KEY, b"www-authenticate: Bearer\r\n")
         found = await checks(deep)
         is_well = is_healthy(found)
         body: JSONObject = {
@@ -41,7 +41,7 @@ def health(checks: Checks, is_known: Callable[[str | None], bool]) -> Serve:
             "version": __version__,
             "checks": {name: _told(problem, tells_why=tells_why) for name, problem in found.items()},
         }
-        return Reply(200 if is_well else 503, JSON_HEADERS, json_bytes(body))
+        return Reply(200 if is_well else 503, JSON_LINES, json_bytes(body))
 
     return serve
 
@@ -54,4 +54,4 @@ def _told(problem: str | None, *, tells_why: bool) -> JSONObject:
 
 async def livez(_request: InboundRequest) -> Reply:
     """Report that the process answers."""
-    return Reply(200, JSON_HEADERS, json_bytes({"status": "ok", "version": __version__}))
+    return Reply(200, JSON_LINES, json_bytes({"status": "ok", "version": __version__}))

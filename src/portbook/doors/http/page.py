@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from portbook.doors.http.request import Headers
-from portbook.doors.http.response import Reply
+from portbook.doors.http.response import Reply, lines_of
 
 __all__ = ["Page"]
 
@@ -25,18 +25,19 @@ class Page:
     def __init__(self, name: str) -> None:
         self._template = (Path(__file__).parent / "pages" / name).read_text("utf-8")
         scripts, styles = _SCRIPT.findall(self._template), _STYLE.findall(self._template)
-        self._headers: Headers = [
+        headers: Headers = [
             (b"content-type", b"text/html; charset=utf-8"),
             (b"content-security-policy", _policy(scripts, styles).encode()),
             (b"x-content-type-options", b"nosniff"),
             (b"referrer-policy", b"no-referrer"),
             (b"cache-control", b"no-store"),
         ]
+        self._lines = lines_of(headers)
 
-    def filled(self, slots: Mapping[str, str], more: Headers | None = None) -> Reply:
+    def filled(self, slots: Mapping[str, str], more: bytes = b"") -> Reply:
         """Return the page. The values of `slots` are HTML, escaped by the caller."""
         body = _SLOT.sub(lambda slot: slots[slot[1]], self._template)
-        return Reply(200, [*self._headers, *(more or [])], body.encode())
+        return Reply(200, self._lines + more, body.encode())
 
 
 def _policy(scripts: list[str], styles: list[str]) -> str:

@@ -14,23 +14,21 @@ from portbook.stages.state import CallState
 from portbook.wire.trace_context import traceparent_of
 
 __all__ = [
-    "CLOSE",
-    "JSON_HEADERS",
+    "JSON_LINES",
     "HeldRecords",
     "HeldReply",
     "Replied",
     "Reply",
     "Replying",
     "Write",
+    "lines_of",
     "problem",
     "refusal",
     "reply_to",
 ]
 
-JSON_HEADERS: Final[Headers] = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-
-# The last response on its connection.
-CLOSE: Final = (b"connection", b"close")
+_NO_STORE: Final = b"cache-control: no-store\r\n"
+JSON_LINES: Final = b"content-type: application/json\r\n" + _NO_STORE
 
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
@@ -39,19 +37,35 @@ class Reply(NamedTuple):
     """The response to one request: a document, or a stream."""
 
     status: int
-    headers: Headers
-    """All headers but those that frame the body."""
+    lines: bytes
+    """All headers but those that frame the body, as they stand in the response."""
     body: bytes = b""
     stream: Callable[[Write], Awaitable[None]] | None = None
     """Writes the body piece by piece; it is cancelled if the client leaves."""
+    closes: bool = False
+    """Whether it is the last response on its connection."""
 
 
-def reply_to(answer: Answer, more: Headers | None = None) -> Reply:
+def lines_of(headers: Headers) -> bytes:
+    """Return headers as they stand in a response."""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
+def reply_to(answer: Answer, more: bytes = b"") -> Reply:
     """Return the response that carries an answer, with its own headers and `more`."""
-    headers = _headers(answer)
-    if more:
-        headers += more
-    return Reply(answer.status, headers, answer.body or b"")
+    body, status, _, identity, retry_after_s, is_redacted = answer
+    lines = JSON_LINES if body is not None else _NO_STORE
+    if identity is not None:
+        said = f"x-request-id: {identity.request}\r\ntraceparent: {traceparent_of(identity)}\r\n"
+        lines += said.encode()
+    if is_redacted:
+        lines += b"portbook-redacted: true\r\n"
+    if status == 401:
+        lines += b"www-authenticate: Bearer\r\n"
+    if retry_after_s is not None:
+        lines += b"retry-after: %d\r\n" % retry_after_s
+    # After 408 and 413 the rest of the message must not be read as a new request.
+    return Reply(status, lines + more, body or b"", None, status in (408, 413))
 
 
 class HeldRecords(Protocol):
@@ -77,7 +91,7 @@ Replying: TypeAlias = Coroutine[Any, Any, Reply]
 Replied: TypeAlias = Reply | HeldReply | Replying
 
 
-def problem(status: int, code: str, sentence: str, more: Headers | None = None) -> Reply:
+def problem(status: int, code: str, sentence: str, more: bytes = b"", *, closes: bool = False) -> Reply:
     """Return the response to a request that no route answers."""
     error: JSONObject = {
         "code": code,
@@ -86,25 +100,9 @@ def problem(status: int, code: str, sentence: str, more: Headers | None = None) 
         "retryable": status in (408, 503),
         "policy_violation": False,
     }
-    return Reply(status, [*JSON_HEADERS, *(more or [])], json_bytes({"error": error}))
+    return Reply(status, JSON_LINES + more, json_bytes({"error": error}), closes=closes)
 
 
-def refusal(refused: Refused, more: Headers | None = None) -> Reply:
+def refusal(refused: Refused, more: bytes = b"") -> Reply:
     """Return the response to a request that is refused without a record."""
-    return Reply(refused.row.http, [*JSON_HEADERS, *(more or [])], json_bytes({"error": error_of(refused)}))
-
-
-def _headers(answer: Answer) -> Headers:
-    headers = list(JSON_HEADERS) if answer.body is not None else JSON_HEADERS[1:]
-    if answer.identity is not None:
-        headers.append((b"x-request-id", answer.identity.request.encode()))
-        headers.append((b"traceparent", traceparent_of(answer.identity).encode()))
-    if answer.is_redacted:
-        headers.append((b"portbook-redacted", b"true"))
-    if answer.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    if answer.retry_after_s is not None:
-        headers.append((b"retry-after", b"%d" % answer.retry_after_s))
-    if answer.status in (408, 413):  # the rest of the message must not be read as a new request
-        headers.append(CLOSE)
-    return headers
+    return Reply(refused.row.http, JSON_LINES + more, json_bytes({"error": error_of(refused)}))

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from portbook.doors.http.content_check import refuse_content
-from portbook.doors.http.cors import is_preflight, sharing_headers, sharing_terms
+from portbook.doors.http.cors import is_preflight, sharing_lines, sharing_terms
 from portbook.doors.http.host_and_origin_check import refuse_head
-from portbook.doors.http.request import Headers, InboundRequest, RequestHead
-from portbook.doors.http.response import CLOSE, HeldReply, Replied, Reply, Replying, problem, refusal
+from portbook.doors.http.request import InboundRequest, RequestHead
+from portbook.doors.http.response import HeldReply, Replied, Reply, Replying, problem, refusal
 from portbook.errors import Reason, Refused
 from portbook.net.allowed_hosts_and_origins import Hosts
 from portbook.wire.lines import Frame
@@ -61,8 +61,10 @@ class Handling(NamedTuple):
     takes_message: bool
     """Whether to read the body first; otherwise it is answered without it."""
     segment: str
-    more: Headers
-    """Further headers of the reply."""
+    more: bytes = b""
+    """Further headers of the reply, as they stand in it."""
+    closes: bool = False
+    """Whether the connection closes after the reply, whatever that is."""
 
 
 class Router:
@@ -89,17 +91,17 @@ class Router:
         """Return how a request is answered."""
         refused = refuse_head(head, self._hosts)
         origin = head.fields.get(b"origin")
-        more: Headers = []
+        more = b""
         if origin is not None and self._is_shared(head.path):
             if is_preflight(head) and refused is not None:
                 return _answered(_refuse_plainly, refused, more)
             if self._hosts.allows_origin(origin):
                 if is_preflight(head):
                     return _ready(Reply(204, sharing_terms(head)))
-                more = sharing_headers(origin)
+                more = sharing_lines(origin)
         return self._routed(head, refused, more)
 
-    def _routed(self, head: RequestHead, refused: Refused | None, more: Headers) -> Handling:
+    def _routed(self, head: RequestHead, refused: Refused | None, more: bytes) -> Handling:
         path, segment = self._place(head.path)
         route = self._routes.get((head.method, path))
         if route is not None:
@@ -159,35 +161,33 @@ async def finish_reply(replied: Replied) -> Reply:
 async def refuse_method(refuse: Refuse, head: RequestHead, allowed: list[str], condition: str = "") -> Reply:
     """Answer a request by the wrong HTTP method; `refuse` words and records one that carries a message."""
     names = ", ".join(allowed)
-    allow: Headers = [(b"allow", names.encode())]
+    allow = f"allow: {names}\r\n".encode()
     sentence = f"{condition}, use {names}." if condition else f"Use {names}."
     refused = Refused(Reason.WRONG_HTTP_METHOD, details={"hint": sentence})
     if not head.announces_body:
         return refusal(refused, allow)
     reply = await refuse(head, refused)
-    return reply._replace(headers=[*reply.headers, *allow])
+    return reply._replace(lines=reply.lines + allow)
 
 
 def _failed() -> Reply:
-    return problem(500, "INTERNAL_ERROR", "The server failed to answer.", [CLOSE])
+    return problem(500, "INTERNAL_ERROR", "The server failed to answer.", closes=True)
 
 
 async def _refuse_method(refuse: Refuse, allowed: list[str], request: InboundRequest) -> Reply:
     return await refuse_method(refuse, request.head, allowed)
 
 
-def _answered(refuse: Refuse, refused: Refused, more: Headers) -> Handling:
-    if refused.reason in _AMBIGUOUS:
-        more = [*more, CLOSE]
-
+def _answered(refuse: Refuse, refused: Refused, more: bytes) -> Handling:
     async def serve(request: InboundRequest) -> Reply:
         return await refuse(request.head, refused)
 
-    return Handling(serve, refuse, takes_message=False, segment="", more=more)
+    closes = refused.reason in _AMBIGUOUS
+    return Handling(serve, refuse, takes_message=False, segment="", more=more, closes=closes)
 
 
-def _ready(reply: Reply, more: Headers | None = None) -> Handling:
+def _ready(reply: Reply, more: bytes = b"") -> Handling:
     async def serve(_request: InboundRequest) -> Reply:
         return reply
 
-    return Handling(serve, _refuse_plainly, takes_message=False, segment="", more=more or [])
+    return Handling(serve, _refuse_plainly, takes_message=False, segment="", more=more)

@@ -49,15 +49,15 @@ class World:
         }
 
     async def live(self, _request: InboundRequest) -> Reply:
-        return Reply(200, [], b"alive")
+        return Reply(200, b"", b"alive")
 
     async def echo(self, request: InboundRequest) -> Reply:
         self.bodies.append(request.body)
-        return Reply(200, [], request.body if isinstance(request.body, bytes) else b"oversize")
+        return Reply(200, b"", request.body if isinstance(request.body, bytes) else b"oversize")
 
     async def refuse(self, _head: RequestHead, refused: Refused) -> Reply:
         self.refused.append(refused.reason.value)
-        return Reply(refused.row.http, [], b"refused")
+        return Reply(refused.row.http, b"", b"refused")
 
     async def wait(self, request: InboundRequest) -> Reply:
         try:
@@ -68,7 +68,7 @@ class World:
         return await self.echo(request)
 
     async def large(self, _request: InboundRequest) -> Reply:
-        return Reply(200, [], LARGE)
+        return Reply(200, b"", LARGE)
 
     async def stream(self, _request: InboundRequest) -> Reply:
         async def write_on(write: Write) -> None:
@@ -81,7 +81,7 @@ class World:
                 self.cancelled += 1
                 raise
 
-        return Reply(200, [], stream=write_on)
+        return Reply(200, b"", stream=write_on)
 
     async def bug(self, _request: InboundRequest) -> Reply:
         raise ValueError("secret")

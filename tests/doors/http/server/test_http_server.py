@@ -24,7 +24,7 @@ def test_whoever_sends_no_whole_head_in_time_is_cut_off(sent: bytes) -> None:
 
     async def serve(request: InboundRequest) -> Reply:
         await asyncio.sleep(0.3)  # longer than a head may take
-        return Reply(200, [], b"here")
+        return Reply(200, b"", b"here")
 
     async def main() -> None:
         listener = bind("127.0.0.1", 0)

@@ -7,7 +7,7 @@ import json
 import h11
 import pytest
 
-from portbook.doors.http.response import CLOSE, Reply
+from portbook.doors.http.response import Reply
 from portbook.doors.http.server.bad_request import BadRequest
 from portbook.doors.http.server.response_writer import (
     LAST_CHUNK,
@@ -38,7 +38,7 @@ def read(data: bytes, method: str = "GET") -> tuple[h11.Response, bytes]:
 
 
 def test_a_document_has_its_length_and_a_date() -> None:
-    response, body = read(document(Reply(200, [(b"a", b"b")], b"hello"), [(b"c", b"d")], DATE))
+    response, body = read(document(Reply(200, b"a: b\r\n", b"hello"), b"c: d\r\n", DATE))
     assert (response.status_code, body) == (200, b"hello")
     assert dict(response.headers) == {
         b"date": b"Thu, 01 Jan 1970 00:00:00 GMT",
@@ -49,18 +49,18 @@ def test_a_document_has_its_length_and_a_date() -> None:
 
 
 def test_a_response_to_head_has_the_length_and_no_body() -> None:
-    response, body = read(document(Reply(200, [], b"hello"), [], DATE, is_head=True), "HEAD")
+    response, body = read(document(Reply(200, b"", b"hello"), b"", DATE, is_head=True), "HEAD")
     assert (dict(response.headers)[b"content-length"], body) == (b"5", b"")
 
 
 def test_a_204_has_no_length() -> None:
-    response, body = read(document(Reply(204, []), [], DATE))
+    response, body = read(document(Reply(204, b""), b"", DATE))
     assert b"content-length" not in dict(response.headers)
     assert body == b""
 
 
 def test_a_stream_comes_in_chunks() -> None:
-    head = stream_head(Reply(200, []), [], DATE, in_chunks=True)
+    head = stream_head(Reply(200, b""), b"", DATE, in_chunks=True)
     assert read(head + chunk(b"one") + chunk(b"x" * 20) + LAST_CHUNK)[1] == b"one" + b"x" * 20
 
 
@@ -77,5 +77,5 @@ def test_a_problem_is_json_and_the_last_response(data: bytes, status: int, code:
     response, body = read(data)
     headers = dict(response.headers)
     assert (response.status_code, json.loads(body)["error"]["code"]) == (status, code)
-    assert headers[CLOSE[0]] == CLOSE[1]
+    assert headers[b"connection"] == b"close"
     assert (b"retry-after" in headers) == (status == 503)

@@ -186,7 +186,7 @@ class _McpDoor:
             return response.streamed(close)
         if live.connection.session.revision is not None:
             await self._sessions.begin(live)
-            return response.reply(answer, [(SESSION.encode(), live.id.encode())])
+            return response.reply(answer, f"{SESSION}: {live.id}\r\n".encode())
         if answer.is_notification and answer.status == 202:
             # Without a session it has no meaning. A notification gets no answer, but here an error status.
             return response.reply(answer._replace(status=400))

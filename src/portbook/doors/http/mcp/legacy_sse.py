@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 from portbook.boundary import Boundary
 from portbook.doors.http.accept import accepted
 from portbook.doors.http.mcp.live_session import label_of
-from portbook.doors.http.mcp.response import STREAM_HEADERS
+from portbook.doors.http.mcp.response import STREAM_LINES
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
 from portbook.doors.http.request import InboundRequest, RequestHead, arrival_of
 from portbook.doors.http.response import Reply, Write, reply_to
@@ -134,8 +134,9 @@ class _SseDoor:
             finally:
                 del self._sessions[session.id]
                 session.close()
+                self._boundary.end_session(session.label)
 
-        return Reply(200, STREAM_HEADERS, stream=copy)
+        return Reply(200, STREAM_LINES, stream=copy)
 
     async def post(self, request: InboundRequest) -> Reply:
         """Take a message; its answer comes on the stream of its session."""

@@ -14,25 +14,26 @@ from portbook.doors.eager import Remainder
 from portbook.doors.http.accept import Accepts
 from portbook.doors.http.mcp.live_session import LiveSession
 from portbook.doors.http.mcp.resumable_stream import EventStream, StreamPosition
-from portbook.doors.http.request import Headers
-from portbook.doors.http.response import Reply, Write, reply_to
+from portbook.doors.http.response import Reply, Write, lines_of, reply_to
 from portbook.mcp.connection import Key, Work
 from portbook.mcp.from_any_thread import run_on
 from portbook.model import Answer
 from portbook.stages.state import CallState
 
-__all__ = ["STREAM_HEADERS", "McpResponse", "event_reply"]
+__all__ = ["STREAM_LINES", "McpResponse", "event_reply"]
 
 # After this wait a stream is opened, to show that the server is alive; sooner where it starts with an event
 # id, for until then a broken connection loses the answer.
 _PATIENCE_S: Final = 10.0
 _PRIMED_PATIENCE_S: Final = 1.0
 
-STREAM_HEADERS: Final[Headers] = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-]
+STREAM_LINES: Final = lines_of(
+    [
+        (b"content-type", b"text/event-stream"),
+        (b"cache-control", b"no-store"),
+        (b"x-accel-buffering", b"no"),
+    ]
+)
 
 Running = dict[asyncio.Task[Answer], Key | None]
 
@@ -99,7 +100,7 @@ class McpResponse:
         self._stream.end(answer.body)
         return None
 
-    def reply(self, answer: Answer, more: Headers | None = None) -> Reply:
+    def reply(self, answer: Answer, more: bytes = b"") -> Reply:
         """Return an answer as a document, or as a stream if the client accepts only that."""
         if answer.body is None or answer.status != 200 or self.accepts.json:
             return reply_to(answer, more)
@@ -132,7 +133,7 @@ class McpResponse:
                 if after is not None:
                     await after()
 
-        return Reply(200, STREAM_HEADERS, stream=copy)
+        return Reply(200, STREAM_LINES, stream=copy)
 
     def _emit_now(self, message: bytes, is_wanted: Callable[[], bool], is_vital: bool) -> None:
         self._opened().emit(message, is_wanted, is_vital=is_vital)
@@ -194,11 +195,11 @@ def event_reply(
     position: StreamPosition,
     *,
     may_read: Callable[[], bool] = lambda: True,
-    more: Headers | None = None,
+    more: bytes = b"",
 ) -> Reply:
     """Return the events from `position` on, until the stream ends or the client may no longer read."""
 
     async def copy(write: Write) -> None:
         await position.stream.copy_to(write, position, may_read)
 
-    return Reply(200, [*STREAM_HEADERS, *(more or [])], stream=copy)
+    return Reply(200, STREAM_LINES + more, stream=copy)

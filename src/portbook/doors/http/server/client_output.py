@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from portbook.doors.http.request import Headers, RequestHead
+from portbook.doors.http.request import RequestHead
 from portbook.doors.http.response import Reply
-from portbook.doors.http.server.response_writer import LAST_CHUNK, chunk, document, stream_head
+from portbook.doors.http.server.response_writer import LAST_CHUNK, OLD, chunk, document, stream_head
 
 __all__ = ["ClientOutput"]
 
@@ -32,13 +32,13 @@ class ClientOutput:
         if not self._transport.is_closing():
             self._transport.write(data)
 
-    async def send(self, reply: Reply, more: Headers, date: bytes, to: RequestHead) -> None:
+    async def send(self, reply: Reply, more: bytes, date: bytes, to: RequestHead) -> None:
         """Send a reply to a request, with `more` headers; a stream as it comes, and as the client reads."""
         is_head = to.method == "HEAD"
         if reply.stream is None or is_head:
             self.write(document(reply, more, date, is_head=is_head))
             return
-        in_chunks = to.version != "1.0"
+        in_chunks = to.version != OLD
         self.write(stream_head(reply, more, date, in_chunks=in_chunks))
 
         async def write_piece(data: bytes) -> None:

@@ -6,20 +6,21 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import Final
 
-from portbook.doors.http.request import Headers, RequestHead
-from portbook.doors.http.response import CLOSE, Reply, problem
+from portbook.doors.http.request import RequestHead
+from portbook.doors.http.response import Reply, problem
 from portbook.doors.http.server.bad_request import BadRequest
 
 __all__ = [
+    "CLOSE_LINE",
     "CONTINUE",
     "LAST_CHUNK",
+    "OLD",
     "bad_request",
     "busy",
     "chunk",
-    "connection_headers",
+    "connection_line",
     "date_line",
     "document",
-    "is_last",
     "stream_head",
 ]
 
@@ -31,11 +32,13 @@ _STATUS_LINES: Final = {
 }
 _CODES: Final = {431: "PAYLOAD_TOO_LARGE", 501: "NOT_SUPPORTED", 505: "NOT_SUPPORTED"}
 
-_OLD: Final = "1.0"
-_KEEP_ALIVE: Final = (b"connection", b"keep-alive")
+# The version of HTTP in which a connection closes unless both sides say otherwise.
+OLD: Final = "1.0"
+CLOSE_LINE: Final = b"connection: close\r\n"
+_KEEP_ALIVE_LINE: Final = b"connection: keep-alive\r\n"
 
 # When a client that was turned away for lack of room may try again.
-_RETRY_S: Final = b"1"
+_RETRY: Final = b"retry-after: 1\r\n"
 
 
 def date_line(now_s: float) -> bytes:
@@ -43,22 +46,18 @@ def date_line(now_s: float) -> bytes:
     return b"date: %b\r\n" % formatdate(now_s, usegmt=True).encode()
 
 
-def document(reply: Reply, more: Headers, date: bytes, *, is_head: bool = False) -> bytes:
-    """Return a whole response; of one to HEAD, everything but the body."""
-    lines = _lines(reply, more, date)
-    if reply.status != 204:  # a 204 has no body, and so no length
-        lines.append(b"content-length: %d\r\n" % len(reply.body))
-    lines.append(b"\r\n")
-    if not is_head:
-        lines.append(reply.body)
-    return b"".join(lines)
+def document(reply: Reply, more: bytes, date: bytes, *, is_head: bool = False) -> bytes:
+    """Return a whole response, with `more` headers; of one to HEAD, everything but the body."""
+    status, lines, body, _, _ = reply
+    # A 204 has no body, and so no length.
+    length = b"content-length: %d\r\n\r\n" % len(body) if status != 204 else b"\r\n"
+    return b"".join((_STATUS_LINES[status], date, lines, more, length, b"" if is_head else body))
 
 
-def stream_head(reply: Reply, more: Headers, date: bytes, *, in_chunks: bool) -> bytes:
+def stream_head(reply: Reply, more: bytes, date: bytes, *, in_chunks: bool) -> bytes:
     """Return what comes before a body whose length is not known."""
-    lines = _lines(reply, more, date)
-    lines.append(b"transfer-encoding: chunked\r\n\r\n" if in_chunks else b"\r\n")
-    return b"".join(lines)
+    framing = b"transfer-encoding: chunked\r\n\r\n" if in_chunks else b"\r\n"
+    return b"".join((_STATUS_LINES[reply.status], date, reply.lines, more, framing))
 
 
 def chunk(data: bytes) -> bytes:
@@ -69,30 +68,17 @@ def chunk(data: bytes) -> bytes:
 def bad_request(error: BadRequest, date: bytes) -> bytes:
     """Return the response to bytes that are not a request; the connection closes after it."""
     reply = problem(error.status, _CODES.get(error.status, "INVALID_INPUT"), error.sentence)
-    return document(reply, [CLOSE], date)
+    return document(reply, CLOSE_LINE, date)
 
 
 def busy(date: bytes) -> bytes:
     """Return the response to a client that there is no room for; the connection closes after it."""
-    reply = problem(503, "BUSY", "The server is busy. Retry later.", [(b"retry-after", _RETRY_S)])
-    return document(reply, [CLOSE], date)
+    reply = problem(503, "BUSY", "The server is busy. Retry later.", _RETRY)
+    return document(reply, CLOSE_LINE, date)
 
 
-def is_last(reply: Reply, more: Headers, head: RequestHead) -> bool:
-    """Return whether a reply ends its connection: it says so, or only the end of the connection ends it."""
-    is_said = CLOSE in reply.headers or CLOSE in more
-    return is_said or (reply.stream is not None and head.version == _OLD)
-
-
-def connection_headers(more: Headers, head: RequestHead, *, is_last: bool) -> Headers:
-    """Return the headers beside those of a reply, with what they say about its connection."""
+def connection_line(head: RequestHead, *, is_last: bool) -> bytes:
+    """Return what a response says about its connection; nothing where the version of HTTP says it."""
     if is_last:
-        return more if CLOSE in more else [*more, CLOSE]
-    return [*more, _KEEP_ALIVE] if head.version == _OLD else more
-
-
-def _lines(reply: Reply, more: Headers, date: bytes) -> list[bytes]:
-    lines = [_STATUS_LINES[reply.status], date]
-    lines += [b"%b: %b\r\n" % header for header in reply.headers]
-    lines += [b"%b: %b\r\n" % header for header in more if header != CLOSE or CLOSE not in reply.headers]
-    return lines
+        return CLOSE_LINE
+    return _KEEP_ALIVE_LINE if head.version == OLD else b""
