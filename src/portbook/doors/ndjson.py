@@ -44,7 +44,6 @@ class NdjsonDoor:
         self._running: dict[asyncio.Task[None], Key | None] = {}
         self._loop = asyncio.get_running_loop()
         self._flusher: asyncio.Task[None] | None = None
-        self._answering: asyncio.Task[None] | None = None
         self._broken: BrokenPipeError | None = None
         self._is_stopping = False
         self._has_cancelled = False
@@ -65,17 +64,14 @@ class NdjsonDoor:
             self._connection.close()  # the client can no longer answer requests or cancel calls
             while self._running and self._broken is None:
                 await self._one_ended()
-            for writing in (self._answering, self._flusher):
-                if writing is not None:
-                    await writing
+            if self._flusher is not None:
+                await self._flusher
             if self._broken is not None:
                 raise self._broken
         finally:
-            # Only if the client stopped reading: the records are still written.
-            left = [*self._running, *([] if self._answering is None else [self._answering])]
-            for task in left:
+            for task in self._running:  # only if the client stopped reading: the records are still written
                 task.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
+            await asyncio.gather(*self._running, return_exceptions=True)
 
     def stop(self) -> None:
         """Finish the calls that are running and read no more; messages that have not started never run."""
@@ -160,15 +156,10 @@ class NdjsonDoor:
             answer = await rest
             self._running[task] = None  # it has its answer: a cancellation now would cut a frame in two
             self._outlet.put_all((answer,))
+            await asyncio.sleep(0)  # what ends in the same turn of the loop leaves in the same write
+            await self._outlet.flush()
         except asyncio.CancelledError:  # by the client, which expects no answer
-            return
-        if self._answering is None or self._answering.done():  # at once with all that end in this turn
-            self._answering = self._loop.create_task(self._answer())
-
-    async def _answer(self) -> None:
-        try:
-            while self._outlet.has_queued:
-                await self._outlet.flush()
+            pass
         except BrokenPipeError as error:
             self._broken = error
             self.stop()
@@ -233,11 +224,6 @@ class _Outlet:
         """What to call after the next write."""
 
     @property
-    def has_queued(self) -> bool:
-        """Return whether something is queued."""
-        return bool(self._gathered)
-
-    @property
     def has_room(self) -> bool:
         """Return whether the client keeps up: what is queued fits into one write."""
         return self._size <= _GATHERED_BYTES
@@ -276,11 +262,13 @@ class _Outlet:
         if not self._gathered:
             return
         async with self._writing:
-            self._gathered.append(b"")  # for the last line end: a large answer is copied once
-            whole = b"\n".join(self._gathered)
-            self._gathered.clear()
-            self._size = 0
-            await self._writer.write(whole)
+            gathered, self._gathered, self._size = self._gathered, [], 0
+            if len(gathered) == 1 and len(gathered[0]) > _GATHERED_BYTES:  # not copied for a line end
+                await self._writer.write(gathered[0])
+                await self._writer.write(b"\n")
+            else:
+                gathered.append(b"")  # for the last line end
+                await self._writer.write(b"\n".join(gathered))
         waiting, self.on_room = self.on_room, []
         for pass_on in waiting:
             pass_on()
