@@ -78,7 +78,9 @@ def test_a_record_that_cannot_be_written_fails_exactly_its_own_call(tmp_path: Pa
     ) as process:
         out, _ = process.communicate(_frame("start", "initialize", INITIALIZE) + b"".join(frames), 60)
     answers = [json.loads(line) for line in out.splitlines()]
-    assert [answer["id"] for answer in answers] == ["start", *range(1, CALLS + 1)]
+    order = [answer["id"] for answer in answers]
+    # Calls that wait may be answered in any order: the last one finds the gate open.
+    assert (order if tools == TOOLS else [order[0], *sorted(order[1:])]) == ["start", *range(1, CALLS + 1)]
     given = [answer["id"] for answer in answers[1:] if "structuredContent" in answer.get("result", {})]
     assert 0 < len(given) < CALLS
     # The first stream may hold one more than the second.
