@@ -9,7 +9,17 @@ from typing import Any, Final, NamedTuple
 
 from bench.gateways import OVER_HTTP, OVER_STDIO, portbook_in_front, upstream_settings
 from bench.http_load import HttpCalls
-from bench.peers import PEERS, ROOT, bare_http, payload_floor, portbook, proxied_http, sdk_over_http
+from bench.peers import (
+    PEERS,
+    ROOT,
+    bare_http,
+    before_an_api,
+    payload_floor,
+    portbook,
+    portbook_alone,
+    proxied_http,
+    sdk_over_http,
+)
 from bench.stdio_load import StdioCalls
 
 __all__ = ["FULL", "QUICK", "Scenario", "Size", "payload", "scenarios"]
@@ -45,10 +55,12 @@ class Size(NamedTuple):
     one_at_a_time: int
     tools: tuple[int, ...]
     payload_kb: tuple[int, ...]
+    crowd: int = 0
+    """Silent connections beside a call over HTTP, and as many slow ones."""
 
 
-FULL: Final = Size(5, 10_000, 1_000, 300, (10, 100, 1_000, 10_000), (1, 10, 100, 1_000))
-QUICK: Final = Size(1, 3_000, 300, 100, (10, 10_000), (1, 100, 1_000))
+FULL: Final = Size(5, 10_000, 1_000, 300, (10, 100, 1_000, 10_000), (1, 10, 100, 1_000), 2_000)
+QUICK: Final = Size(1, 3_000, 300, 100, (10, 10_000), (1, 100, 1_000), 200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +82,7 @@ def scenarios(size: Size) -> list[Scenario]:
         *_kinds_of_calls(size),
         *_growth(size),
         *_over_http(size),
+        *_of_an_api(size),
         *_through_gateways(size),
     ]
 
@@ -152,6 +165,17 @@ def _over_http(size: Size) -> list[Scenario]:
         Scenario(f"portbook over http, {_NEWEST}", serve, newest),
         Scenario("portbook over http, /rpc", serve, calls(route="/rpc")),
         Scenario("portbook over http, /execute", serve, calls(route="/execute")),
+        Scenario("portbook over http, in a crowd", serve, calls(crowd=size.crowd)),
+    ]
+
+
+def _of_an_api(size: Size) -> list[Scenario]:
+    calls = StdioCalls(size.slow_calls, tool="api.echo")
+    # No toolset: the one tool is in the settings, where it gets the address of the API.
+    serve = [*portbook_alone(), "serve", "--stdio", "--config", "portbook.toml", "--log-dir", "log"]
+    return [
+        Scenario("our HTTP client alone", lambda _: before_an_api(), calls),
+        Scenario("a tool of an HTTP API", lambda _: before_an_api(*serve), calls),
     ]
 
 

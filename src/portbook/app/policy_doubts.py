@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from portbook.globs import is_pattern, matches
 from portbook.policy import Policy, Rule
 from portbook.policy.arguments import Reach, declared_names, reach
-from portbook.policy.contradiction import is_contradictory
 from portbook.settings import Settings
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.spec import ToolSpec
@@ -78,6 +77,8 @@ def _doubts_of_rule(
         effects = " or ".join(rule.effects)
         yield ("effects",), f"matches nothing that is served: no tool that it names has the effect {effects}"
     for each in rule.where:
+        from portbook.policy.contradiction import is_contradictory  # late: few rules have conditions
+
         if is_contradictory(each.schema):
             yield (
                 ("where", each.pointer),
