@@ -28,11 +28,11 @@ from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "NotJSON",
+    "as_written",
     "canonical_bytes",
     "digest",
     "fingerprint",
     "is_same_json",
-    "is_written_as",
     "jcs_bytes",
     "json_bytes",
     "rewritten_bytes",
@@ -98,6 +98,11 @@ def rewritten_bytes(value: Any) -> bytes:
         return json_bytes(value)
 
 
+def as_written(data: bytes) -> Any:
+    """Return what the writers above write as `data`, which is JSON: a part that need not be written again."""
+    return orjson.Fragment(data)
+
+
 def canonical_bytes(value: Any) -> bytes:
     """Return `value` as compact JSON with sorted keys: equal values give equal bytes.
 
@@ -116,17 +121,6 @@ def is_same_json(one: Any, other: Any) -> bool:
         return orjson.dumps(one, None, _SORTED) == orjson.dumps(other, None, _SORTED)
     except orjson.JSONEncodeError:
         return canonical_bytes(one) == canonical_bytes(other)
-
-
-def is_written_as(value: Any, data: bytes) -> bool:
-    """Return whether `value`, which was parsed from `data`, would be written as the very same bytes.
-
-    Then it holds no infinity, which would be written as null. Most clients write JSON as we do.
-    """
-    try:
-        return orjson.dumps(value, None, _STRICT) == data
-    except orjson.JSONEncodeError:  # an integer from 2^64 on
-        return False
 
 
 def fingerprint(value: Any) -> str:

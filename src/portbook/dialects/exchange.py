@@ -52,11 +52,19 @@ class Exchange:
     """Set where an operator decides an approval: it applies the decision, and needs the operator key."""
     report: DraftReport | None = None
     """Reports progress to the caller, where it asked for it."""
-    resumption: Resumption | None = None
-    """Set where the message continues an earlier round of its call."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
+
+    @property
+    def resumption(self) -> Resumption | None:
+        """Return what the message continues, where it is a later round of its call."""
+        return None
+
+    @property
+    def content(self) -> JSON | bytes:
+        """Return what identifies equal calls."""
+        return self.call.content
 
     def client(self) -> Client | None:
         """Return the client, where a tool can reach it; made when it is first asked for."""

@@ -262,11 +262,13 @@ class _Outlet:
         if not self._gathered:
             return
         async with self._writing:
-            self._gathered.append(b"")  # for the last line end: a large answer is copied once
-            whole = b"\n".join(self._gathered)
-            self._gathered.clear()
-            self._size = 0
-            await self._writer.write(whole)
+            gathered, self._gathered, self._size = self._gathered, [], 0
+            if len(gathered) == 1 and len(gathered[0]) > _GATHERED_BYTES:  # not copied for a line end
+                await self._writer.write(gathered[0])
+                await self._writer.write(b"\n")
+            else:
+                gathered.append(b"")  # for the last line end
+                await self._writer.write(b"\n".join(gathered))
         waiting, self.on_room = self.on_room, []
         for pass_on in waiting:
             pass_on()

@@ -76,6 +76,9 @@ class _ServedMethod:
 
     allows: Callable[[JSONObject], bool] = lambda _: True
     """Returns whether the official schema allows a message; always, where messages are not checked."""
+    is_sound: Callable[[JSONObject], bool] = lambda _: False
+    """Returns whether a message without `_meta` and headers has no flaw, for certain: the official schema of
+    its method allows it, and nothing is asked of it beyond that."""
     is_notification: bool = False
     is_extension: bool = False
     """Whether an extension defines the method, and not the revision."""
@@ -109,27 +112,45 @@ class McpDialect:
 
     def read(self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink) -> McpExchange:
         """Return the message as an exchange; if a check fails, its call has that flaw."""
-        session, headers = link.session, arrival.headers
         method, params = message.get("method"), message.get("params")
-        if not isinstance(method, str):
+        if type(method) is not str:
             method = ""
-        if not isinstance(params, dict):
+        if type(params) is not dict:
             params = {}
         meta = params.get("_meta")
-        if not isinstance(meta, dict):
+        if type(meta) is not dict:
             meta = _NO_META
-        revision, refusal = session.revision, None
-        # Otherwise nothing but the handshake names it, or a header that repeats it.
-        if revision is None or meta or (headers is not None and headers.get(VERSION) != revision.name):
-            revision, refusal = revision_of(message, session, headers)
-        flaw = (
-            refuse_structure(message, identifier)
-            or refusal
-            or self._refuse(message, method, meta, revision, session, headers)
-        )
-        if flaw is not None and any(finding.pointer == "/id" for finding in flaw.findings):
-            identifier = _UNUSABLE  # an answer may not repeat an invalid id
+        revision, headers, flaw = link.session.revision, arrival.headers, None
+        served = None if revision is None else self._served.get((revision.name, method))
+        # Of a valid message nothing else is asked; where it may be flawed, the ladder finds the first flaw.
+        if (
+            revision is None
+            or served is None
+            or meta
+            or (headers is not None and headers.get(VERSION) != revision.name)
+            or identifier.problem is not None
+            or not served.is_sound(message)
+            or "result" in message
+            or "error" in message
+        ):
+            revision, flaw = self._examine(message, method, meta, identifier, link.session, headers)
+            if flaw is not None and any(finding.pointer == "/id" for finding in flaw.findings):
+                identifier = _UNUSABLE  # an answer may not repeat an invalid id
         return self._exchange(method, params, meta, revision, identifier, arrival, flaw, link)
+
+    def _examine(
+        self,
+        message: JSONObject,
+        method: str,
+        meta: JSONObject,
+        identifier: Id,
+        session: Session,
+        headers: Mapping[str, str] | None,
+    ) -> tuple[Revision, Refused | None]:
+        """Return the revision of a message, and its first flaw."""
+        revision, refusal = revision_of(message, session, headers)
+        flaw = refuse_structure(message, identifier) or refusal
+        return revision, flaw or self._refuse(message, method, meta, revision, session, headers)
 
     def _refuse(
         self,
@@ -176,7 +197,9 @@ class McpDialect:
                 return None  # not kept: a client can make up any number of methods
             served = _ServedMethod(is_notification=known.is_notification)
             if self._incoming != "off":
-                served = replace(served, allows=self._validator.check_of(method, revision.name))
+                allows = self._validator.check_of(method, revision.name)
+                asks_more = method == "initialize"
+                served = replace(served, allows=allows, is_sound=served.is_sound if asks_more else allows)
         self._served[revision.name, method] = served
         return served
 
@@ -218,8 +241,13 @@ class McpDialect:
         link: ClientLink,
     ) -> McpExchange:
         kind = _GOVERNED.get(method)
-        called, arguments = self._named(kind, params)
-        if kind == "tool" and called is not None and called != params["name"]:
+        name, arguments = params.get("name"), params.get("arguments")
+        tool = self._by_any_name.get(name) if kind == "tool" and type(name) is str else None
+        if tool is not None and type(arguments) is dict:
+            called = tool.spec.name
+        else:
+            called, arguments = self._named(kind, params)
+        if kind == "tool" and called is not None and called != name:
             params = {**params, "name": called}  # the same call, whichever of its names the tool is called by
         controls, wish, trace = NO_CONTROLS, NO_WISH, None
         carried: Carried | None = None
@@ -240,10 +268,10 @@ class McpDialect:
             method if 0 < len(method) <= 128 else None,
             called,
             arguments,
-            len(rewritten_bytes(arguments)) if kind is not None else 0,
+            0 if kind is None else len(rewritten_bytes(arguments)),
             NO_CONTEXT if controls is NO_CONTROLS else context_of(controls),
             trace,
-            {"method": method, "params": params},
+            None,
             flaw,
             revision.name,
             None,

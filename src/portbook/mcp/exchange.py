@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-from portbook.canonical import fingerprint, json_bytes
+from portbook.canonical import fingerprint, json_bytes, rewritten_bytes
 from portbook.dialects.exchange import Exchange
-from portbook.errors import Ending, Reason, Refused
+from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.clients import LiveClient, RoundClient
 from portbook.mcp.errors import META_REDACTED, told_to_model
 from portbook.mcp.http_status import status_of
 from portbook.mcp.notifications import Notifications
 from portbook.mcp.outlet import Emit, Outlet
-from portbook.mcp.results import Results
+from portbook.mcp.results import LARGE, Results, with_meta, writable
 from portbook.mcp.rounds import Carried, StateCodec
 from portbook.model import (
     JSON,
@@ -32,6 +32,7 @@ from portbook.model import (
     InputNeeded,
     JSONObject,
     Outcome,
+    Resumption,
 )
 from portbook.protocol.extensions import TASKS, declares, missing_extension
 from portbook.protocol.headers import refuse_params
@@ -80,7 +81,6 @@ class McpExchange(Exchange):
         "outlet",
         "params",
         "report",
-        "resumption",
         "revision",
     )
 
@@ -105,13 +105,22 @@ class McpExchange(Exchange):
         self.revision = revision
         self.identifier = identifier
         self._carried = carried
-        self.resumption = None if carried is None else carried.resumption
         self.handler = handler
         self.report = None
         self._client: LiveClient | RoundClient | None = None
         self.outlet: Outlet | None = None
         """The way to the client while the call runs, once something used it."""
         self.is_over = False
+
+    @property
+    def resumption(self) -> Resumption | None:
+        """Return what this round continues."""
+        return None if self._carried is None else self._carried.resumption
+
+    @property
+    def content(self) -> JSON | bytes:
+        """Return the message without its id."""
+        return self.call.content or {"method": self.method, "params": self.params}
 
     @property
     def carried(self) -> Carried:
@@ -210,12 +219,18 @@ class McpExchange(Exchange):
 
         Raises `Failed` where the official schema does not allow it.
         """
-        results = self._parts.results
+        results, method, revision = self._parts.results, self.method, self.revision
         if tool is None:
-            return results.seal_answer(self.method, result, body, self.revision)
-        return results.seal(
-            self.method, tool, self.params, self.revision, result, body, envelope, is_redacted, links
-        )
+            return results.seal_answer(method, result, body, revision)
+        switch = tool.spec.switch
+        if switch is not None and not switch.is_on and not switch.is_replaced:  # switched off while it ran
+            raise Failed(Reason.BAD_RESULT, note="no longer served")
+        sealing = results.sealing_of(method, tool, revision)
+        shaped = sealing.shape(result, body, self.params)
+        if is_redacted or envelope is not None or links:
+            shaped = with_meta(shaped, envelope if tool.spec.kind == "tool" else None, is_redacted, links)
+        sealed = rewritten_bytes(shaped if len(body) < LARGE else writable(shaped, result, body))
+        return sealed if sealing.allows(shaped) else results.settle_invalid(method, shaped, sealed, revision)
 
     def pause(self, needed: InputNeeded) -> bytes | None:
         """Return the questions of a call as a result; None where this revision asks over the connection.
