@@ -115,12 +115,12 @@ def _wait_us(connection: socket.socket, headers: dict[str, str], calls: HttpCall
     return median(taken) * 1e6 if taken else None
 
 
-def connect(port: int) -> socket.socket:
+def connect(port: int, patience_s: float = _PATIENCE_S) -> socket.socket:
     """Return a connection, once somebody listens."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while True:
         try:
-            made = socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_S)
+            made = socket.create_connection(("127.0.0.1", port), timeout=patience_s)
         except OSError:
             if time.monotonic() > deadline:
                 raise

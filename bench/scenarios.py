@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from bench.gateways import OVER_HTTP, OVER_STDIO, portbook_in_front, upstream_settings
 from bench.http_load import HttpCalls
 from bench.peers import PEERS, ROOT, bare_http, payload_floor, portbook, proxied_http, sdk_over_http
 from bench.stdio_load import StdioCalls
@@ -64,7 +65,13 @@ class Scenario:
 
 def scenarios(size: Size) -> list[Scenario]:
     """Return all rows, in the order in which a round runs them: peers beside what is compared with them."""
-    return [*_peers(size), *_kinds_of_calls(size), *_growth(size), *_over_http(size)]
+    return [
+        *_peers(size),
+        *_kinds_of_calls(size),
+        *_growth(size),
+        *_over_http(size),
+        *_through_gateways(size),
+    ]
 
 
 def _stdio(toolset: str) -> Callable[[int], list[str]]:
@@ -145,4 +152,21 @@ def _over_http(size: Size) -> list[Scenario]:
         Scenario(f"portbook over http, {_NEWEST}", serve, newest),
         Scenario("portbook over http, /rpc", serve, calls(route="/rpc")),
         Scenario("portbook over http, /execute", serve, calls(route="/execute")),
+    ]
+
+
+def _through_gateways(size: Size) -> list[Scenario]:
+    """Return the rows with one fast server behind: each gateway where it listens, and ours beside it."""
+    settings = upstream_settings()
+    slow, quick = (StdioCalls(each, size.one_at_a_time) for each in (size.slow_calls, size.quick_calls))
+    asked = HttpCalls(size.slow_calls, one_at_a_time=size.one_at_a_time)
+
+    def serve(port: int) -> list[str]:
+        return portbook_in_front("--http", "--port", str(port))
+
+    return [
+        *(Scenario(name, command, slow) for name, command in OVER_STDIO.items()),
+        Scenario("through portbook", lambda _: portbook_in_front("--stdio"), quick, settings),
+        *(Scenario(name, command, asked) for name, command in OVER_HTTP.items()),
+        Scenario("through portbook over http", serve, asked, settings),
     ]

@@ -29,7 +29,7 @@ from portbook.dialects.envelope import Envelope
 from portbook.envelope.request import REQUEST
 from portbook.executors.python import PythonExecutor
 from portbook.ids import RandomIds
-from portbook.model import Arrival, Done, JSONObject, Run
+from portbook.model import Arrival, Done, Identity, JSONObject, Run
 from portbook.policy import Policy, PolicyInput, decide
 from portbook.redaction import Redactor
 from portbook.settings import load_settings
@@ -111,9 +111,9 @@ class _Path:
         registry = SchemaRegistry()
         self._envelope = Envelope(registry.load_envelope(), registry.load(REQUEST))
         self._callers, self._policy, self._redactor = Callers(), Policy(), Redactor()
-        self._executor = PythonExecutor(workers=1)
+        executor = PythonExecutor(workers=1)
         self._clock, self._ids = SystemClock(), RandomIds()
-        self._run = Run(1000, self._ids.name(b""))
+        self._run = Run(1000, Identity.read(self._ids.name(b"")))
         self._sink = Journal(folder / "stages", started=self._clock.now(), run="stages", keep=1)
         self._trail = Trail()
         self._nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -125,7 +125,8 @@ class _Path:
         tool = self._assembled.catalog.find("echo_inline")
         assert tool is not None
         self._tool = tool
-        self._result = _finish(self._executor.execute(tool, self._call.arguments, self._run))
+        self._start = executor.prepare(tool)
+        self._result = self._start(self._call.arguments, self._run)
         self._done = Done(json_bytes(self._result))
         self.in_chunk = _CHUNK // len(message)
         self._chunk = message * self.in_chunk
@@ -160,7 +161,7 @@ class _Path:
         self._tool.input.allows(self._call.arguments)
 
     def execute(self) -> None:
-        self._result = _finish(self._executor.execute(self._tool, self._call.arguments, self._run))
+        self._result = self._start(self._call.arguments, self._run)
 
     def result(self) -> None:
         self._done = Done(json_bytes(self._result))
@@ -172,15 +173,15 @@ class _Path:
 
     def record(self) -> None:
         started = self._clock.tick()
-        identity, ts = self._ids.name(b""), self._clock.now()
-        duration_ms = round((self._clock.tick() - started) * 1000, 3)
+        ids, ts = self._ids.name(b""), self._clock.now().encode()
+        duration_us = round((self._clock.tick() - started) * 1_000_000)
         views = both_views(
             self._call,
             self._done,
-            identity,
+            ids,
             self._trail,
             ts=ts,
-            duration_ms=duration_ms,
+            duration_us=duration_us,
             deterministic=False,
         )
         self._sink.write(*views)

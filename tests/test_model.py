@@ -91,7 +91,7 @@ RUN = Run(1000, Identity("request", "trace", "span"))
 
 @pytest.mark.parametrize(
     "value",
-    [ARRIVAL, CALL, CallerContext(), Caller("somebody"), Done(b"1"), Answer(b"1", 200), RUN],
+    [ARRIVAL, CallerContext(), Caller("somebody"), Done(b"1"), Answer(b"1", 200), RUN],
     ids=lambda value: type(value).__name__,
 )
 def test_a_value_does_not_change_once_made(value: NamedTuple) -> None:

@@ -13,7 +13,14 @@ from typing import Any
 from portbook.dialects.bare import Bare
 from portbook.dialects.choice import DialectName, choose_dialect
 from portbook.dialects.envelope import METHOD, Envelope
-from portbook.dialects.exchange import Dialect, Exchange, MessageExchange, answer_of
+from portbook.dialects.exchange import (
+    Dialect,
+    Exchange,
+    HeardExchange,
+    Listener,
+    MessageExchange,
+    answer_of,
+)
 from portbook.dialects.rest_bodies import Rest, RestExchange, rest_answer
 from portbook.errors import Ending, Reason, Refused
 from portbook.exception_place import place_of
@@ -254,8 +261,18 @@ class Boundary:
         """Record and answer a REST request that its door refused unread."""
         return rest_answer(await self._pipeline.run(RestExchange(unread(b"", arrival, refusal))))
 
-    async def invoke(self, tool: str, arguments: JSONObject, arrival: Arrival, meta: JSONObject) -> Completed:
-        """Run one call that did not come as a message: same path, same record, no wire contract."""
+    async def invoke(
+        self,
+        tool: str,
+        arguments: JSONObject,
+        arrival: Arrival,
+        meta: JSONObject,
+        listener: Listener | None = None,
+    ) -> Completed:
+        """Run one call that did not come as a message: same path, same record, no wire contract.
+
+        A `listener` hears what the tool reports while it runs.
+        """
         message: JSONObject = {
             "jsonrpc": "2.0",
             "id": 1,
@@ -263,7 +280,10 @@ class Boundary:
             "params": {"tool": TOOL_PREFIX + slug_of(tool), "input": arguments, "_meta": meta},
         }
         await self.settle()
-        return await self._pipeline.run(self._envelope.read(message, Id(b"1", is_present=True), arrival))
+        exchange: Exchange = self._envelope.read(message, Id(b"1", is_present=True), arrival)
+        if listener is not None:
+            exchange = HeardExchange(exchange.call, listener)
+        return await self._pipeline.run(exchange)
 
     async def _refuse(
         self,

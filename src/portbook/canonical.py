@@ -33,7 +33,6 @@ __all__ = [
     "digest",
     "fingerprint",
     "is_same_json",
-    "is_written_as",
     "jcs_bytes",
     "json_bytes",
     "rewritten_bytes",
@@ -122,17 +121,6 @@ def is_same_json(one: Any, other: Any) -> bool:
         return orjson.dumps(one, None, _SORTED) == orjson.dumps(other, None, _SORTED)
     except orjson.JSONEncodeError:
         return canonical_bytes(one) == canonical_bytes(other)
-
-
-def is_written_as(value: Any, data: bytes) -> bool:
-    """Return whether `value`, which was parsed from `data`, would be written as the very same bytes.
-
-    Then it holds no infinity, which would be written as null. Most clients write JSON as we do.
-    """
-    try:
-        return orjson.dumps(value, None, _STRICT) == data
-    except orjson.JSONEncodeError:  # an integer from 2^64 on
-        return False
 
 
 def fingerprint(value: Any) -> str:

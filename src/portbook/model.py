@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Mapping
-from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, dataclass_transform
 
 from portbook.errors import Failed, Refused
 from portbook.text.named_tuple import NamedTuple
@@ -25,6 +26,7 @@ __all__ = [
     "Draft",
     "DraftReport",
     "EnvelopeRequest",
+    "IdBytes",
     "Identity",
     "InputNeeded",
     "JSONObject",
@@ -33,6 +35,8 @@ __all__ = [
     "Report",
     "Resumption",
     "Run",
+    "Start",
+    "read_only",
 ]
 
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
@@ -145,12 +149,26 @@ class Client(Protocol):
         ...
 
 
+# The ids of one call, as records have them: its request, its trace and its span.
+IdBytes: TypeAlias = tuple[bytes, bytes, bytes]
+
+
 class Identity(NamedTuple):
     """The ids of one call: UUIDs, the trace and the span without dashes."""
 
     request: str
     trace: str
     span: str
+
+    @classmethod
+    def read(cls, written: IdBytes) -> Identity:
+        """Return ids that were written as bytes."""
+        return cls(written[0].decode(), written[1].decode(), written[2].decode())
+
+    @property
+    def written(self) -> IdBytes:
+        """Return the ids as bytes."""
+        return self.request.encode(), self.trace.encode(), self.span.encode()
 
 
 class Arrival(NamedTuple):
@@ -208,7 +226,18 @@ class EnvelopeRequest(NamedTuple):
 NO_WISH: Final = EnvelopeRequest({})
 
 
-class Call(NamedTuple):
+@dataclass_transform(frozen_default=True)
+def read_only(cls: type[_T]) -> type[_T]:
+    """Make a data class that the type checker keeps from being changed.
+
+    For values that every call makes or reads many times: to keep them at run time, too, would take three
+    times as long to make one.
+    """
+    return dataclass(slots=True, repr=False)(cls)
+
+
+@read_only
+class Call:
     """One request to the boundary, independent of the wire contract: data alone."""
 
     arrival: Arrival
@@ -222,7 +251,8 @@ class Call(NamedTuple):
     trace: str | None
     """The W3C trace that this call belongs to, if its sender named one."""
     content: JSON | bytes
-    """What identifies equal calls: the message without its id, or the raw bytes where they do not parse."""
+    """What identifies equal calls: the message without its id, or the raw bytes where they do not parse. None
+    where the exchange of the call makes it when it is asked for."""
     flaw: Refused | None = None
     """Set where the message is not valid: such a call is recorded and refused."""
     contract: str = "1.0.0"
@@ -272,6 +302,12 @@ class Run(NamedTuple):
     """Set where this round continues an earlier one."""
     is_approved: bool = False
     """Whether a person approved the call; the approval is for the tool as it was defined then."""
+
+
+# Runs a tool with arguments within the time that a `Run` gives it, and returns what it returned. Where it has
+# to wait, returns a coroutine that does the rest; no tool returns one. Raises `Refused` if it did not run,
+# `Failed` if it did not end in time, and any exception of the tool.
+Start: TypeAlias = "Callable[[JSONObject, Run], Any | Coroutine[Any, Any, Any]]"
 
 
 class Done(NamedTuple):

@@ -10,14 +10,14 @@ import pytest
 
 from portbook.audit.records import Trail, both_views, intent_view, without_secrets
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
-from portbook.model import Arrival, Call, Caller, CallerContext, Done, Identity, Outcome
+from portbook.model import Arrival, Call, Caller, CallerContext, Done, Outcome
 from portbook.policy import Action, Decision
 from portbook.redaction import Redactor
 from portbook.tools.catalog import Catalog, Tool
 from portbook.tools.operation import HttpOperation
 from portbook.tools.spec import Effect, ToolSpec
 
-IDENTITY = Identity("request-id", "trace-id", "span-id")
+IDS = (b"request-id", b"trace-id", b"span-id")
 FIELDS = [
     "ts", "agentId", "taskId", "stepId", "transport", "route", "method", "requestId", "traceId", "spanId",
     "status", "durationMs", "attempt", "inputBytes", "outputBytes", "metadata", "error",
@@ -47,7 +47,7 @@ def a_call(**changes: Any) -> Call:
         trace="canary-trace",
         content={"params": "canary-content"},
     )
-    return call._replace(**changes)
+    return replace(call, **changes)
 
 
 def view(outcome: Outcome, call: Call | None = None, *, deterministic: bool = False) -> Any:
@@ -55,10 +55,10 @@ def view(outcome: Outcome, call: Call | None = None, *, deterministic: bool = Fa
         both_views(
             call or a_call(),
             outcome,
-            IDENTITY,
+            IDS,
             Trail(),
-            ts="2026-01-02T03:04:05.678Z",
-            duration_ms=1.25,
+            ts=b"2026-01-02T03:04:05.678Z",
+            duration_us=1250,
             deterministic=deterministic,
         )[0]
     )
@@ -208,10 +208,10 @@ def execution(outcome: Outcome, call: Call | None = None, trail: Trail | None = 
         both_views(
             call or a_call(),
             outcome,
-            IDENTITY,
+            IDS,
             trail or a_trail(),
-            ts="2026-01-02T03:04:05.678Z",
-            duration_ms=1.25,
+            ts=b"2026-01-02T03:04:05.678Z",
+            duration_us=1250,
             deterministic=False,
         )[1]
     )
@@ -292,7 +292,7 @@ def test_the_session_is_the_calls_own_or_else_the_transports() -> None:
 @pytest.mark.covers("002.log.intent")
 def test_an_intent_says_what_is_about_to_run_as_its_outcome_will() -> None:
     call = a_call(context=CallerContext(step_id=4, attempt=2, session="s-1"))
-    intent = json.loads(intent_view(call, IDENTITY, a_trail(), ts="2026-01-02T03:04:05.678Z"))
+    intent = json.loads(intent_view(call, IDS, a_trail(), ts=b"2026-01-02T03:04:05.678Z"))
     assert list(intent) == INTENT
     outcome = execution(Done(b"1"), call)
     assert intent == {name: outcome[name] for name in INTENT}
@@ -303,7 +303,7 @@ def test_an_intent_says_what_is_about_to_run_as_its_outcome_will() -> None:
 )
 def test_neither_view_holds_an_argument_a_result_or_a_credential(outcome: Outcome) -> None:
     assert "canary" not in json.dumps(execution(outcome))
-    assert "canary" not in json.dumps(json.loads(intent_view(a_call(), IDENTITY, a_trail(), ts="")))
+    assert "canary" not in json.dumps(json.loads(intent_view(a_call(), IDS, a_trail(), ts=b"")))
 
 
 FORGERY = '1"}\n{"status":"ok"}\x1b[2J\u202e\u2028'
@@ -340,7 +340,7 @@ def test_what_a_sender_says_of_itself_is_recorded_without_secrets() -> None:
     clean = without_secrets(call, Trail(), REDACTOR)
     assert SECRET not in json.dumps([view(Done(b"1"), clean), execution(Done(b"1"), clean, Trail())])
     assert clean.context == CallerContext(*["it is [redacted]"] * 3, 3, *["it is [redacted]"] * 3)  # type: ignore[arg-type]
-    without_session = call._replace(context=CallerContext())
+    without_session = replace(call, context=CallerContext())
     shown = execution(Done(b"1"), without_secrets(without_session, Trail(), REDACTOR), Trail())
     assert shown["session_id"] == "it is [redacted]"
 
@@ -364,6 +364,6 @@ def test_both_views_say_that_a_result_was_not_checked() -> None:
     trail.tool = replace(trail.tool, spec=replace(trail.tool.spec, is_result_unchecked=True))
     assert execution(Done(b"1"), trail=trail)["output_checked"] is False
     record = json.loads(
-        both_views(a_call(), Done(b"1"), IDENTITY, trail, ts="", duration_ms=1, deterministic=False)[0]
+        both_views(a_call(), Done(b"1"), IDS, trail, ts=b"", duration_us=1000, deterministic=False)[0]
     )
     assert record["metadata"]["outputChecked"] is False

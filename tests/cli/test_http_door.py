@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import shutil
 import signal
 import socket
 import ssl
@@ -16,25 +15,10 @@ from typing import IO
 
 import pytest
 
+from support.certificates import make_certificate
 from support.portbook_process import PORTBOOK, SAMPLE_TOOLS, Finished, child, run
 
 LIVEZ = b"GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
-
-
-def make_certificate(folder: Path, name: str) -> None:
-    """Write cert.pem and key.pem for localhost; `name` is the subject."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("certificates are made with openssl")
-    subprocess.run(
-        [
-            *(openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
-            *("-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost"),
-            *("-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")),
-        ],
-        check=True,
-        capture_output=True,
-    )
 
 
 @contextlib.contextmanager

@@ -48,7 +48,11 @@ class Desk:
         assert tool is not None
         arguments = arguments or {}
         assert tool.input.is_valid(arguments)
-        given = {"timeout_ms": tool.spec.timeout_ms or 20_000, "identity": RandomIds().name(b""), **options}
+        given = {
+            "timeout_ms": tool.spec.timeout_ms or 20_000,
+            "identity": Identity.read(RandomIds().name(b"")),
+            **options,
+        }
 
         async def main() -> JSON:
             executor = HttpExecutor(

@@ -17,7 +17,7 @@ from support.fake_world import CALLERS, CATALOG, World, a_call, a_policy, a_rule
 def _row(name: str, policy: Policy) -> PreparedTool:
     tool = CATALOG.find(name)
     assert tool is not None
-    return PreparedTool.of(tool, policy, 1000)
+    return PreparedTool.of(tool, policy, 1000, lambda arguments, run: None)
 
 
 def _limited(**limits: Any) -> Policy:

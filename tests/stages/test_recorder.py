@@ -143,7 +143,7 @@ def test_time_comes_from_the_clock_that_was_handed_in() -> None:
 
 def at_once(world: World, monkeypatch: pytest.MonkeyPatch, calls: int) -> list[CallState]:
     """Run calls that never wait, and hold their records meanwhile."""
-    monkeypatch.setattr(world.executor, "execute", lambda tool, arguments, run: "hello")
+    monkeypatch.setattr(world.executor, "prepare", lambda tool: lambda arguments, run: "hello")
     with world.pipeline.recorder:
         states = [world.pipeline.begin(exchange_of(a_call())) for _ in range(calls)]
         assert world.diary == []
@@ -161,7 +161,7 @@ def test_records_that_are_held_are_written_with_the_next_one_that_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = World()
-    monkeypatch.setattr(world.executor, "execute", lambda tool, arguments, run: "hello")
+    monkeypatch.setattr(world.executor, "prepare", lambda tool: lambda arguments, run: "hello")
     recorder = world.pipeline.recorder
     recorder.hold()
     world.pipeline.begin(exchange_of(a_call()))

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from portbook.dialects.exchange import Exchange
-from portbook.model import Draft, Identity
+from portbook.model import Draft
 from portbook.redaction import Redactor
 from portbook.stages.ports import AtOnce
 from portbook.stages.redacted_client import RedactedClient
@@ -23,8 +23,8 @@ class Conversation:
     def __init__(self, redactor: Redactor | None) -> None:
         self.in_force = InForce(Rules(callers=CALLERS, redactor=redactor))
         self.listener = Listener()
-        identity = Identity("request-1", "trace-1", "span-1")
-        state = CallState(Exchange(a_call()), self.in_force, identity, 0.0)
+        ids = (b"request-1", b"trace-1", b"span-1")
+        state = CallState(Exchange(a_call()), self.in_force, ids, 0.0)
         self.client = RedactedClient(self.listener, state, AtOnce())
 
     def tell(self) -> None:

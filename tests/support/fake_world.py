@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from portbook.access.approval_ticket import Ask
 from portbook.access.callers import AllowedKey, Callers, digest_of_key
 from portbook.dialects.exchange import Exchange
 from portbook.errors import Reason, Refused
-from portbook.model import Arrival, Call, CallerContext, Completed, Identity, JSONObject, Run
+from portbook.model import Arrival, Call, CallerContext, Completed, IdBytes, JSONObject, Run, Start
 from portbook.pipeline import Pipeline
 from portbook.policy import Limits, Policy, read_policy
 from portbook.stages.rules import Rules
@@ -86,7 +87,10 @@ class FakeExecutor:
         self.calls: list[tuple[str, JSONObject]] = []
         self.runs: list[Run] = []
 
-    async def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any:
+    def prepare(self, tool: Tool) -> Start:
+        return partial(self._execute, tool)
+
+    async def _execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any:
         self.diary.append("ran")
         self.calls.append((tool.spec.name, arguments))
         self.runs.append(run)
@@ -183,10 +187,10 @@ class CountingIds:
     def __init__(self) -> None:
         self.count = 0
 
-    def name(self, content: bytes) -> Identity:
+    def name(self, content: bytes) -> IdBytes:
         assert content == b""
         self.count += 1
-        return Identity(f"request-{self.count}", f"trace-{self.count}", f"span-{self.count}")
+        return b"request-%d" % self.count, b"trace-%d" % self.count, b"span-%d" % self.count
 
 
 class World:
@@ -250,7 +254,7 @@ def a_call(**changes: Any) -> Call:
         trace=None,
         content={"method": "mcp.tool.invoke", "params": {}},
     )
-    return call._replace(**changes)
+    return replace(call, **changes)
 
 
 class FakeExchange(Exchange):

@@ -65,7 +65,7 @@ class Runner(PythonExecutor):
     async def execute(self, tool: Tool, arguments: JSONObject, run: Run | None = None) -> Any:
         """Run `tool` as the pipeline does: within its own time, or else the runner's."""
         timeout_ms = tool.spec.timeout_ms or self._timeout_ms
-        result = super().execute(tool, arguments, run or Run(timeout_ms, Identity("r", "t", "s")))
+        result = self.prepare(tool)(arguments, run or Run(timeout_ms, Identity("r", "t", "s")))
         return await result if isinstance(result, CoroutineType) else result
 
 

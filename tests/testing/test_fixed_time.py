@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from portbook.model import Identity
 from portbook.testing import FixedClock
 from portbook.testing.fixed_time import CountingBytes, CountingIds
 from portbook.wire.trace_context import trace_of, traceparent_of
@@ -28,8 +29,8 @@ def test_ids_count_and_have_the_form_of_real_ones() -> None:
     ids = CountingIds()
     first, second = ids.name(b"same"), ids.name(b"same")
     assert first != second
-    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}", first.request)
-    assert trace_of(traceparent_of(first)) == first.trace
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}", first[0].decode())
+    assert trace_of(traceparent_of(Identity.read(first))) == first[1].decode()
     assert CountingIds().name(b"other") == first
 
 

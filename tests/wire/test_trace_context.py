@@ -22,7 +22,7 @@ def case(name: str, *values: object) -> Any:
 
 @pytest.mark.parametrize("ids", [RandomIds(), ContentIds()], ids=lambda ids: type(ids).__name__)
 def test_the_traceparent_of_a_call_has_the_lengths_of_the_w3c(ids: RandomIds | ContentIds) -> None:
-    identity = ids.name(CONTENT)
+    identity = Identity.read(ids.name(CONTENT))
     version, trace, parent, flags = traceparent_of(identity).split("-")
     assert (version, trace, flags) == ("00", identity.trace, "01")
     assert [len(part) for part in (version, trace, parent, flags)] == [2, 32, 16, 2]

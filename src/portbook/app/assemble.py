@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from portbook.app.fault_report import report_fault
@@ -84,6 +85,10 @@ class App:
     _environ: Mapping[str, str]
     _unwatch: tuple[Callable[[], None], ...]
     _large_values: LargeValues
+    clock: Clock
+    log_dir: Path
+    """Where records are read from."""
+    keep_runs: int
     servers: Fleet | None = None
     """The MCP servers behind the boundary, where there are any."""
     _reports: ServerReports | None = None
@@ -292,6 +297,9 @@ def assemble(
         _environ=environ,
         _unwatch=unwatch,
         _large_values=large_values,
+        clock=clock,
+        log_dir=settings.log_dir,
+        keep_runs=settings.keep_runs,
         servers=servers,
         _reports=reports,
     )
@@ -305,7 +313,7 @@ def open_journal(settings: Settings, clock: Clock, *, is_server: bool) -> Journa
     return Journal(
         settings.log_dir,
         started=clock.now(),
-        run=RandomIds().name(b"").request[:8],
+        run=RandomIds().name(b"")[0][:8].decode(),
         keep=settings.keep_runs,
         to_stderr=settings.audit_to_stderr,
         is_server=is_server,

@@ -67,8 +67,13 @@ def _doubts_of_rule(
     for pattern in dead:
         hint = did_you_mean(pattern, known, _WHAT_IS_SERVED)
         yield ("tools",), f"names {pattern!r}, which matches nothing that is served; {hint}"
+    if rule.selects_tags:
+        tags = sorted({tag for spec in specs for tag in spec.tags})
+        for pattern in (each for each in rule.tags if not any(matches((each,), tag) for tag in tags)):
+            hint = did_you_mean(pattern, tags, "`portbook tools --tree` shows the tags")
+            yield ("tags",), f"names the tag {pattern!r}, which nothing that is served has; {hint}"
     # A rule for every tool may name an effect that no tool has yet; one that names its tools speaks of these.
-    if names_tools and not _about(rule, specs):
+    if names_tools and not rule.selects_tags and not _about(rule, specs):
         effects = " or ".join(rule.effects)
         yield ("effects",), f"matches nothing that is served: no tool that it names has the effect {effects}"
     for each in rule.where:
@@ -176,7 +181,7 @@ def _vain_condition(rule: Rule, specs: Sequence[ToolSpec]) -> tuple[str, Reach] 
 
 
 def _about(rule: Rule, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
-    return [spec for spec in specs if rule.is_about(spec.policy_kind, spec.name, spec.effect)]
+    return [spec for spec in specs if rule.is_about(spec.policy_kind, spec.name, spec.effect, spec.tags)]
 
 
 def _fitting(patterns: tuple[str, ...], rule: Rule, specs: Iterable[ToolSpec]) -> bool:

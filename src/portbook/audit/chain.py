@@ -135,9 +135,9 @@ def chained(records: Iterable[bytes], seq: int, prev: str) -> tuple[bytes, int, 
         before = json_bytes(prev)[1:-1]
     for record in records:
         seq += 1
-        body = b'{"seq":%d,"prev":"%b",%b' % (seq, before, record[1:])
-        before = hashlib.sha256(body).hexdigest().encode()
-        lines.append(b'%b,"hash":"%b"}\n' % (body[:-1], before))
+        body = b'{"seq":%d,"prev":"%b",%b' % (seq, before, record[1:-1])
+        before = hashlib.sha256(body + b"}").hexdigest().encode()
+        lines += (body, b',"hash":"', before, b'"}\n')
     return b"".join(lines), seq, before.decode()
 
 

@@ -6,9 +6,8 @@ A form is a text with places for the few values that differ from call to call: t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
@@ -17,16 +16,43 @@ from portbook.escaping import escaped, escaped_json_bytes
 from portbook.model import CallerContext, Kind
 from portbook.tools.spec import identifier_of
 
-__all__ = ["NO_ROUTE", "RecordForm", "json_text", "record_form"]
+__all__ = ["NO_ROUTE", "RecordForm", "record_form", "shown_json"]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RecordEnd(NamedTuple):
+    """The lines of a record whose ending is known: what is left are times, ids and sizes."""
+
+    envelope: tuple[bytes, ...]
+    execution: tuple[bytes, ...]
+
+
 class RecordForm:
     """The lines of a record, in pieces: between them stand the values that differ from call to call."""
 
-    envelope: tuple[str, ...]
-    execution: tuple[str, ...]
-    intent: tuple[str, ...]
+    __slots__ = ("_envelope", "_execution", "intent", "succeeded")
+
+    def __init__(self, envelope: str, execution: str, intent: str) -> None:
+        self._envelope = _pieces(envelope)
+        self._execution = _pieces(execution)
+        self.intent = _pieces(intent)
+        self.succeeded = self.ended(b"ok", b"200", b"null")
+        """The lines of a call that had a result, in which nothing was redacted: nearly every one."""
+
+    def ended(
+        self,
+        status: bytes,
+        code: bytes,
+        error: bytes,
+        error_class: bytes = b"",
+        redacted: bytes = b"false",
+        shown: bytes = b"",
+    ) -> RecordEnd:
+        """Return the lines of a call that ended like this; `shown` are further members."""
+        a, b, c, d, e, f, g, h, i, j = self._envelope
+        envelope = (a, b, c, d, e + status + f, g, h, i + error + j)
+        a, b, c, d, e, f, g, h, i, j, k = self._execution
+        execution = (a, b, c, d + code + e, f + error_class + g + redacted + h, i, j + shown + k)
+        return RecordEnd(envelope, execution)
 
 
 # Most calls share their form with others, so each is made once and kept. What a caller says of itself is in
@@ -59,12 +85,12 @@ def record_form(
     approval: str | None,
 ) -> RecordForm:
     """Return the form of the records of calls that have all of this in common."""
-    identifier = json_text(None if tool is None else identifier_of(kind, tool))
+    identifier = _json_text(None if tool is None else identifier_of(kind, tool))
     step, attempt = _step(context.step_id), str(context.attempt)
-    confined = {} if is_confined is None else {"confined": json_text(is_confined)}
+    confined = {} if is_confined is None else {"confined": _json_text(is_confined)}
     metadata = {
-        "schemaVersion": json_text(contract),
-        "deterministic": json_text(deterministic),
+        "schemaVersion": _json_text(contract),
+        "deterministic": _json_text(deterministic),
         "toolId": identifier,
         "promptId": _safe(context.prompt_id),
         **({"outputChecked": "false"} if is_unchecked else {}),
@@ -75,8 +101,8 @@ def record_form(
         "agentId": _safe(context.agent_id),
         "taskId": _safe(context.task_id),
         "stepId": step,
-        "transport": json_text(transport),
-        "route": json_text(route),
+        "transport": _json_text(transport),
+        "route": _json_text(route),
         "method": _safe(method),
         "requestId": _TEXT,
         "traceId": _TEXT,
@@ -95,16 +121,16 @@ def record_form(
         "trace_id": _TEXT,
         "request_id": _TEXT,
         "tool_id": identifier,
-        **dict(zip(("endpoint", "domain", "method"), map(json_text, operation), strict=True)),
+        **dict(zip(("endpoint", "domain", "method"), map(_json_text, operation), strict=True)),
         "agent_step": step,
         "attempt": attempt,
     }
     decision: _Parts = {
-        "decision": json_text(decided),
-        "rule": json_text(None if rule is None else f"{rule} ({place})"),
-        "caller": json_text(caller),
-        "approval_id": json_text(approval),
-        "effect": json_text(effect),
+        "decision": _json_text(decided),
+        "rule": _json_text(None if rule is None else f"{rule} ({place})"),
+        "caller": _json_text(caller),
+        "approval_id": _json_text(approval),
+        "effect": _json_text(effect),
         "input_bytes": _VALUE,
     }
     how = {**({"output_checked": "false"} if is_unchecked else {}), **confined}
@@ -114,15 +140,13 @@ def record_form(
         f'{_members({**about, **ended})},{_VALUE}"redaction_applied":{_VALUE},'
         f"{_members({**how, **decision, 'output_bytes': _VALUE})}{_VALUE}"
     )
-    return RecordForm(
-        _pieces(_members(envelope)), _pieces(execution), _pieces(f"{_members({**about, **decision})}{_VALUE}")
-    )
+    return RecordForm(_members(envelope), execution, f"{_members({**about, **decision})}{_VALUE}")
 
 
 @lru_cache(maxsize=_KEPT)
 def _safe(text: str | None) -> str:
     """Return a caller's text as JSON, on one line and cut."""
-    return json_text(None if text is None else escaped(text))
+    return _json_text(None if text is None else escaped(text))
 
 
 @lru_cache(maxsize=_KEPT)
@@ -140,15 +164,20 @@ def _members(parts: _Parts) -> str:
     return ",".join(f'"{name}":{value}' for name, value in parts.items())
 
 
-def _pieces(members: str) -> tuple[str, ...]:
-    return tuple(f"{{{members}}}".split(_VALUE))
+def _pieces(members: str) -> tuple[bytes, ...]:
+    return tuple(f"{{{members}}}".encode().split(_VALUE.encode()))
 
 
-def json_text(value: Any) -> str:
+def _json_text(value: Any) -> str:
+    """Return `shown_json` as text."""
+    return shown_json(value).decode()
+
+
+def shown_json(value: Any) -> bytes:
     """Return `value` as compact JSON, with the invisible characters of a caller's text escaped."""
     try:
         # Not `json_bytes`: its search for NaN takes longer than the writing, and a record has none.
         body = orjson.dumps(value)
     except orjson.JSONEncodeError:  # a caller's integer that is too long for orjson
         body = json_bytes(value)
-    return escaped_json_bytes(body).decode()
+    return escaped_json_bytes(body)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -32,6 +32,9 @@ from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import is_slug, slug_of
 from portbook.wire.violations import violations
+
+if TYPE_CHECKING:
+    from portbook.cli.terminal_client import TerminalClient
 
 __all__ = ["command"]
 
@@ -66,7 +69,8 @@ def command(
     """Run one call through the boundary and print its result.
 
     A value is a string where the tool's schema wants one, and JSON otherwise: topK=3, tags='["a"]'.
-    NAME=@FILE takes the content of a file, NAME=- standard input. A terminal is asked for missing arguments.
+    NAME=@FILE takes the content of a file, NAME=- standard input. A terminal is asked for missing arguments,
+    and shows the tool's progress and messages while it runs.
     The exit code is 0 for a result, 2 for an invalid call, 3 for a call that is not allowed (no key, policy,
     no approval), 4 for an unknown tool, 5 for a result that breaks its schema, and 1 for any other failure.
     """
@@ -125,7 +129,10 @@ async def _invoke(
     try:
         await app.boundary.settle()
         given = read(app.catalog.find(slug_of(tool)))
-        completed = await app.boundary.invoke(tool, given, arrival, meta)
+        listener = _listener()
+        completed = await app.boundary.invoke(tool, given, arrival, meta, listener)
+        if listener is not None:
+            listener.flush()  # a tool that ran out of time has left its progress there
         outcome = completed.outcome
         is_unknown = isinstance(outcome, Refused) and outcome.reason is Reason.UNKNOWN_TOOL
         # A caller is not told of a tool that its key does not open.
@@ -133,6 +140,15 @@ async def _invoke(
         return outcome, completed.is_redacted, hint
     finally:
         await app.close()
+
+
+def _listener() -> TerminalClient | None:
+    """Return the person who sees what the tool reports; None where standard error is no terminal."""
+    if not sys.stderr.isatty():
+        return None
+    from portbook.cli.terminal_client import TerminalClient  # late: only where there is a person
+
+    return TerminalClient(sys.stderr)
 
 
 def _pretty(done: Done) -> str:

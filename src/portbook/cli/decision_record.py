@@ -20,12 +20,12 @@ def note_decision(settings: Settings, approval_id: str, decision: str) -> None:
 
     Raises `OSError` where the log cannot be written.
     """
-    clock, identity = SystemClock(), RandomIds().name(b"")
+    clock, ids = SystemClock(), RandomIds().name(b"")
     call = Call(Arrival("cli", "approvals"), _METHOD, None, {}, 0, CallerContext(), None, b"")
     trail = Trail(OPERATOR, approval=approval_id, operator_said=decision)
     done, ts = Done(b"null"), clock.now()
-    journal = Journal(settings.log_dir, started=ts, run=identity.request[:8], keep=settings.keep_runs)
+    journal = Journal(settings.log_dir, started=ts, run=ids[0][:8].decode(), keep=settings.keep_runs)
     try:
-        journal.write(*both_views(call, done, identity, trail, ts=ts, duration_ms=0.0, deterministic=False))
+        journal.write(*both_views(call, done, ids, trail, ts.encode(), 0, deterministic=False))
     finally:
         journal.close()

@@ -23,7 +23,7 @@ from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.reports import shown, width_of
 from portbook.cli.schema_change_report import CHANGE_FORMATS, ChangedSchema, lines_of_value, written_changes
-from portbook.cli.terminal import claim_stdout, say, stop_with, verdict_or_none
+from portbook.cli.terminal import claim_stdout, fail, stop_with, verdict_or_none
 from portbook.escaping import escaped_json
 from portbook.model import JSON, JSONObject
 from portbook.schema.engine import BadSchema, Validator
@@ -155,8 +155,7 @@ def _schema(files: SchemaFiles, path: str) -> _SchemaSide:
 
 
 def _trouble(path: str, reason: str) -> click.exceptions.Exit:
-    say(f"error: {shown(path)}: {shown(reason)}")
-    return click.exceptions.Exit(ExitCode.INVALID)
+    return fail(f"{shown(path)}: {shown(reason)}", ExitCode.INVALID)
 
 
 def _json_text(value: Any) -> str:

@@ -21,9 +21,8 @@ from portbook.apis.gateway_table import read_gateway
 from portbook.apis.openapi.document_files import MAX_DOCUMENT_BYTES, BadOpenAPI, Documents
 from portbook.apis.openapi.paths import read_openapi
 from portbook.apis.table_reader import Table
-from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, fail, print_data, say, stop_with
+from portbook.cli.terminal import claim_stdout, fail, print_data, stop_with
 from portbook.escaping import escaped
 from portbook.net.destinations import parse_url
 from portbook.net.download import CannotDownload, download
@@ -91,8 +90,7 @@ def command(source: str, *, into: Path | None, force: bool, is_json: bool, confi
         try:
             lock, report = _fetch(each, lock, into, settings, is_forced=force)
         except (_CannotFetch, CannotDownload, BadOpenAPI) as error:
-            say(f"error: {without_secrets(each.url)}: {error}")
-            raise click.exceptions.Exit(ExitCode.FAILURE) from None
+            raise fail(f"{without_secrets(each.url)}: {error}") from None
         except OSError as error:
             raise stop_with(error) from None
         fetched.append(report)

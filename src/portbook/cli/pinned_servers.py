@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import click
-
 from portbook.app.asked_servers import ask_servers, declared_servers
-from portbook.cli.exit_codes import ExitCode
 from portbook.cli.options import settings_from
-from portbook.cli.terminal import say
+from portbook.cli.terminal import fail
 from portbook.clock import SystemClock
 from portbook.pins.pin_lock import PinLock
 from portbook.pins.server_definitions import ServerDefinitions
@@ -118,8 +115,7 @@ def open_servers(config: Path | None, names: tuple[str, ...]) -> PinnedServers:
             hint = did_you_mean(
                 name, sorted(declared), f"the settings have {', '.join(sorted(declared)) or 'none'}"
             )
-            say(f"error: there is no MCP server {name!r} in the settings; {hint}")
-            raise click.exceptions.Exit(ExitCode.FAILURE)
+            raise fail(f"there is no MCP server {name!r} in the settings; {hint}")
     servers = PinnedServers(settings, declared, names or tuple(sorted(declared)))
     _ = servers.pins  # a lock that cannot be read is told before a server is started
     return servers

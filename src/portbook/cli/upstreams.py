@@ -10,8 +10,9 @@ from typing import Any, TextIO
 import click
 
 from portbook.app.tools_from_settings import collect_servers
+from portbook.cli.command_group import CommandGroup
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
-from portbook.cli.terminal import claim_stdout, print_json, say, stop_with
+from portbook.cli.terminal import claim_stdout, print_data, print_json, say, stop_with
 from portbook.clock import SystemClock
 from portbook.escaping import escaped
 from portbook.model import JSONObject
@@ -27,7 +28,7 @@ __all__ = ["command"]
 _MAX_ERROR = 300
 
 
-@click.group("upstreams", invoke_without_command=True)
+@click.group("upstreams", cls=CommandGroup, invoke_without_command=True)
 @json_option("Print JSON, even on a terminal.")
 @config_option
 @click.pass_context
@@ -53,9 +54,11 @@ def command(context: click.Context, *, is_json: bool, config: Path | None) -> No
 
 @command.command("restart")
 @click.argument("name")
+@json_option()
 @click.pass_obj
-def restart(config: Path | None, name: str) -> None:
+def restart(config: Path | None, name: str, *, is_json: bool) -> None:
     """Restart the MCP server NAME, in every running process."""
+    out = claim_stdout()
     try:
         settings = settings_from(config)
         _named(settings, name)
@@ -66,7 +69,8 @@ def restart(config: Path | None, name: str) -> None:
             store.close()
     except (*START_ERRORS, OSError) as error:
         raise stop_with(error) from None
-    say(f"{name} is restarted by every process that runs it")
+    words = [f"{name} is restarted by every process that runs it"]
+    print_data({"restarting": name}, words, out, is_json=is_json)
 
 
 @command.command("sandbox")

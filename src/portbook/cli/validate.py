@@ -23,7 +23,7 @@ from portbook.assets.names import schema_name
 from portbook.assets.schema_files import SchemaFiles
 from portbook.assets.schema_version import version_of
 from portbook.cli.exit_codes import ExitCode
-from portbook.cli.options import START_ERRORS, config_option, settings_from
+from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from
 from portbook.cli.reports import FORMATS, shown, summary, width_of
 from portbook.cli.terminal import claim_stdout, say, stop_with, verdict_or_none
 from portbook.schema.engine import BadSchema
@@ -65,6 +65,7 @@ _LOOK_S: Final = 0.25
     help="Output format.",
 )
 @click.option("--watch", is_flag=True, help="Validate again whenever a file changes, until Ctrl-C.")
+@json_option("The same as --format json; errors are JSON, too.")
 @config_option
 def command(
     paths: tuple[Path, ...],
@@ -73,6 +74,7 @@ def command(
     schemas: Path | None,
     form: str,
     watch: bool,
+    is_json: bool,
     config: Path | None,
 ) -> None:
     """Validate JSON files against their schemas.
@@ -83,6 +85,7 @@ def command(
     invalid, and 2 if one cannot be checked.
     """
     out = claim_stdout()
+    form = "json" if is_json else form
     with verdict_or_none(out):
         try:
             settings = settings_from(config, flags={"assets.schemas": schemas})

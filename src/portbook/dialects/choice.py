@@ -27,6 +27,12 @@ class DialectName(Enum):
     MCP = "mcp"
 
 
+# Taken from here by name: to find a member of an enumeration takes longer than to compare it.
+_ENVELOPE: Final = DialectName.ENVELOPE
+_BARE: Final = DialectName.BARE
+_MCP: Final = DialectName.MCP
+
+
 def choose_dialect(
     message: JSONObject, asset_tools: frozenset[str], is_initialised: bool = False
 ) -> DialectName | None:
@@ -40,17 +46,21 @@ def choose_dialect(
     The first two come before MCP, so that they work on a connection that has been initialised.
     """
     method, params = message.get("method"), message.get("params")
-    name = method if isinstance(method, str) else None
-    given = params if isinstance(params, dict) else _NOTHING
-    if name is not None and name.startswith(_ENVELOPE_METHODS):
-        return DialectName.ENVELOPE
-    if "tool" in given and isinstance(tool := given["tool"], str) and tool.startswith(TOOL_PREFIX):
-        return DialectName.ENVELOPE
-    if name in asset_tools:
-        return DialectName.BARE
-    if is_initialised or name is None or "/" in name or name in _FIRST:
-        return DialectName.MCP
-    meta = given.get("_meta")
+    if type(params) is not dict:
+        params = _NOTHING
+    if type(method) is not str:
+        method = None
+    if "tool" in params and isinstance(tool := params["tool"], str) and tool.startswith(TOOL_PREFIX):
+        return _ENVELOPE
+    if method is None:
+        return _MCP
+    if method.startswith(_ENVELOPE_METHODS):
+        return _ENVELOPE
+    if method in asset_tools:
+        return _BARE
+    if is_initialised or "/" in method or method in _FIRST:
+        return _MCP
+    meta = params.get("_meta")
     if isinstance(meta, dict) and META_REVISION in meta:
-        return DialectName.MCP
-    return DialectName.BARE if "id" in message else None
+        return _MCP
+    return _BARE if "id" in message else None

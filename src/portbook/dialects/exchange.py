@@ -19,6 +19,7 @@ from portbook.model import (
     Caller,
     Client,
     Completed,
+    Draft,
     DraftReport,
     InputNeeded,
     JSONObject,
@@ -28,7 +29,16 @@ from portbook.model import (
 from portbook.tools.catalog import Tool
 from portbook.wire.jsonrpc import Id
 
-__all__ = ["BoundaryQuestion", "Dialect", "Exchange", "MessageExchange", "OperatorAction", "answer_of"]
+__all__ = [
+    "BoundaryQuestion",
+    "Dialect",
+    "Exchange",
+    "HeardExchange",
+    "Listener",
+    "MessageExchange",
+    "OperatorAction",
+    "answer_of",
+]
 
 
 class Exchange:
@@ -42,11 +52,19 @@ class Exchange:
     """Set where an operator decides an approval: it applies the decision, and needs the operator key."""
     report: DraftReport | None = None
     """Reports progress to the caller, where it asked for it."""
-    resumption: Resumption | None = None
-    """Set where the message continues an earlier round of its call."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
+
+    @property
+    def resumption(self) -> Resumption | None:
+        """Return what the message continues, where it is a later round of its call."""
+        return None
+
+    @property
+    def content(self) -> JSON | bytes:
+        """Return what identifies equal calls."""
+        return self.call.content
 
     def client(self) -> Client | None:
         """Return the client, where a tool can reach it; made when it is first asked for."""
@@ -110,6 +128,33 @@ class OperatorAction(Exchange):
     def __init__(self, call: Call, act: Callable[[], Awaitable[JSON]]) -> None:
         super().__init__(call)
         self.act = act
+
+
+class Listener(Client, Protocol):
+    """A client that hears of progress, too, without having asked for it."""
+
+    def progress(self, progress: float, total: float | None, message: Draft[str] | None) -> None:
+        """Show progress. Thread-safe."""
+        ...
+
+
+class HeardExchange(Exchange):
+    """A call that did not come as a message, and whose reports somebody hears."""
+
+    __slots__ = ("_listener", "report")
+
+    def __init__(self, call: Call, listener: Listener) -> None:
+        super().__init__(call)
+        self._listener = listener
+        self.report = listener.progress
+
+    def client(self) -> Client:
+        """Return who hears."""
+        return self._listener
+
+    def send_reports(self) -> None:
+        """Say that no more reports come."""
+        self._listener.flush()
 
 
 class MessageExchange(Exchange):

@@ -20,6 +20,8 @@ _CORRELATION: Final = "portbook/correlation_id"
 _STEP: Final = "portbook/agent_step"
 _ATTEMPT: Final = "portbook/attempt"
 
+_MEMBERS: Final = frozenset({_APPROVAL, _WAIT, _SESSION, _CORRELATION, _STEP, _ATTEMPT})
+
 # Long enough for an operator who is watching; proxies would close a connection that waits longer.
 MAX_WAIT_MS: Final = 600_000
 _MAX_NUMBER: Final = 2**53
@@ -54,8 +56,8 @@ def context_of(controls: RequestMeta) -> CallerContext:
 
 def controls_of(meta: JSONObject) -> RequestMeta:
     """Return Portbook's members of `meta`."""
-    if not meta:
-        return NO_CONTROLS
+    if _MEMBERS.isdisjoint(meta):
+        return NO_CONTROLS  # nearly every call: `_meta` holds what MCP puts there
     return RequestMeta(
         _text(meta.get(_APPROVAL)),
         min(_number(meta.get(_WAIT)) or 0, MAX_WAIT_MS),

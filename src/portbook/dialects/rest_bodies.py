@@ -6,6 +6,7 @@ Every answer has the same members: `status`, `result`, `error`, `metadata`. So h
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from portbook.canonical import json_bytes
@@ -66,7 +67,7 @@ class Rest:
         says: str | None,
     ) -> OperatorAction:
         """Return an operator's decision on an approval; `act` applies it, the record has `says`."""
-        call = _without_tool(method, arrival)._replace(approval=approval, operator_says=says)
+        call = replace(_without_tool(method, arrival), approval=approval, operator_says=says)
         return OperatorAction(call, act)
 
     def read(self, body: JSON, arrival: Arrival, tool: str | None = None) -> RestExchange:

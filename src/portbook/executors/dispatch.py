@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from portbook.executors.coroutines import Coroutines
 from portbook.executors.python import PythonExecutor
 from portbook.executors.unsent import NothingSent
-from portbook.model import JSONObject, Run
+from portbook.model import JSONObject, Run, Start
 from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
@@ -49,19 +50,19 @@ class Dispatch:
         http = [] if self.http is None else self.http.secrets()
         return http if self.servers is None else [*http, *self.servers.secrets()]
 
-    def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any | Coroutine[Any, Any, Any]:
-        """Run `tool` within the deadline of `run` and return its result, or a coroutine that waits for it.
+    def prepare(self, tool: Tool) -> Start:
+        """Return what runs `tool` within a deadline, and returns its result or a coroutine that waits for it.
 
-        Raises `Refused` where it did not run, `Failed` where it did not end in time, any exception of the
-        tool, and `NothingSent` where it was cancelled before a request was sent.
+        It raises `Refused` where the tool did not run, `Failed` where it did not end in time, any exception
+        of the tool, and `NothingSent` where it was cancelled before a request was sent.
         """
         operation = tool.spec.operation
-        if operation is None:
-            if tool.spec.upstream is not None:
-                assert self.servers is not None
-                return self.servers.execute(tool, arguments, run)
-            return self.python.execute(tool, arguments, run)
-        return self._call_api(operation, tool, arguments, run)
+        if operation is not None:
+            return partial(self._call_api, operation, tool)
+        if tool.spec.upstream is not None:
+            assert self.servers is not None
+            return partial(self.servers.execute, tool)
+        return self.python.prepare(tool)
 
     async def _call_api(self, operation: HttpOperation, tool: Tool, arguments: JSONObject, run: Run) -> Any:
         assert self.http is not None

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from portbook.exception_place import ToolExit
 from portbook.executors.coroutines import Coroutines
 from portbook.executors.threads import Threads
-from portbook.model import JSONObject, Run
+from portbook.model import JSONObject, Run, Start
 from portbook.tools.catalog import Tool
 from portbook.tools.context import running
 
 __all__ = ["PythonExecutor"]
+
+_Function: TypeAlias = Callable[[JSONObject], Any]
 
 
 class PythonExecutor:
@@ -28,34 +30,34 @@ class PythonExecutor:
         """Return whether an abandoned coroutine still runs, because it ignores cancellation."""
         return self._tasks.has_strays
 
-    def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any | Coroutine[Any, Any, Any]:
-        """Run `tool` within the deadline of `run` and return its result, or a coroutine that waits for it.
+    def prepare(self, tool: Tool) -> Start:
+        """Return what runs `tool` within a deadline, and returns its result or a coroutine that waits for it.
 
-        Raises `Refused` where it did not run, `Failed` where it did not end in time, and any exception of
-        the tool.
+        It raises `Refused` where the tool did not run, `Failed` where it did not end in time, and any
+        exception of the tool.
         """
         spec, function = tool.spec, tool.spec.function
         assert function is not None
-        if spec.takes_context:
-            return self._execute_with_context(tool, function, arguments, run)
         if spec.is_async:
-            coroutine: Any = function(arguments)
-            return self._tasks.run(coroutine, run.timeout_ms / 1000)
-        if spec.is_inline:
-            return _inline(function, arguments)
+            run = self._run_async_with_context if spec.takes_context else self._run_async
+        elif spec.is_inline:
+            run = _run_inline_with_context if spec.takes_context else _run_inline
+        else:
+            run = self._run_in_thread_with_context if spec.takes_context else self._run_in_thread
+        return partial(run, function)
+
+    def _run_async(self, function: _Function, arguments: JSONObject, run: Run) -> Any:
+        return self._tasks.run(function(arguments), run.timeout_ms / 1000)
+
+    def _run_async_with_context(self, function: _Function, arguments: JSONObject, run: Run) -> Any:
+        within = _within(run, function, arguments)
+        return self._tasks.run(within, run.timeout_ms / 1000, partial(_is_waiting, run))
+
+    def _run_in_thread(self, function: _Function, arguments: JSONObject, run: Run) -> Any:
         return self._workers.run(function, arguments, run.timeout_ms / 1000)
 
-    def _execute_with_context(
-        self, tool: Tool, function: Callable[[JSONObject], Any], arguments: JSONObject, run: Run
-    ) -> Any | Coroutine[Any, Any, Any]:
-        """Run a function whose `Context` has to find the call that it runs for."""
-        spec, timeout_s = tool.spec, run.timeout_ms / 1000
-        if spec.is_async:
-            return self._tasks.run(_within(run, function, arguments), timeout_s, partial(_is_waiting, run))
-        wrapped = _running(function, run)
-        if spec.is_inline:
-            return _inline(wrapped, arguments)
-        return self._workers.run(wrapped, arguments, timeout_s)
+    def _run_in_thread_with_context(self, function: _Function, arguments: JSONObject, run: Run) -> Any:
+        return self._workers.run(_with_context(function, run), arguments, run.timeout_ms / 1000)
 
     def close(self) -> None:
         """Let the worker threads end."""
@@ -68,7 +70,7 @@ def _is_waiting(run: Run) -> bool:
     return client is not None and client.is_waiting
 
 
-def _running(function: Callable[[JSONObject], Any], run: Run) -> Callable[[JSONObject], Any]:
+def _with_context(function: _Function, run: Run) -> _Function:
     """Wrap `function` so that its `Context` finds the call it runs for."""
 
     def wrapped(arguments: JSONObject) -> Any:
@@ -81,15 +83,19 @@ def _running(function: Callable[[JSONObject], Any], run: Run) -> Callable[[JSONO
     return wrapped
 
 
-async def _within(run: Run, function: Callable[[JSONObject], Any], arguments: JSONObject) -> Any:
+async def _within(run: Run, function: _Function, arguments: JSONObject) -> Any:
     running.set(run)  # in the context of the task, which ends with it
     return await function(arguments)
 
 
-def _inline(function: Callable[[JSONObject], Any], arguments: JSONObject) -> Any:
+def _run_inline(function: _Function, arguments: JSONObject, run: Run) -> Any:
     try:
         return function(arguments)
     except Exception:
         raise
     except BaseException as error:  # noqa: BLE001 - no exception of a tool may end the server
         raise ToolExit(error) from None
+
+
+def _run_inline_with_context(function: _Function, arguments: JSONObject, run: Run) -> Any:
+    return _run_inline(_with_context(function, run), arguments, run)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from asyncio import current_task
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Final
 
@@ -39,7 +40,7 @@ class ReusableTask:
         Raises `StopIteration` with its result where it does not wait, and what it raises.
         """
         loop, task = self.loop, self.task
-        around = asyncio.current_task(loop)
+        around = current_task(loop)
         if around is not None:
             _leave_task(loop, around)
         _enter_task(loop, task)

@@ -70,6 +70,9 @@ Key = str | int | float
 # Cancels a running request, and says whether there was one. A door does it, which knows its tasks.
 Cancel = Callable[[Key], bool]
 
+# Taken from here by name: to find a member of an enumeration takes longer than to compare it.
+_MCP: Final = DialectName.MCP
+
 _CANCELLED: Final = "notifications/cancelled"
 
 # Notifications that are heeded on a connection with an agreed revision: nothing is left to do for them.
@@ -163,12 +166,13 @@ class McpConnection:
         self.session = session or Session()
         self._running: set[Key] = set()
         self._asset_tools = parts.asset_tools
-        self._members = BatchMembers()
+        self._servers = parts.servers
+        self._members: BatchMembers | None = None
         self._client_requests = ClientRequests(parts.official.notifications)
         self._link = ClientLink(self.session, self._client_requests, emit)
         self._closing: list[Callable[[], None]] = []
         self._subscriptions = 0
-        self._subscriber = Subscriber(parts.pipeline, arrival)
+        self._subscriber: Subscriber | None = None
         self._unsubscribe: Callable[[], None] | None = None
         self._watching: dict[str, Callable[[], None]] = {}
         if self.session.revision is not None:
@@ -192,7 +196,8 @@ class McpConnection:
         `arrival` and `emit` are those of the frame, where each message has its own request and response;
         `reaches_client` tells whether the client gets what is emitted before the answer.
         """
-        arrival = arrival or self._arrival
+        if arrival is None:
+            arrival = self._arrival
         if frame is OVERSIZE:
             return Work(self._refuse(b"", Refused(Reason.FRAME_TOO_LARGE), arrival))
         try:
@@ -201,8 +206,8 @@ class McpConnection:
             return Work(self._refuse(frame, refusal, arrival))
         link = self._link
         if emit is not None or let_go is not None or not reaches_client:
-            link = replace(link, emit=emit or self._emit, let_go=let_go, reaches_client=reaches_client)
-        if isinstance(message, dict):
+            link = ClientLink(self.session, self._client_requests, emit or self._emit, let_go, reaches_client)
+        if type(message) is dict:
             return self._receive_one(message, read_id(message, frame), arrival, link)
         revision = self.session.revision
         if isinstance(message, list) and revision is not None and revision.has_batches:
@@ -215,6 +220,7 @@ class McpConnection:
         self._pipeline = parts.pipeline
         self._official = parts.official
         self._asset_tools = parts.asset_tools
+        self._servers = parts.servers
         self._subscriber = Subscriber(parts.pipeline, self._arrival)
         if self._unsubscribe is not None:
             self._unsubscribe()
@@ -235,13 +241,12 @@ class McpConnection:
         self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
     ) -> CallState | Work:
         if not self._is_official:
-            is_initialised = self.session.revision is not None
-            chosen = choose_dialect(message, self._asset_tools, is_initialised)
-            if chosen is not DialectName.MCP:
+            chosen = choose_dialect(message, self._asset_tools, self.session.revision is not None)
+            if chosen is not _MCP:
                 begun = self._parts.answer_alone(message, identifier, arrival, chosen)
                 return begun if isinstance(begun, CallState) else Work(begun)
         self._speaks_mcp = True
-        servers = self._parts.servers
+        servers = self._servers
         if servers is not None and not servers.is_settled and _needs_servers(message):
             answering = self._answer_settled(servers, message, identifier, arrival, link)
             return Work(answering, Order.AT_ONCE, _key(message.get("id")))
@@ -252,16 +257,14 @@ class McpConnection:
         except Exception as error:  # noqa: BLE001 - a bug of ours is recorded and answered, here too
             flaw = Refused(Reason.INTERNAL, note=place_of(error))
             return Work(self._refuse(message, flaw, arrival, identifier))
-        flaw = exchange.call.flaw
+        flaw, key = exchange.call.flaw, message.get("id")
+        if flaw is None and key is not None:
+            return self._take_request(exchange, cast("Key", key))  # as the schema requires
         if flaw is not None and self._is_unclaimed(message):
             exchange.call = unread(message, arrival, flaw)
-        key = message.get("id")
-        if (key is None or "method" not in message) and nobody_waits(message):
+        if nobody_waits(message):
             return Work(self._take_notification(message, exchange))
-        if flaw is not None:
-            return self._answer(exchange, None, Order.IN_TURN)
-        assert isinstance(key, str | int | float)  # as the schema requires
-        return self._take_request(exchange, key)
+        return self._answer(exchange, None)
 
     async def _answer_settled(
         self, servers: Servers, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink
@@ -273,12 +276,21 @@ class McpConnection:
 
     def _take_request(self, exchange: McpExchange, key: Key) -> CallState | Work:
         """Answer a valid request."""
-        method, running = exchange.method, self._running
-        if key in running or len(running) >= _MAX_RUNNING or method == LISTEN:
+        running = self._running
+        if key in running or len(running) >= _MAX_RUNNING or exchange.method == LISTEN:
             flaw = self._refuse_concurrent(exchange, key)
             if flaw is not None:
-                exchange.call = exchange.call._replace(flaw=flaw)
-                return self._answer(exchange, None, Order.IN_TURN)
+                exchange.call = replace(exchange.call, flaw=flaw)
+                return self._answer(exchange, None)
+        if exchange.handler is not None:
+            return self._take_question(exchange, key)
+        if not exchange.revision.has_handshake and exchange.may_detach:
+            return Work(self._answer_or_detach(exchange, key), Order.AT_ONCE, key)
+        return self._answer(exchange, key)
+
+    def _take_question(self, exchange: McpExchange, key: Key) -> CallState | Work:
+        """Answer a valid request that runs no tool."""
+        method = exchange.method
         if method == LISTEN:
             return Work(self._answer_subscription(exchange, key), Order.AT_ONCE, key)
         if method == "initialize":
@@ -287,9 +299,7 @@ class McpConnection:
             self._put_under_policy(exchange)
         elif method == "resources/unsubscribe":
             self._unwatch_with(exchange)
-        elif not exchange.revision.has_handshake and exchange.may_detach:
-            return Work(self._answer_or_detach(exchange, key), Order.AT_ONCE, key)
-        return self._answer(exchange, key, Order.AT_ONCE)
+        return self._answer(exchange, key)
 
     def _is_unclaimed(self, message: JSONObject) -> bool:
         """Return whether nothing says that `message` is MCP: its record is then as at every other door."""
@@ -337,9 +347,11 @@ class McpConnection:
 
         exchange.handler = unwatch
 
-    def _answer(self, exchange: McpExchange, key: Key | None, order: Order) -> CallState | Work:
+    def _answer(self, exchange: McpExchange, key: Key | None) -> CallState | Work:
+        """Answer a request; without a key, it is answered in turn."""
         begun = self._pipeline.begin(exchange)
         if not isinstance(begun, CallState):
+            order = Order.IN_TURN if key is None else Order.AT_ONCE
             return Work(self._answer_later(exchange, key, begun), order, key)
         if exchange.outlet is None:
             exchange.is_over = True
@@ -368,7 +380,7 @@ class McpConnection:
         self._running.discard(cast("Key", key))
 
     def _initialize(self, exchange: McpExchange) -> CallState | Work:
-        begun = self._answer(exchange, None, Order.IN_TURN)
+        begun = self._answer(exchange, None)
         self._pipeline.recorder.flush()  # without a record there is no agreement
         if isinstance(begun, CallState) and isinstance(begun.outcome, Done):
             self._agree(exchange)
@@ -445,9 +457,11 @@ class McpConnection:
         revision, uri = self.session.revision, change.changed.uri
         if revision is None or (uri is not None and uri not in self.session.watched):
             return
-        self._emit(
-            change.message(self._official.notifications, revision), lambda: self._subscriber.may_receive(uri)
-        )
+        self._emit(change.message(self._official.notifications, revision), lambda: self._may_receive(uri))
+
+    def _may_receive(self, uri: str | None) -> bool:
+        subscriber = self._subscriber or Subscriber(self._pipeline, self._arrival)
+        return subscriber.may_receive(uri)
 
     async def _take_notification(self, message: JSONObject, exchange: McpExchange) -> Answer:
         """Heed a notification, or record why it has no effect; none is ever answered.
@@ -457,7 +471,7 @@ class McpConnection:
         flaw = exchange.call.flaw or self._heed(message, exchange.method)
         if flaw is None:
             return Answer(None, 202, is_notification=True)
-        exchange.call = exchange.call._replace(flaw=flaw)
+        exchange.call = replace(exchange.call, flaw=flaw)
         completed = await self._pipeline.run(exchange)
         is_wrong = flaw.reason not in _HARMLESS and "method" in message
         return Answer(None, 400 if is_wrong else 202, is_notification=True, identity=completed.identity)
@@ -470,7 +484,7 @@ class McpConnection:
         if method == _CANCELLED:
             params = message.get("params")
             key = _key(params.get("requestId")) if isinstance(params, dict) else None
-            if key is not None and (self._cancel(key) or self._members.cancel(key)):
+            if key is not None and (self._cancel(key) or self._cancel_member(key)):
                 return None
             pointer, told = "/params/requestId", "names no running request"
         return Refused(Reason.IGNORED, (Finding(pointer, told, "ignored", ""),))
@@ -501,11 +515,18 @@ class McpConnection:
             finding = Finding("/method", "initialize cannot be part of a batch; send it alone", "batch", "")
             flaw = Refused(Reason.NOT_JSONRPC, (finding,))
             return await self._refuse(message, flaw, arrival, identifier)
-        member = replace(self._link, emit=link.emit)
+        member = self._link._replace(emit=link.emit)
         work = self._receive_one(message, identifier, arrival, member)
         if isinstance(work, CallState):
             return work.reply()
-        return await (work.answering if work.key is None else self._members.run(work.key, work.answering))
+        if work.key is None:
+            return await work.answering
+        if self._members is None:
+            self._members = BatchMembers()
+        return await self._members.run(work.key, work.answering)
+
+    def _cancel_member(self, key: Key) -> bool:
+        return self._members is not None and self._members.cancel(key)
 
     async def _refuse(
         self, content: JSON | bytes, refusal: Refused, arrival: Arrival, identifier: Id = NO_ID

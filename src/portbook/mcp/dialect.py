@@ -19,6 +19,7 @@ from typing import Final
 
 from portbook.canonical import fingerprint, rewritten_bytes
 from portbook.dialects.request_meta import NO_CONTROLS, context_of, controls_of
+from portbook.envelope.controls import CONTROLS
 from portbook.errors import Finding, Reason, Refused
 from portbook.mcp.exchange import ClientLink, McpExchange, McpParts, bound_to
 from portbook.mcp.handlers import Asked, Handlers
@@ -39,9 +40,9 @@ from portbook.model import (
 )
 from portbook.protocol.conformance import SchemaValidator
 from portbook.protocol.extensions import EXTENSIONS, declares, findings_of, missing_extension
-from portbook.protocol.headers import refuse_headers
+from portbook.protocol.headers import VERSION, refuse_headers
 from portbook.protocol.methods import Sender, method_of
-from portbook.protocol.negotiation import META_REVISION, meta_of, revision_of
+from portbook.protocol.negotiation import META_REVISION, revision_of
 from portbook.protocol.revisions import Revision
 from portbook.protocol.session import Session
 from portbook.tools.catalog import Catalog
@@ -52,11 +53,10 @@ from portbook.wire.trace_context import trace_of
 
 __all__ = ["McpDialect", "Mode"]
 
-_NOTHING_CARRIED: Final = Carried()
 _NO_META: Final[JSONObject] = {}  # never written to
 _UNUSABLE: Final = Id(b"null", is_present=True, problem="unusable")
 
-# The methods that run something, and what they run; only these may need input first.
+# The methods that run something, and what they run.
 _GOVERNED: Final[dict[str, Kind]] = {
     "tools/call": "tool",
     "resources/read": "resource",
@@ -65,12 +65,20 @@ _GOVERNED: Final[dict[str, Kind]] = {
 }
 
 
+# What may need input first, and the members of its next request that carry the answers.
+_ROUNDS: Final = frozenset({"tool", "resource", "prompt"})
+_CARRY: Final = frozenset({"inputResponses", "requestState"})
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _ServedMethod:
     """What this server does with a method of a revision; the same for every message of it."""
 
     allows: Callable[[JSONObject], bool] = lambda _: True
     """Returns whether the official schema allows a message; always, where messages are not checked."""
+    is_sound: Callable[[JSONObject], bool] = lambda _: False
+    """Returns whether a message without `_meta` and headers has no flaw, for certain: the official schema of
+    its method allows it, and nothing is asked of it beyond that."""
     is_notification: bool = False
     is_extension: bool = False
     """Whether an extension defines the method, and not the revision."""
@@ -104,31 +112,51 @@ class McpDialect:
 
     def read(self, message: JSONObject, identifier: Id, arrival: Arrival, link: ClientLink) -> McpExchange:
         """Return the message as an exchange; if a check fails, its call has that flaw."""
-        session, headers = link.session, arrival.headers
         method, params = message.get("method"), message.get("params")
-        if not isinstance(method, str):
+        if type(method) is not str:
             method = ""
-        if not isinstance(params, dict):
+        if type(params) is not dict:
             params = {}
         meta = params.get("_meta")
-        if not isinstance(meta, dict):
+        if type(meta) is not dict:
             meta = _NO_META
-        revision, refusal = session.revision, None
-        if revision is None or headers is not None or meta:  # otherwise nothing but the handshake names it
-            revision, refusal = revision_of(message, session, headers)
-        flaw = (
-            refuse_structure(message, identifier)
-            or refusal
-            or self._refuse(message, method, revision, session, headers)
-        )
-        if flaw is not None and any(finding.pointer == "/id" for finding in flaw.findings):
-            identifier = _UNUSABLE  # an answer may not repeat an invalid id
+        revision, headers, flaw = link.session.revision, arrival.headers, None
+        served = None if revision is None else self._served.get((revision.name, method))
+        # Of a valid message nothing else is asked; where it may be flawed, the ladder finds the first flaw.
+        if (
+            revision is None
+            or served is None
+            or meta
+            or (headers is not None and headers.get(VERSION) != revision.name)
+            or identifier.problem is not None
+            or not served.is_sound(message)
+            or "result" in message
+            or "error" in message
+        ):
+            revision, flaw = self._examine(message, method, meta, identifier, link.session, headers)
+            if flaw is not None and any(finding.pointer == "/id" for finding in flaw.findings):
+                identifier = _UNUSABLE  # an answer may not repeat an invalid id
         return self._exchange(method, params, meta, revision, identifier, arrival, flaw, link)
+
+    def _examine(
+        self,
+        message: JSONObject,
+        method: str,
+        meta: JSONObject,
+        identifier: Id,
+        session: Session,
+        headers: Mapping[str, str] | None,
+    ) -> tuple[Revision, Refused | None]:
+        """Return the revision of a message, and its first flaw."""
+        revision, refusal = revision_of(message, session, headers)
+        flaw = refuse_structure(message, identifier) or refusal
+        return revision, flaw or self._refuse(message, method, meta, revision, session, headers)
 
     def _refuse(
         self,
         message: JSONObject,
         method: str,
+        meta: JSONObject,
         revision: Revision,
         session: Session,
         headers: Mapping[str, str] | None,
@@ -139,10 +167,10 @@ class McpDialect:
         if served is None:
             return Refused(Reason.UNKNOWN_METHOD)
         if served.is_extension:
-            return self._refuse_extension(message, method, headers)
+            return self._refuse_extension(message, method, meta, headers)
         if "id" not in message and not served.is_notification:
             return Refused(Reason.NOT_JSONRPC, (Finding("/id", "a request needs an id", "required", ""),))
-        if headers is not None and not revision.has_handshake and META_REVISION in meta_of(message):
+        if headers is not None and not revision.has_handshake and META_REVISION in meta:
             refusal = refuse_headers(headers, message, revision.name)
             if refusal is not None:
                 return refusal
@@ -169,7 +197,9 @@ class McpDialect:
                 return None  # not kept: a client can make up any number of methods
             served = _ServedMethod(is_notification=known.is_notification)
             if self._incoming != "off":
-                served = replace(served, allows=self._validator.check_of(method, revision.name))
+                allows = self._validator.check_of(method, revision.name)
+                asks_more = method == "initialize"
+                served = replace(served, allows=allows, is_sound=served.is_sound if asks_more else allows)
         self._served[revision.name, method] = served
         return served
 
@@ -183,16 +213,16 @@ class McpDialect:
         return None
 
     def _refuse_extension(
-        self, message: JSONObject, method: str, headers: Mapping[str, str] | None
+        self, message: JSONObject, method: str, meta: JSONObject, headers: Mapping[str, str] | None
     ) -> Refused | None:
         extension = EXTENSIONS[method]
-        if headers is not None and META_REVISION in meta_of(message):
-            refusal = refuse_headers(headers, message, meta_of(message)[META_REVISION])
+        if headers is not None and META_REVISION in meta:
+            refusal = refuse_headers(headers, message, meta[META_REVISION])
             if refusal is not None:
                 return refusal
         if findings := findings_of(extension, message):
             return Refused(Reason.BAD_PARAMS, findings)
-        if extension.needs_client and not declares(meta_of(message), extension.extension):
+        if extension.needs_client and not declares(meta, extension.extension):
             return missing_extension(extension.extension)
         return None
 
@@ -211,15 +241,23 @@ class McpDialect:
         link: ClientLink,
     ) -> McpExchange:
         kind = _GOVERNED.get(method)
-        called, arguments = self._named(kind, params)
-        if kind == "tool" and called is not None and called != params["name"]:
+        name, arguments = params.get("name"), params.get("arguments")
+        tool = self._by_any_name.get(name) if kind == "tool" and type(name) is str else None
+        if tool is not None and type(arguments) is dict:
+            called = tool.spec.name
+        else:
+            called, arguments = self._named(kind, params)
+        if kind == "tool" and called is not None and called != name:
             params = {**params, "name": called}  # the same call, whichever of its names the tool is called by
-        carried, controls, wish, trace = _NOTHING_CARRIED, NO_CONTROLS, NO_WISH, None
+        controls, wish, trace = NO_CONTROLS, NO_WISH, None
+        carried: Carried | None = None
         if meta:
-            controls, wish = controls_of(meta), EnvelopeRequest(meta)
-        if meta or arrival.traceparent is not None:
+            controls = controls_of(meta)
+            if not CONTROLS.isdisjoint(meta):
+                wish = EnvelopeRequest(meta)
+        if "traceparent" in meta or arrival.traceparent:
             trace = _trace(meta, arrival)
-        if not revision.has_handshake and kind is not None and kind != "completion" and flaw is None:
+        if not revision.has_handshake and flaw is None and kind in _ROUNDS and not _CARRY.isdisjoint(params):
             bound = partial(bound_to, method, called, arguments, arrival.key)
             try:
                 carried = carried_by(params, bound, self._parts.states)
@@ -230,14 +268,14 @@ class McpDialect:
             method if 0 < len(method) <= 128 else None,
             called,
             arguments,
-            len(rewritten_bytes(arguments)) if kind is not None else 0,
+            0 if kind is None else len(rewritten_bytes(arguments)),
             NO_CONTEXT if controls is NO_CONTROLS else context_of(controls),
             trace,
-            {"method": method, "params": params},
+            None,
             flaw,
             revision.name,
             None,
-            controls.approval or carried.approval,
+            controls.approval or (None if carried is None else carried.approval),
             controls.wait_ms,
             kind or "tool",
             wish if kind == "tool" else None,

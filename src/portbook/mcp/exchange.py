@@ -8,18 +8,18 @@ from __future__ import annotations
 from asyncio import get_running_loop
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from portbook.canonical import fingerprint, json_bytes
+from portbook.canonical import fingerprint, json_bytes, rewritten_bytes
 from portbook.dialects.exchange import Exchange
-from portbook.errors import Ending, Reason, Refused
+from portbook.errors import Ending, Failed, Reason, Refused
 from portbook.mcp.client_requests import ClientRequests
 from portbook.mcp.clients import LiveClient, RoundClient
 from portbook.mcp.errors import META_REDACTED, told_to_model
 from portbook.mcp.http_status import status_of
 from portbook.mcp.notifications import Notifications
 from portbook.mcp.outlet import Emit, Outlet
-from portbook.mcp.results import Results
+from portbook.mcp.results import LARGE, Results, reusing, with_meta
 from portbook.mcp.rounds import Carried, StateCodec
 from portbook.model import (
     JSON,
@@ -32,6 +32,7 @@ from portbook.model import (
     InputNeeded,
     JSONObject,
     Outcome,
+    Resumption,
 )
 from portbook.protocol.extensions import TASKS, declares, missing_extension
 from portbook.protocol.headers import refuse_params
@@ -44,8 +45,7 @@ from portbook.wire.jsonrpc import Id, generic_error, mcp_refusal_frame, result_f
 __all__ = ["ClientLink", "McpExchange", "McpParts", "bound_to", "write_error"]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ClientLink:
+class ClientLink(NamedTuple):
     """What is known of the client that sent a request, and the way to it before the answer."""
 
     session: Session
@@ -69,11 +69,11 @@ class McpExchange(Exchange):
     """One MCP request."""
 
     __slots__ = (
+        "_carried",
         "_client",
         "_link",
         "_loop",
         "_parts",
-        "carried",
         "handler",
         "identifier",
         "is_over",
@@ -81,7 +81,6 @@ class McpExchange(Exchange):
         "outlet",
         "params",
         "report",
-        "resumption",
         "revision",
     )
 
@@ -94,7 +93,7 @@ class McpExchange(Exchange):
         params: JSONObject,
         revision: Revision,
         identifier: Id,
-        carried: Carried,
+        carried: Carried | None,
         handler: Callable[[Caller], JSON] | None,
     ) -> None:
         self.call = call
@@ -105,15 +104,30 @@ class McpExchange(Exchange):
         self.params = params
         self.revision = revision
         self.identifier = identifier
-        self.carried = carried
-        """The answers that the client sent with this round."""
-        self.resumption = carried.resumption
+        self._carried = carried
         self.handler = handler
         self.report = None
         self._client: LiveClient | RoundClient | None = None
         self.outlet: Outlet | None = None
         """The way to the client while the call runs, once something used it."""
         self.is_over = False
+
+    @property
+    def resumption(self) -> Resumption | None:
+        """Return what this round continues."""
+        return None if self._carried is None else self._carried.resumption
+
+    @property
+    def content(self) -> JSON | bytes:
+        """Return the message without its id."""
+        return self.call.content or {"method": self.method, "params": self.params}
+
+    @property
+    def carried(self) -> Carried:
+        """Return the answers that the client sent with this round."""
+        if self._carried is None:
+            self._carried = Carried()
+        return self._carried
 
     @property
     def meta(self) -> JSONObject:
@@ -205,12 +219,18 @@ class McpExchange(Exchange):
 
         Raises `Failed` where the official schema does not allow it.
         """
-        results = self._parts.results
+        results, method, revision = self._parts.results, self.method, self.revision
         if tool is None:
-            return results.seal_answer(self.method, result, body, self.revision)
-        return results.seal(
-            self.method, tool, self.params, self.revision, result, body, envelope, is_redacted, links
-        )
+            return results.seal_answer(method, result, body, revision)
+        switch = tool.spec.switch
+        if switch is not None and not switch.is_on and not switch.is_replaced:  # switched off while it ran
+            raise Failed(Reason.BAD_RESULT, note="no longer served")
+        sealing = results.sealing_of(method, tool, revision)
+        shaped = sealing.shape(result, body, self.params)
+        if is_redacted or envelope is not None or links:
+            shaped = with_meta(shaped, envelope if tool.spec.kind == "tool" else None, is_redacted, links)
+        sealed = rewritten_bytes(shaped if len(body) < LARGE else reusing(shaped, result, body))
+        return sealed if sealing.allows(shaped) else results.settle_invalid(method, shaped, sealed, revision)
 
     def pause(self, needed: InputNeeded) -> bytes | None:
         """Return the questions of a call as a result; None where this revision asks over the connection.

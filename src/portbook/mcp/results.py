@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from portbook.canonical import as_written, rewritten_bytes
+from portbook.canonical import as_written
 from portbook.errors import Failed, Reason
 from portbook.mcp.cache_lifetime import as_page, kept_for
 from portbook.mcp.errors import META_ENVELOPE, META_LINKS, META_REDACTED
@@ -20,14 +20,14 @@ from portbook.protocol.extensions import EXTENSIONS
 from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool
 
-__all__ = ["Results"]
+__all__ = ["LARGE", "Results", "Sealing", "reusing", "with_meta"]
 
 # From here on, copying the bytes of a result takes less time than writing it again.
-_LARGE: Final = 4096
+LARGE: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Sealing:
+class Sealing:
     """How the results of one tool are sealed in one revision."""
 
     tool: Tool
@@ -42,43 +42,21 @@ class Results:
     def __init__(self, validator: SchemaValidator, mode: Mode, warn: Callable[[str], None]) -> None:
         self._validator = validator
         self._checks: dict[tuple[str, str], Callable[[Any], bool]] = {}
-        self._sealings: dict[tuple[str, str, str], _Sealing] = {}
+        self._sealings: dict[tuple[str, str, str], Sealing] = {}
         self._mode: Mode = mode
         self._warn = warn
 
-    def seal(
-        self,
-        method: str,
-        tool: Tool,
-        params: JSONObject,
-        revision: Revision,
-        result: Any,
-        body: bytes,
-        envelope: JSONObject | None,
-        is_redacted: bool,
-        links: list[JSON] | None = None,
-    ) -> bytes:
-        """Return what `tool` returned in the form of this revision, checked.
-
-        Raises `Failed` where the official schema does not allow it.
-        """
-        spec = tool.spec
-        switch = spec.switch
-        if switch is not None and not switch.is_on and not switch.is_replaced:  # switched off while it ran
-            raise Failed(Reason.BAD_RESULT, note="no longer served")
-        key = (revision.name, method, spec.name)
+    def sealing_of(self, method: str, tool: Tool, revision: Revision) -> Sealing:
+        """Return how the results of a tool are sealed in a revision."""
+        key = (revision.name, method, tool.spec.name)
         sealing = self._sealings.get(key)
         if sealing is None or sealing.tool is not tool:  # a server behind us may change what it offers
             sealing = self._sealings[key] = self._sealing(method, tool, revision)
-        shaped = sealing.shape(result, body, params)
-        if is_redacted or envelope is not None or links:  # outside of what the outputSchema describes
-            shaped = _with_meta(shaped, envelope if spec.kind == "tool" else None, is_redacted, links)
-        sealed = rewritten_bytes(shaped if len(body) < _LARGE else _reusing(shaped, result, body))
-        return sealed if sealing.allows(shaped) else self._invalid(method, shaped, sealed, revision)
+        return sealing
 
-    def _sealing(self, method: str, tool: Tool, revision: Revision) -> _Sealing:
+    def _sealing(self, method: str, tool: Tool, revision: Revision) -> Sealing:
         shape = _shape_of(tool, revision)
-        return _Sealing(tool, shape, self._check_of(method, revision) if self._mode != "off" else _anything)
+        return Sealing(tool, shape, self._check_of(method, revision) if self._mode != "off" else _anything)
 
     def _check_of(self, method: str, revision: Revision) -> Callable[[Any], bool]:
         allows = self._checks.get((revision.name, method))
@@ -106,9 +84,9 @@ class Results:
         asks = isinstance(result, dict) and result.get("resultType") == INPUT_REQUIRED
         if not asks and self._check_of(method, revision)(result):
             return body
-        return self._invalid(method, result, body, revision)
+        return self.settle_invalid(method, result, body, revision)
 
-    def _invalid(self, method: str, result: JSON, body: bytes, revision: Revision) -> bytes:
+    def settle_invalid(self, method: str, result: JSON, body: bytes, revision: Revision) -> bytes:
         """Return `body` where its result is valid after all, or is not enforced to be.
 
         Raises `Failed` otherwise.
@@ -134,7 +112,7 @@ class Results:
         return not findings
 
 
-def _reusing(shaped: JSONObject, result: Any, body: bytes) -> dict[str, Any]:
+def reusing(shaped: JSONObject, result: Any, body: bytes) -> dict[str, Any]:
     """Return what to write for `shaped`: where `result` is in it, its bytes are there already."""
     if shaped.get("structuredContent") is not result:
         return shaped
@@ -145,9 +123,10 @@ def _anything(_: Any) -> bool:
     return True
 
 
-def _with_meta(
+def with_meta(
     shaped: JSONObject, envelope: JSONObject | None, is_redacted: bool, links: list[JSON] | None
 ) -> JSONObject:
+    """Return a result with what is told beside it, outside of what the outputSchema describes."""
     meta: JSONObject = {META_REDACTED: True} if is_redacted else {}
     if envelope is not None:
         meta[META_ENVELOPE] = envelope

@@ -88,17 +88,18 @@ class Mark(NamedTuple):
 def refuse_headers(headers: Mapping[str, str], message: JSONObject, revision: JSON) -> Refused | None:
     """Return the refusal of a message that its standard headers do not match, or None.
 
-    `revision` is the one in its `_meta`.
+    `revision` is the one in its `_meta`. Headers come without white space around them.
     """
     method, params = message.get("method"), message.get("params")
-    if headers.get(VERSION, "").strip() != revision:
+    if headers.get(VERSION) != revision:
         return mismatch("MCP-Protocol-Version", "must equal the revision in _meta")
-    if headers.get(_METHOD, "").strip() != method:
+    if headers.get(_METHOD) != method or not isinstance(method, str):
         return mismatch("Mcp-Method", "must equal the method")
-    member = NAMED_BY.get(method) if isinstance(method, str) else None
-    if member is None or not isinstance(params, dict) or not isinstance(params.get(member), str):
+    member = NAMED_BY.get(method)
+    if member is None or not isinstance(params, dict) or not isinstance(named := params.get(member), str):
         return None
-    if _NAME not in headers or _decoded(headers[_NAME]) != params[member]:
+    said = headers.get(_NAME)
+    if said is None or _decoded(said) != named:
         return mismatch("Mcp-Name", f"must equal params.{member}")
     return None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from portbook.model import JSONObject, Run
+from portbook.model import Start
 from portbook.tools.catalog import Tool
 
 if TYPE_CHECKING:
@@ -20,15 +20,10 @@ _T = TypeVar("_T")
 
 
 class Executor(Protocol):
-    """Runs a tool."""
+    """Runs tools."""
 
-    def execute(self, tool: Tool, arguments: JSONObject, run: Run) -> Any | Coroutine[Any, Any, Any]:
-        """Run `tool` within the time that `run` gives it and return what it returned.
-
-        Where it has to wait, return a coroutine that does the rest; no tool returns one.
-
-        Raises `Refused` if it did not run, `Failed` if it did not end in time, and any exception of the tool.
-        """
+    def prepare(self, tool: Tool) -> Start:
+        """Return how calls of `tool` are run; settled once, because it is the same for all of them."""
         ...
 
 

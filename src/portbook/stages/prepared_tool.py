@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from portbook.model import Identity, Run
+from portbook.audit.record_form import RecordForm
+from portbook.model import Identity, Run, Start, read_only
 from portbook.policy import Decision, Policy, ToolPolicy
 from portbook.stages.deadline import timeout_ms_of
-from portbook.text.named_tuple import NamedTuple
 from portbook.tools.catalog import Tool
 from portbook.tools.spec import Effect, Switch
 
@@ -17,10 +17,13 @@ __all__ = ["PreparedTool"]
 _NOBODY: Final = Identity("", "", "")
 
 
-class PreparedTool(NamedTuple):
+@read_only
+class PreparedTool:
     """One row of the table that the pipeline runs on; made with the first call of its tool."""
 
     tool: Tool
+    start: Start
+    """Runs the tool."""
     policy: ToolPolicy
     """The part of the policy that applies to the tool."""
     decision: Decision | None
@@ -32,19 +35,23 @@ class PreparedTool(NamedTuple):
     """Tells whether the tool is served at the moment, where that can change."""
     run: Run | None
     """What an executor gets about every call of a function that takes no `Context`; else each has its own."""
+    forms: dict[tuple[str | None, ...], RecordForm] | None
+    """The forms of its records; None where decisions differ, which are part of them."""
 
     @classmethod
-    def of(cls, tool: Tool, policy: Policy, default_ms: int) -> PreparedTool:
+    def of(cls, tool: Tool, policy: Policy, default_ms: int, start: Start) -> PreparedTool:
         """Return the row of `tool` under `policy`; `default_ms` is the deadline without one of its own."""
         spec, own = tool.spec, ToolPolicy.of(policy, tool.spec)
         timeout_ms = timeout_ms_of(tool, policy, default_ms)
         is_plain = spec.operation is None and spec.upstream is None and not spec.takes_context
         return cls(
             tool,
+            start,
             own,
             own.constant,
             timeout_ms,
             spec.effect is not Effect.READ,
             spec.switch,
             Run(timeout_ms, _NOBODY) if is_plain else None,
+            None if own.constant is None else {},
         )

@@ -83,7 +83,7 @@ class Recorder:
         redactor = state.redactor
         noted = state.call if redactor is None else without_secrets(state.call, state, redactor)
         arguments = state.shown() if state.rules.records_arguments else None
-        intent = intent_view(noted, state.identity, state, ts=self._clock.now(), arguments=arguments)
+        intent = intent_view(noted, state.ids, state, ts=self._clock.now().encode(), arguments=arguments)
         try:
             self._sink.intend(intent)
         except Exception as error:  # noqa: BLE001 - a call whose intent cannot be written does not run
@@ -101,10 +101,10 @@ class Recorder:
         views = both_views(
             call,
             outcome,
-            state.identity,
+            state.ids,
             state,
-            self._clock.now(),
-            state.duration_ms,
+            self._clock.now().encode(),
+            state.duration_us,
             self._deterministic,
             arguments,
         )

@@ -8,7 +8,7 @@ from typing import Literal
 from portbook.access.callers import Callers
 from portbook.access.rates import Rates
 from portbook.envelope.call_envelope import CallEnvelopes
-from portbook.model import Kind
+from portbook.model import Kind, Start
 from portbook.policy import Policy
 from portbook.redaction import Redactor
 from portbook.stages.prepared_tool import PreparedTool
@@ -40,9 +40,9 @@ class Rules:
     )
     """The rows of the tools that have been called under these rules: new rules begin without any."""
 
-    def prepare(self, tool: Tool) -> PreparedTool:
-        """Return the row of a tool, made now."""
-        row = PreparedTool.of(tool, self.policy, self.timeout_ms)
+    def prepare(self, tool: Tool, start: Start) -> PreparedTool:
+        """Return the row of a tool, made now; `start` runs it."""
+        row = PreparedTool.of(tool, self.policy, self.timeout_ms, start)
         self.prepared[tool.spec.kind, tool.spec.name] = row
         return row
 

@@ -6,7 +6,7 @@ from typing import cast
 
 from portbook.audit.records import Trail
 from portbook.dialects.exchange import Exchange
-from portbook.model import JSON, Answer, ApiAnswer, Completed, Identity, JSONObject, Outcome
+from portbook.model import JSON, Answer, ApiAnswer, Completed, IdBytes, Identity, JSONObject, Outcome
 from portbook.redaction import Redactor
 from portbook.stages.rules import InForce
 
@@ -20,23 +20,23 @@ class CallState(Trail):
         "_shown",
         "answer",
         "call",
-        "duration_ms",
+        "duration_us",
         "exchange",
-        "identity",
+        "ids",
         "in_force",
         "links",
         "outcome",
         "rules",
     )
 
-    def __init__(self, exchange: Exchange, in_force: InForce, identity: Identity, started: float) -> None:
+    def __init__(self, exchange: Exchange, in_force: InForce, ids: IdBytes, started: float) -> None:
         self.exchange = exchange
         self.call = exchange.call
         self.in_force = in_force
         """The current rules, for their redactor: the call itself may have fetched a token to redact."""
         self.rules = in_force.rules
         """The rules that were in force when the call began; it keeps them to its end."""
-        self.identity = identity
+        self.ids = ids
         self.started = started
         self.answer: ApiAnswer | None = None
         """What the API said beside the result, where the tool is an operation of one."""
@@ -44,9 +44,9 @@ class CallState(Trail):
         """The links that the caller gets beside the result: those of the API, redacted."""
         self.outcome: Outcome | None = None
         """How the call ended; None until it has."""
-        self.duration_ms = 0.0
+        self.duration_us = 0
         self._shown: tuple[Redactor, JSONObject] | None = None
-        self.caller = self.tool = self.decision = self.approval = self.operator_said = None
+        self.caller = self.tool = self.decision = self.approval = self.operator_said = self.forms = None
         self.is_redacted = self.has_begun = False
 
     @property
@@ -54,11 +54,16 @@ class CallState(Trail):
         """Return the redactor; None if redaction is switched off."""
         return self.in_force.rules.redactor
 
+    @property
+    def identity(self) -> Identity:
+        """Return the ids of the call, for those who show them."""
+        return Identity.read(self.ids)
+
     def completed(self) -> Completed:
         """Return how the call ended, for those who answer it."""
         assert self.outcome is not None
         return Completed(
-            self.outcome, self.identity, self.duration_ms, self.is_redacted, self.approval, self.links
+            self.outcome, self.identity, self.duration_us / 1000, self.is_redacted, self.approval, self.links
         )
 
     def reply(self) -> Answer:

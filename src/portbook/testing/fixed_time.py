@@ -7,7 +7,7 @@ import math
 from typing import Final
 
 from portbook.clock import later
-from portbook.model import Identity
+from portbook.model import IdBytes
 
 __all__ = ["CountingBytes", "CountingIds", "FixedClock"]
 
@@ -50,11 +50,11 @@ class CountingIds:
     def __init__(self) -> None:
         self._count = 0
 
-    def name(self, content: bytes) -> Identity:
+    def name(self, content: bytes) -> IdBytes:
         """Return the next names; the content does not matter."""
         del content
         self._count = count = self._count + 1
-        return Identity(f"00000000-0000-4000-a000-{count:012x}", f"{count:032x}", f"{count:016x}{0:016x}")
+        return b"00000000-0000-4000-a000-%012x" % count, b"%032x" % count, b"%016x%016x" % (count, 0)
 
 
 class CountingBytes:

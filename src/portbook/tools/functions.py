@@ -51,6 +51,7 @@ def spec_from_function(
     task: TaskUse = "never",
     detaches: bool = True,
     switch: Switch | None = None,
+    tags: tuple[str, ...] = (),
 ) -> ToolSpec:
     """Return the spec of the tool that `function` implements; `name` is the declared one.
 
@@ -93,6 +94,7 @@ def spec_from_function(
         task=task,
         detaches=detaches,
         switch=switch,
+        tags=tags,
         refuse=_rehearsed(bind),
         are_schemas_checked=is_plain,  # made of a few keywords of ours
     )
@@ -159,21 +161,24 @@ def _run(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[
 
 
 def _run_async(function: Callable[..., Any], bind: Bind, finish: _Finish) -> Callable[[JSONObject], Any]:
-    takes_context = _takes_context(function)
-
     async def run(arguments: JSONObject) -> Any:
+        value = await function(**bind(arguments))
+        if isinstance(value, CoroutineType):
+            raise _not_awaited(value, function)
+        return finish(value)
+
+    async def run_with_context(arguments: JSONObject) -> Any:
         given = bind(arguments)
         is_asking = False
         try:
             value = await function(**given)
         finally:
-            if takes_context:
-                is_asking = _leaves_questions(given)
+            is_asking = _leaves_questions(given)
         if is_asking or isinstance(value, CoroutineType):
             raise _not_awaited(value, function)
         return finish(value)
 
-    return run
+    return run_with_context if _takes_context(function) else run
 
 
 def _leaves_questions(given: dict[str, Any]) -> bool:

@@ -166,7 +166,7 @@ class ToolSpec:
     """The output schemas of single HTTP statuses, or of all in a range (`2XX`), where they differ. The output
     schema allows what any of them does."""
     tags: tuple[str, ...] = ()
-    """The tags of an API operation, by which people group tools."""
+    """The tags of a tool or an API operation, by which people and policies group tools."""
     is_deprecated: bool = False
     """Whether the document of an API operation advises against it."""
     takes_context: bool = True

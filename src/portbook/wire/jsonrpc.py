@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Any, Final
 
 from portbook.canonical import json_bytes
 from portbook.errors import Ending, Finding, Reason, Refused
@@ -57,9 +57,9 @@ def read_id(message: JSONObject, frame: bytes) -> Id:
 
     Only a string or a number of at most `MAX_ID_BYTES` can be echoed; any other id is answered as null.
     """
-    if "id" not in message:
+    value = message.get("id")
+    if value is None and "id" not in message:
         return NO_ID
-    value = message["id"]
     if type(value) is int and value:  # zero may be written as -0; every other integer has one spelling
         token = b"%d" % value
     elif isinstance(value, str) and frame.find(b"\\") < 0:  # without escapes, a string has one spelling
@@ -70,7 +70,11 @@ def read_id(message: JSONObject, frame: bytes) -> Id:
         return Id(b"null", is_present=True, problem="must be a string or a number")
     if len(token) > MAX_ID_BYTES:
         return Id(b"null", is_present=True, problem=f"longer than {MAX_ID_BYTES} bytes; use a shorter id")
-    return Id(token, True)
+    return _id(Id, (token, True, None))
+
+
+# Makes a named tuple in a third of the time that its own constructor takes.
+_id: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 def _id_token(frame: bytes) -> bytes:

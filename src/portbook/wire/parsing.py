@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import jiter
+import orjson
 
-from portbook.canonical import NotJSON, is_written_as, json_bytes
+from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding, Reason, Refused
 from portbook.model import JSON
 from portbook.text.late_pattern import late_pattern
@@ -42,11 +43,9 @@ _WORDS: tuple[tuple[str, str], ...] = (
     ("expected ident", "a JSON value is expected here"),
     ("expected", "a comma, colon or closing bracket is missing; add it"),
 )
-# Every digit as 0, and every exponent as e.
-_SHAPES: Final = bytes.maketrans(b"0123456789eE", b"0000000000ee")
-_MANY_DIGITS: Final = b"0" * 200
-# From here on, writing a value again takes a tenth of looking at the shape of its bytes.
-_LARGE: Final = 4096
+# How JSON with spaces goes on after a name: we write none, and the first name shows whether a client does.
+_SPACED: Final = b'": '
+_START: Final = 24
 
 _POSITION = late_pattern(r"at line (\d+) column (\d+)$")
 
@@ -56,22 +55,29 @@ def parse(frame: bytes) -> JSON:
 
     Raises `Refused` with `NOT_JSON` where it is not valid.
     """
+    # A value that would be written as the very same bytes has lost no equal key and holds no infinity. Most
+    # clients write JSON as we do, and writing it costs half of looking for both.
+    if frame.find(_SPACED, 0, _START) < 0:
+        try:
+            value: Any = jiter.from_json(frame, cache_mode="keys")
+            if orjson.dumps(value) == frame:
+                return value
+        except (ValueError, orjson.JSONEncodeError):  # not JSON, or an integer from 2^64 on
+            pass
+    return _parsed_strictly(frame)
+
+
+def _parsed_strictly(frame: bytes) -> JSON:
     try:
         value: Any = jiter.from_json(frame, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")
     except ValueError as error:
         if frame.startswith(b"\xef\xbb\xbf"):
             raise _not_json("starts with a byte order mark; send UTF-8 without one") from None
         raise _not_json(_describe(str(error))) from None
-    if len(frame) > _LARGE and is_written_as(value, frame):
-        return value
-    # 1e999 is valid grammar and becomes infinity. Few messages have a number that could: with three digits of
-    # exponent, or with as many digits as 1e99 would need beside it. Their shape shows in half a microsecond.
-    find = frame.translate(_SHAPES).find
-    if find(b"0e000") >= 0 or find(b"0e+000") >= 0 or find(_MANY_DIGITS) >= 0:
-        try:
-            json_bytes(value)
-        except NotJSON:
-            raise _not_json("a number is too large for a double; send it as a string") from None
+    try:
+        json_bytes(value)  # 1e999 is valid grammar and becomes infinity
+    except NotJSON:
+        raise _not_json("a number is too large for a double; send it as a string") from None
     return value
 
 

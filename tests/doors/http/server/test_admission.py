@@ -69,3 +69,12 @@ def test_whoever_got_no_place_frees_none() -> None:
         Guest(door, FAR).leave()
     assert Guest(door, FAR).place is Place.NONE
     assert [Guest(door).place for _ in range(2)] == [Place.USUAL, Place.RESERVE]
+
+
+def test_a_client_cannot_take_more_places_with_more_of_its_own_addresses() -> None:
+    door = admission(per_address=2)
+    mine = [Guest(door, f"2001:db8::{number}") for number in range(1, 4)]
+    assert [guest.place for guest in mine] == [Place.USUAL, Place.USUAL, Place.NONE]
+    assert Guest(door, "2001:db8:0:1::1").place is Place.USUAL
+    mine[0].leave()
+    assert Guest(door, "2001:db8::4").place is Place.USUAL

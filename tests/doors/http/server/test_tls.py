@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from portbook.doors.http.server.tls import BadCertificate, ServerCertificate
+from support.certificates import make_certificate, openssl
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a certificate, its key, and the same key encrypted."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("certificates are made with openssl")
-    curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
-    files = ("-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem"))
-    request = [openssl, "req", "-x509", *curve, "-nodes", "-days", "2", "-subj", "/CN=a test", *files]
-    subprocess.run(request, check=True, capture_output=True)
-    encrypt = [*(openssl, "ec", "-aes128", "-passout", "pass:secret", "-in", str(tmp_path / "key.pem"))]
-    subprocess.run([*encrypt, "-out", str(tmp_path / "locked.pem")], check=True, capture_output=True)
+    make_certificate(tmp_path)
+    key, locked = str(tmp_path / "key.pem"), str(tmp_path / "locked.pem")
+    openssl("ec", "-aes128", "-passout", "pass:secret", "-in", key, "-out", locked)
     return tmp_path
 
 

@@ -22,7 +22,8 @@ from portbook.protocol.session import Session
 
 __all__ = ["KeptSessions", "Sessions"]
 
-# How often a session in use is marked as such in the store, and how often the store is checked for changes.
+# How often a session in use is marked as such in the store, and how often the store is checked for changes;
+# as often it is marked in memory.
 _TOUCH_S: Final = 3600.0
 _LOOK_S: Final = 1.0
 
@@ -95,20 +96,24 @@ class Sessions:
 
     def find(self, session_id: str, arrival: Arrival) -> LiveSession | None:
         """Return the session with this id, if it is the caller's: from memory, or from the store."""
-        live = self._live.find(session_id)
+        live, now = self._live.find(session_id), self._tick()
         if live is None:
             live = self._revived(session_id, arrival)
-        elif not self._is_callers(live, arrival.key) or not self._is_current(live):
-            live = None
-        if live is not None:
-            self._use(live)
+            if live is None:
+                return None
+        elif not self._is_callers(live, arrival.key) or not self._is_current(live, now):
+            return None
+        elif now - live.used < _LOOK_S:
+            return live
+        self._use(live, now)
         return live
 
     def may_listen(self, live: LiveSession, key: str | None) -> bool:
         """Return whether the caller with `key` may still read the stream of a session."""
-        if live.is_over or not self.is_known(key) or not self._is_current(live):
+        now = self._tick()
+        if live.is_over or not self.is_known(key) or not self._is_current(live, now):
             return False
-        self._use(live)
+        self._use(live, now)
         return True
 
     def is_known(self, key: str | None) -> bool:
@@ -205,11 +210,10 @@ class Sessions:
             is_same = secrets.compare_digest(live.key.encode(), key.encode())
         return is_same or live.bound == self._bound(key)
 
-    def _is_current(self, live: LiveSession) -> bool:
+    def _is_current(self, live: LiveSession, now: float) -> bool:
         """Return whether a session has not ended, after taking over changes by different processes."""
         if live.is_over or not live.is_kept or live.saving:
             return not live.is_over
-        now = self._tick()
         try:
             if now - self._looked >= _LOOK_S:
                 self._looked = now
@@ -229,8 +233,8 @@ class Sessions:
             session.adopt(kept.state)
         return True
 
-    def _use(self, live: LiveSession) -> None:
-        now = self._tick()
+    def _use(self, live: LiveSession, now: float) -> None:
+        """Mark a session as used, here and in the store."""
         self._live.use(live, now)
         if live.is_kept and now - live.touched >= _TOUCH_S:
             live.touched = now

@@ -1,7 +1,7 @@
 """Who gets a connection: limits for all and for each address, and a reserve that is never given away.
 
-1. One address has a limited number of connections. Loopback has no limit, and a trusted proxy none either:
-   behind it, the forwarded address has a limited number of requests at a time.
+1. One address, or one /64 of IPv6, has a limited number of connections. Loopback has no limit, and a trusted
+   proxy none either: behind it, the forwarded address has a limited number of requests at a time.
 2. If all connections are taken, the one that was idle longest is closed for the next.
 3. If none is idle, the next connection is one of the reserve: it serves health checks and operators only, and
    has little time. If the reserve is taken, too, its oldest connection is closed for the next.
@@ -85,16 +85,18 @@ class Admission:
 
     def count(self, address: str | None) -> bool:
         """Count one more of an address, unless it has too many; None is not counted."""
-        if address is None or not self._addresses.is_limited(address):
+        counted = None if address is None else self._addresses.counted_as(address)
+        if counted is None:
             return True
-        if self._of_address[address] >= self._limits.per_address:
+        if self._of_address[counted] >= self._limits.per_address:
             return False
-        self._of_address[address] += 1
+        self._of_address[counted] += 1
         return True
 
     def discount(self, address: str | None) -> None:
         """Count one less of an address."""
-        if address is not None and self._addresses.is_limited(address):
-            self._of_address[address] -= 1
-            if not self._of_address[address]:
-                del self._of_address[address]
+        counted = None if address is None else self._addresses.counted_as(address)
+        if counted is not None:
+            self._of_address[counted] -= 1
+            if not self._of_address[counted]:
+                del self._of_address[counted]

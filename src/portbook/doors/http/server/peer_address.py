@@ -17,6 +17,10 @@ _FORWARDED: Final = b"x-forwarded-for"
 _MAX_HOPS: Final = 16
 
 
+# Whoever has one address of IPv6 has all that begin with the same 64 bits (RFC 6177).
+_OF_ONE_HOUSE: Final = 64
+
+
 class BadProxy(ValueError):
     """An entry of the trusted proxies that is neither an address nor a network."""
 
@@ -37,10 +41,8 @@ class PeerAddresses:
         self.has_proxies = bool(self._trusted)
         """Whether anybody speaks for further addresses."""
         self.is_trusted = lru_cache(maxsize=1024)(self._is_trusted)
-
-    def is_limited(self, address: str) -> bool:
-        """Return whether the connections of an address are counted."""
-        return not _is_loopback(address) and not self.is_trusted(address)
+        self.counted_as = lru_cache(maxsize=1024)(self._counted_as)
+        """Return whose connections those of an address count among; None for loopback and trusted proxies."""
 
     def client_of(self, head: RequestHead, peer: str) -> str | None:
         """Return the client that a trusted proxy speaks for; None if the peer is the client itself.
@@ -64,6 +66,14 @@ class PeerAddresses:
                 break
         return client
 
+    def _counted_as(self, address: str) -> str | None:
+        found = ip_address(address)
+        if found.is_loopback or self.is_trusted(address):
+            return None
+        if isinstance(found, IPv6Address):
+            return str(ip_network((found, _OF_ONE_HOUSE), strict=False))
+        return address
+
     def _is_trusted(self, address: str) -> bool:
         if not self._trusted:
             return False
@@ -81,15 +91,10 @@ def _network(entry: str) -> IPv4Network | IPv6Network:
 
 
 def normal_address(text: str) -> str | None:
-    """Return an address in the form that is compared and counted; None for what is none."""
+    """Return an address in the form that is compared; None for what is none."""
     try:
         found = ip_address(text)
     except ValueError:
         return None
     mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
     return str(mapped or found)
-
-
-@lru_cache(maxsize=1024)
-def _is_loopback(address: str) -> bool:
-    return ip_address(address).is_loopback
