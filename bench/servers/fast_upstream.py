@@ -1,4 +1,4 @@
-"""The server behind gateways: the floor with a list of its one tool, so that what is measured is the gateway."""
+"""The server behind gateways: the floor with one tool in its list, so that the gateway is measured."""
 
 import orjson
 from bare_loop import answer, main

@@ -52,6 +52,11 @@ COUNTS: Final = {
         20,
         "{count:,} replacements of a server under load, for each of {tests} signals: every session goes on",
     ),
+    "wheel pythons": Count(
+        1,
+        4,
+        "the wheel alone in a clean environment, on each of up to {count:,} Pythons at hand: it serves",
+    ),
     "http framings": Count(
         500,
         200_000,

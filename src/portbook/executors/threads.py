@@ -3,8 +3,9 @@
 A thread cannot be killed. A thread that outlives its call's deadline is abandoned: it no longer counts, a new
 one replaces it, and it ends when its function does. The number of abandoned threads is limited.
 
-All bookkeeping runs on the event loop's thread. Where a worker and the loop race for the start or the end of
-a job, the one that takes the job's token first wins; `list.pop` is atomic.
+All bookkeeping runs on the event loop's thread. Workers wake it up once for all jobs that end before it
+looks: a wake-up takes longer than a quick function. Where a worker and the loop race for the start or the end of a
+job, the one that takes the job's token first wins; `list.pop` is atomic.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import contextlib
 import contextvars
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -32,18 +34,44 @@ _MAX_OUTSTANDING: Final = 4096
 class _ThreadJob:
     """One function to run, and the two tokens that decide its races."""
 
-    __slots__ = ("arguments", "context", "end", "function", "future", "loop", "start")
+    __slots__ = ("arguments", "context", "end", "function", "future", "inbox", "start")
 
-    def __init__(
-        self, function: Callable[[Any], Any], arguments: Any, loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def __init__(self, function: Callable[[Any], Any], arguments: Any, inbox: _Inbox) -> None:
         self.function = function
         self.arguments = arguments
         self.context = contextvars.copy_context()
-        self.loop = loop
-        self.future: asyncio.Future[Any] = loop.create_future()
+        self.inbox = inbox
+        self.future: asyncio.Future[Any] = inbox.loop.create_future()
         self.start = [None]
         self.end = [None]
+
+
+class _Inbox:
+    """The jobs that have ended and that their loop has not looked at yet: one wake-up serves all of them."""
+
+    __slots__ = ("_ended", "_finish", "_wake", "loop")
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        finish: Callable[[_ThreadJob, Any, BaseException | None], None],
+    ) -> None:
+        self.loop = loop
+        self._finish = finish
+        self._ended: deque[tuple[_ThreadJob, Any, BaseException | None]] = deque()
+        self._wake = [None]
+        """Its token is there while no wake-up is on its way."""
+
+    def put(self, job: _ThreadJob, result: Any, error: BaseException | None) -> None:
+        """Hand a job over that has ended. From any thread."""
+        self._ended.append((job, result, error))
+        if _take(self._wake):
+            self.loop.call_soon_threadsafe(self._empty)
+
+    def _empty(self) -> None:
+        self._wake.append(None)  # first: what comes from now on is either seen below, or wakes the loop again
+        while self._ended:
+            self._finish(*self._ended.popleft())
 
 
 def _take(token: list[None]) -> bool:
@@ -63,6 +91,7 @@ class Threads:
         self._threads = 0
         self._outstanding = 0
         self._abandoned = 0
+        self._inbox: _Inbox | None = None
 
     async def run(self, function: Callable[[Any], Any], arguments: Any, timeout_s: float) -> Any:
         """Run `function(arguments)` in a worker and return its result.
@@ -71,7 +100,10 @@ class Threads:
         exception of the function.
         """
         loop = asyncio.get_running_loop()
-        job = _ThreadJob(function, arguments, loop)
+        inbox = self._inbox
+        if inbox is None or inbox.loop is not loop:
+            self._inbox = inbox = _Inbox(loop, self._finished)
+        job = _ThreadJob(function, arguments, inbox)
         if self._outstanding >= _MAX_OUTSTANDING or (not self._threads and self._abandoned >= _MAX_ABANDONED):
             raise Refused(Reason.BUSY)
         self._outstanding += 1
@@ -148,9 +180,9 @@ class Threads:
             in_time = _take(job.end)
             with contextlib.suppress(RuntimeError):  # the loop is closed, and no call waits
                 if in_time:
-                    job.loop.call_soon_threadsafe(self._finished, job, result, error)
+                    job.inbox.put(job, result, error)
                 else:
-                    job.loop.call_soon_threadsafe(self._returned)
+                    job.inbox.loop.call_soon_threadsafe(self._returned)
             if not in_time:
                 return
             del job, result, error  # a waiting thread must not keep the last call's values alive

@@ -95,6 +95,7 @@ def spec_from_function(
         detaches=detaches,
         switch=switch,
         tags=tags,
+        author=function,
         refuse=_rehearsed(bind),
         are_schemas_checked=is_plain,  # made of a few keywords of ours
     )

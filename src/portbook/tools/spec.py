@@ -147,6 +147,8 @@ class ToolSpec:
     detaches: bool = True
     """Whether a call that may be a task is one from its start; otherwise from `context.detach()` on."""
     switch: Switch | None = None
+    author: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+    """The author's own function, whose place messages name."""
     skill: JSONObject | None = None
     """The entry of the Agent Skill, where this resource is its `SKILL.md`."""
     cache_ms: int = 0

@@ -25,6 +25,7 @@ from typing import Any, Literal, TypeVar, get_args, overload
 from portbook.model import JSONObject, Kind
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.annotations import hints_of
+from portbook.tools.source_place import CallPlace
 from portbook.tools.spec import BadTool, Complete, Effect, Switch, TaskUse, ToolSpec, require_name
 from portbook.tools.tags_and_meta import meta_of, tags_of
 from portbook.tools.titles_and_icons import shown_of
@@ -55,7 +56,7 @@ class Toolset:
         self._declared: dict[str, _Declared] = {}
         self._resources: dict[str, _Declared] = {}
         self._prompts: dict[str, _Declared] = {}
-        self._skills: list[Path] = []
+        self._skills: list[tuple[Path, CallPlace | None]] = []
         self._switches: dict[tuple[Kind, str], Switch] = {}
         self._watchers: list[Callable[[Changed], None]] = []
         self._turning = threading.Lock()
@@ -281,7 +282,10 @@ class Toolset:
 
     def skills(self, folder: str | Path) -> None:
         """Serve the Agent Skills of a `folder`: each subfolder that has a `SKILL.md` is one."""
-        self._skills.append(Path(folder))
+        import inspect  # late, here and below: few toolsets have skills
+
+        here = inspect.currentframe()
+        self._skills.append((Path(folder), CallPlace.of(None if here is None else here.f_back)))
 
     def enable(self, name: str, kind: Kind = "tool") -> None:
         """Serve a disabled tool, resource or prompt again, by `name` and `kind`, and notify clients."""
@@ -341,8 +345,8 @@ class Toolset:
         if self._skills:
             from portbook.tools.skills import specs_from_skills
 
-            for folder in self._skills:
-                specs.extend(specs_from_skills(folder))
+            for folder, place in self._skills:
+                specs.extend(specs_from_skills(folder, place))
         return specs
 
 
