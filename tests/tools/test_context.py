@@ -32,7 +32,7 @@ def executed(function: Callable[..., Any], client: Listener | None = None, **opt
     run = Run(20_000, identity, "session-1", None, client.report, lambda: client)  # type: ignore[arg-type,return-value]
 
     async def main() -> Any:
-        result = PythonExecutor(workers=1).execute(serve(function, **options), {}, run)
+        result = PythonExecutor(workers=1).prepare(serve(function, **options))({}, run)
         return await result if isinstance(result, CoroutineType) else result
 
     return asyncio.run(main())
