@@ -50,7 +50,7 @@ from portbook.policy import Action, Decision, PolicyInput, decide
 from portbook.provenance.occasion import Occasion
 from portbook.stages.approval import ApprovalStage, unusable
 from portbook.stages.checked_result import bytes_of, checked, checked_relay, is_suspect
-from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, Executor, OffLoop, Sink, Turn
+from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, EndOfTurn, Executor, OffLoop, Sink
 from portbook.stages.prepared_tool import PreparedTool
 from portbook.stages.recorder import Recorder
 from portbook.stages.redacted_client import redacted_client
@@ -102,7 +102,7 @@ class Pipeline:
         warn: Callable[[str], None] = lambda _: None,
         on_fault: Callable[[Fault], None] = lambda _: None,
         off_loop: OffLoop | None = None,
-        turn: Turn | None = None,
+        turn: EndOfTurn | None = None,
     ) -> None:
         """Run calls; `on_fault` receives exceptions of tools, `off_loop` does the work on large values.
 

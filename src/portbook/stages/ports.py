@@ -11,7 +11,7 @@ from portbook.tools.catalog import Tool
 if TYPE_CHECKING:
     from portbook.access.approval_ticket import Ask
 
-__all__ = ["LARGE_BYTES", "Approvals", "AtOnce", "Executor", "OffLoop", "Sink", "Turn"]
+__all__ = ["LARGE_BYTES", "Approvals", "AtOnce", "EndOfTurn", "Executor", "OffLoop", "Sink"]
 
 # Redaction of this much text takes 15 ms in the worst case; a step on the event loop may take 50 ms.
 LARGE_BYTES: Final = 32 * 1024
@@ -77,7 +77,7 @@ class AtOnce:
         return work()
 
 
-class Turn(Protocol):
+class EndOfTurn(Protocol):
     """Does something once for all calls that end at about the same time."""
 
     async def end(self, finish: Callable[[], None]) -> None:
