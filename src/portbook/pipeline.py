@@ -182,9 +182,12 @@ class Pipeline:
             state.outcome = await crossing
         except (Exception, InputNeeded) as error:  # noqa: BLE001 - recorded, then answered
             state.outcome = self._outcome_of(error, state)
-        finally:  # a cancelled call leaves through here, and is recorded like any other
+        except BaseException:  # a cancelled call is recorded like any other
             self._ended(state)
             self.recorder.flush()
+            raise
+        self._ended(state, may_wait=True)
+        await self.recorder.flush_with_others()
         return state
 
     def _outcome_of(self, error: BaseException, state: CallState) -> Outcome:
@@ -201,12 +204,15 @@ class Pipeline:
                 return _cut_short(Reason.INTERNAL, state, place_of(fault))
         return outcome
 
-    def _ended(self, state: CallState) -> CallState:
-        """Record how a call ended; without an outcome, it was cancelled."""
+    def _ended(self, state: CallState, *, may_wait: bool = False) -> CallState:
+        """Record how a call ended; without an outcome, it was cancelled.
+
+        The record of a call that `may_wait` is written with the next flush.
+        """
         state.duration_us = round((self._tick() - state.started) * 1_000_000)
         if state.outcome is None:
             state.outcome = _cut_short(Reason.CANCELLED, state)
-        self.recorder.record(state)
+        self.recorder.record(state, may_wait=may_wait)
         return state
 
     def _cross(self, state: CallState) -> Done | Coroutine[Any, Any, Done]:

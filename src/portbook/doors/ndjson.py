@@ -156,6 +156,7 @@ class NdjsonDoor:
             answer = await rest
             self._running[task] = None  # it has its answer: a cancellation now would cut a frame in two
             self._outlet.put_all((answer,))
+            await asyncio.sleep(0)  # so that the first one writes the answers of all calls that end now
             await self._outlet.flush()
         except asyncio.CancelledError:  # by the client, which expects no answer
             pass
