@@ -23,6 +23,8 @@ class Run(NamedTuple):
     start_cpu_ms: float | None = None
     idle_mib: float | None = None
     """Resident memory after the first call."""
+    p99_us: float | None = None
+    """The wait for an answer that one call of a hundred exceeds, one call at a time."""
 
 
 class Figure(NamedTuple):

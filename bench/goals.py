@@ -21,6 +21,9 @@ _SDK, _, _TYPESCRIPT, _BARE = PEERS
 _MCP, _SDK_MCP = "portbook over http", "sdk over http"
 _RPC, _EXECUTE = "portbook over http, /rpc", "portbook over http, /execute"
 
+_CROWDED = "portbook over http, in a crowd"
+_API, _CLIENT = "a tool of an HTTP API", "our HTTP client alone"
+
 _Ratio: TypeAlias = Callable[[Measured], Figure | None]
 
 
@@ -149,6 +152,20 @@ GOALS: Final[tuple[Goal, ...]] = (
     _at_most("`/rpc`", "times the CPU of `/mcp`", 1.2, None, _against(_RPC, _MCP, "cpu_us")),
     _at_most("`/execute`", "times the CPU of `/mcp`", 1.2, None, _against(_EXECUTE, _MCP, "cpu_us")),
     _at_most("`/mcp`, one at a time", "times the SDK's p50", 0.25, None, _against(_MCP, _SDK_MCP, "p50_us")),
+    _at_most(
+        "`/mcp`, 2,000 silent and 2,000 slow connections",
+        "times the quiet p99",
+        3,
+        None,
+        _against(_CROWDED, _MCP, "p99_us"),
+    ),
+    _at_most(
+        "a tool of an HTTP API",
+        "times the CPU of our HTTP client alone",
+        2,
+        None,
+        _against(_API, _CLIENT, "cpu_us"),
+    ),
     _at_most("memory, idle", "times the SDK's", 0.65, 0.45, _against("portbook", _SDK, "idle_mib")),
     _at_most("most tools beside fewest", "times the CPU of a call", 1.1, None, _growth_of_tools),
     _at_most("largest payload", "times parse, validate, serialise alone", 1.5, None, _growth_of_payload),

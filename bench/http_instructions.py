@@ -28,6 +28,9 @@ HTTP_SCENARIOS: Final = {
     "/execute": HttpCalls(64, route="/execute"),
 }
 
+# Under callgrind, and beside other work, a start takes minutes.
+_PATIENCE_S: Final = 500
+
 # Every connection and every head has been seen, and every cache on the way is filled.
 _WARM_UP: Final = 2
 
@@ -41,8 +44,8 @@ def count_over_http(serve: list[str], folder: Path) -> dict[str, int]:
     command = callgrind([sys.executable, *serve, "--http", "--port", str(port)])
     store = {"PORTBOOK_STORE": str(folder / "portbook.db"), "PYTHONHASHSEED": "0"}
     with Child(command, folder, store) as child:
-        with connect(port) as aside:
-            connections = [connect(port) for _ in range(HttpCalls(0).connections)]
+        with connect(port, _PATIENCE_S) as aside:
+            connections = [connect(port, _PATIENCE_S) for _ in range(HttpCalls(0).connections)]
             headers = {name: headers_of(calls, aside) for name, calls in HTTP_SCENARIOS.items()}
             for name, calls in HTTP_SCENARIOS.items():
                 for _ in range(_WARM_UP):

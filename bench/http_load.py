@@ -9,10 +9,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import Any, Final, Literal, TypeAlias
 
 from bench.child import Child, WrongAnswer
+from bench.crowd import Crowd
 from bench.figures import Run
 from bench.wire import REVISION, check, check_texts, greeting, initialized, message
 
@@ -44,6 +44,8 @@ class HttpCalls:
     route: Route = "/mcp"
     one_at_a_time: int = 0
     """Further calls, each after the answer to the last, whose duration is measured."""
+    crowd: int = 0
+    """So many silent connections, and as many slow ones, are there while one call at a time is measured."""
     listens_early: bool = False
     """Whether the server listens before it can answer, as a proxy does that reads its routes later."""
 
@@ -79,14 +81,18 @@ def measure_http(
         cpu_before, before = child.cpu_seconds(), time.perf_counter()
         _exchange(connections, headers, calls, range(1 + _WARM_UP, 1 + _WARM_UP + calls.calls))
         elapsed, cpu_s = time.perf_counter() - before, child.cpu_seconds() - cpu_before
-        p50_us = _wait_us(first, headers, calls)
+        # A new connection: idle ones make room where a crowd comes.
+        with Crowd(port, calls.crowd) as crowd, connect(port) as alone:
+            waits_us = _waits_us(alone, headers, calls)
+            crowd.wait_until_closed()
         for connection in connections:
             connection.close()
         child.stop()
     return Run(
         calls_per_second=calls.calls / elapsed,
         cpu_us=cpu_s / calls.calls * 1e6,
-        p50_us=p50_us,
+        p50_us=_quantile(waits_us, 0.5),
+        p99_us=_quantile(waits_us, 0.99),
         start_ms=start_s * 1e3,
         start_cpu_ms=start_cpu_s * 1e3,
         idle_mib=idle_mib,
@@ -104,23 +110,27 @@ def _wait_until_served(port: int) -> None:
         time.sleep(0.01)
 
 
-def _wait_us(connection: socket.socket, headers: dict[str, str], calls: HttpCalls) -> float | None:
-    """Return how long one call takes, the median of many; None where none is asked for."""
+def _waits_us(connection: socket.socket, headers: dict[str, str], calls: HttpCalls) -> list[float]:
+    """Return how long each call took that was made alone."""
     taken: list[float] = []
     for number in range(calls.one_at_a_time):
         request = request_of(headers, call_of(calls, number), calls.route)
         before = time.perf_counter()
         _ask(connection, request)
-        taken.append(time.perf_counter() - before)
-    return median(taken) * 1e6 if taken else None
+        taken.append((time.perf_counter() - before) * 1e6)
+    return taken
 
 
-def connect(port: int) -> socket.socket:
+def _quantile(waits_us: list[float], share: float) -> float | None:
+    return sorted(waits_us)[int(len(waits_us) * share)] if waits_us else None
+
+
+def connect(port: int, patience_s: float = _PATIENCE_S) -> socket.socket:
     """Return a connection, once somebody listens."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while True:
         try:
-            made = socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_S)
+            made = socket.create_connection(("127.0.0.1", port), timeout=patience_s)
         except OSError:
             if time.monotonic() > deadline:
                 raise
@@ -206,11 +216,15 @@ def _ask(connection: socket.socket, request: bytes) -> dict[str, str]:
 
 
 def receive(connection: socket.socket) -> dict[str, str]:
-    """Wait for one whole answer; return its headers."""
+    """Wait for one whole answer; return its headers.
+
+    Raises `WrongAnswer` where the connection is closed before its end.
+    """
     answer = _Answer()
-    while answer.take(connection.recv(1 << 16)) is None:
-        pass
-    return answer.headers
+    while part := connection.recv(1 << 16):
+        if answer.take(part) is not None:
+            return answer.headers
+    raise WrongAnswer("a connection was closed before its answer")
 
 
 def _exchange(

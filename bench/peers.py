@@ -24,9 +24,11 @@ __all__ = [
     "SERVERS",
     "Unavailable",
     "bare_http",
+    "before_an_api",
     "compile_portbook",
     "payload_floor",
     "portbook",
+    "portbook_alone",
     "proxied_http",
     "sdk_over_http",
 ]
@@ -37,8 +39,13 @@ Unavailable = sdks.Unavailable
 
 def portbook(toolset: str, *options: str) -> list[str]:
     """Return the command that serves a toolset of `bench/servers`, and its records in its folder."""
-    serve = ["-m", "portbook", "serve", *options, str(SERVERS / toolset)]
-    return [str(sdks.runtime()), *serve, "--config", "portbook.toml", "--log-dir", "log"]
+    served = ["serve", *options, str(SERVERS / toolset)]
+    return [*portbook_alone(), *served, "--config", "portbook.toml", "--log-dir", "log"]
+
+
+def portbook_alone() -> list[str]:
+    """Return the command line of Portbook, in the environment that it is measured in."""
+    return [str(sdks.runtime()), "-m", "portbook"]
 
 
 def compile_portbook() -> None:
@@ -60,6 +67,11 @@ def bare_http(port: int) -> list[str]:
 def payload_floor() -> list[str]:
     """Return the command of the floor of a payload over STDIO; it needs this folder on its path."""
     return [str(sdks.runtime()), "-m", "bench.payload_floor"]
+
+
+def before_an_api(*command: str) -> list[str]:
+    """Return the command that starts an HTTP API and becomes `command`, or our HTTP client alone."""
+    return [str(sdks.runtime()), str(SERVERS / "before_an_api.py"), *command]
 
 
 def proxied_http(name: str) -> Callable[[int], list[str]]:

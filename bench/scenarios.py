@@ -7,8 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from bench.gateways import OVER_HTTP, OVER_STDIO, portbook_in_front, upstream_settings
 from bench.http_load import HttpCalls
-from bench.peers import PEERS, ROOT, bare_http, payload_floor, portbook, proxied_http, sdk_over_http
+from bench.peers import (
+    PEERS,
+    ROOT,
+    bare_http,
+    before_an_api,
+    payload_floor,
+    portbook,
+    portbook_alone,
+    proxied_http,
+    sdk_over_http,
+)
 from bench.stdio_load import StdioCalls
 
 __all__ = ["FULL", "QUICK", "Scenario", "Size", "payload", "scenarios"]
@@ -44,10 +55,12 @@ class Size(NamedTuple):
     one_at_a_time: int
     tools: tuple[int, ...]
     payload_kb: tuple[int, ...]
+    crowd: int = 0
+    """Silent connections beside a call over HTTP, and as many slow ones."""
 
 
-FULL: Final = Size(5, 10_000, 1_000, 300, (10, 100, 1_000, 10_000), (1, 10, 100, 1_000))
-QUICK: Final = Size(1, 3_000, 300, 100, (10, 10_000), (1, 100, 1_000))
+FULL: Final = Size(5, 10_000, 1_000, 300, (10, 100, 1_000, 10_000), (1, 10, 100, 1_000), 2_000)
+QUICK: Final = Size(1, 3_000, 300, 100, (10, 10_000), (1, 100, 1_000), 200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +77,14 @@ class Scenario:
 
 def scenarios(size: Size) -> list[Scenario]:
     """Return all rows, in the order in which a round runs them: peers beside what is compared with them."""
-    return [*_peers(size), *_kinds_of_calls(size), *_growth(size), *_over_http(size)]
+    return [
+        *_peers(size),
+        *_kinds_of_calls(size),
+        *_growth(size),
+        *_over_http(size),
+        *_of_an_api(size),
+        *_through_gateways(size),
+    ]
 
 
 def _stdio(toolset: str) -> Callable[[int], list[str]]:
@@ -145,4 +165,32 @@ def _over_http(size: Size) -> list[Scenario]:
         Scenario(f"portbook over http, {_NEWEST}", serve, newest),
         Scenario("portbook over http, /rpc", serve, calls(route="/rpc")),
         Scenario("portbook over http, /execute", serve, calls(route="/execute")),
+        Scenario("portbook over http, in a crowd", serve, calls(crowd=size.crowd)),
+    ]
+
+
+def _of_an_api(size: Size) -> list[Scenario]:
+    calls = StdioCalls(size.slow_calls, tool="api.echo")
+    # No toolset: the one tool is in the settings, where it gets the address of the API.
+    serve = [*portbook_alone(), "serve", "--stdio", "--config", "portbook.toml", "--log-dir", "log"]
+    return [
+        Scenario("our HTTP client alone", lambda _: before_an_api(), calls),
+        Scenario("a tool of an HTTP API", lambda _: before_an_api(*serve), calls),
+    ]
+
+
+def _through_gateways(size: Size) -> list[Scenario]:
+    """Return the rows with one fast server behind: each gateway where it listens, and ours beside it."""
+    settings = upstream_settings()
+    slow, quick = (StdioCalls(each, size.one_at_a_time) for each in (size.slow_calls, size.quick_calls))
+    asked = HttpCalls(size.slow_calls, one_at_a_time=size.one_at_a_time)
+
+    def serve(port: int) -> list[str]:
+        return portbook_in_front("--http", "--port", str(port))
+
+    return [
+        *(Scenario(name, command, slow) for name, command in OVER_STDIO.items()),
+        Scenario("through portbook", lambda _: portbook_in_front("--stdio"), quick, settings),
+        *(Scenario(name, command, asked) for name, command in OVER_HTTP.items()),
+        Scenario("through portbook over http", serve, asked, settings),
     ]

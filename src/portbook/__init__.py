@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from portbook.errors import CanonicalError, Failed
     from portbook.provenance.signing import BadKey, PublicKey, SigningKey
     from portbook.provenance.subject import Subject
-    from portbook.tools.content import Audio, Blob, Content, Embedded, Image, Message, ResourceLink, Text
+    from portbook.tools.content import Blob, Content, Embedded, Message, ResourceLink, Text
     from portbook.tools.context import Context
+    from portbook.tools.images_and_audio import Audio, Image
     from portbook.tools.questions import Form, OpenPage, Roots, Sample
     from portbook.tools.registry import BadBundle, SchemaRegistry
     from portbook.tools.spec import BadTool, NotFound, ToolError
@@ -67,9 +68,10 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(
-        ("Audio", "Blob", "Content", "Embedded", "Image", "Message", "ResourceLink", "Text"),
+        ("Blob", "Content", "Embedded", "Message", "ResourceLink", "Text"),
         "portbook.tools.content",
     ),
+    **dict.fromkeys(("Audio", "Image"), "portbook.tools.images_and_audio"),
     **dict.fromkeys(("Form", "OpenPage", "Roots", "Sample"), "portbook.tools.questions"),
     "BadBundle": "portbook.tools.registry",
     "BadKey": "portbook.provenance.signing",

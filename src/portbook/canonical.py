@@ -28,6 +28,7 @@ from portbook.text.late_pattern import late_pattern
 
 __all__ = [
     "NotJSON",
+    "as_written",
     "canonical_bytes",
     "digest",
     "fingerprint",
@@ -101,6 +102,11 @@ def rewritten_bytes(value: Any) -> bytes:
         return orjson.dumps(value, None, _STRICT)
     except orjson.JSONEncodeError:  # an integer from 2^64 on
         return json_bytes(value)
+
+
+def as_written(data: bytes) -> Any:
+    """Return what the writers above write as `data`, which is JSON: a part that need not be written again."""
+    return orjson.Fragment(data)
 
 
 def canonical_bytes(value: Any) -> bytes:

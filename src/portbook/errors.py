@@ -156,6 +156,7 @@ class Reason(StrEnum):
     APPROVAL_REFUSED = "APPROVAL_REFUSED"
     APPROVAL_UNKNOWN = "APPROVAL_UNKNOWN"
     APPROVAL_SETTLED = "APPROVAL_SETTLED"
+    RECORD_UNKNOWN = "RECORD_UNKNOWN"
     NO_ANSWER = "NO_ANSWER"
     STORE_UNUSABLE = "STORE_UNUSABLE"
     BACKEND_DISABLED = "BACKEND_DISABLED"
@@ -551,6 +552,14 @@ REASONS: dict[Reason, Row] = {
         mcp=McpError(-31409, "Conflict"),
         bare=BareReason("unsupported", "approval_settled"),
         rest="INVALID_INPUT", http=409, exit=2,
+    ),
+    Reason.RECORD_UNKNOWN: Row(
+        stage=Stage.RESOLVE,
+        sentence="There is no record of this call. Older ones may have been pruned (`audit.keep`).",
+        canonical=Canonical("NOT_FOUND", reason="RECORD_UNKNOWN"),
+        mcp=McpError(-31404, "Unknown record"),
+        bare=BareReason("unsupported", "record_unknown"),
+        rest="NOT_FOUND", http=404, exit=4,
     ),
     Reason.NO_ANSWER: Row(
         stage=Stage.EXECUTE,

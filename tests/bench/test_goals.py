@@ -45,7 +45,7 @@ def test_a_goal_is_reached_from_above_or_from_below() -> None:
 
 
 def test_every_goal_speaks_of_rows_that_exist() -> None:
-    runs = {row.name: [Run(1, 2, 1, 1, 1, 1)] for row in scenarios(SIZE)}
+    runs = {row.name: [Run(1, 2, 1, 1, 1, 1, 1)] for row in scenarios(SIZE)}
     runs["payload 1,000 kB"] = runs["floor 1,000 kB"] = [Run(1, 3, 1, 1, 1, 1)]
     assert "not measured" not in verdicts(runs, {1: [1.0], 1_000: [2.0]}).values()
     assert len(GOALS) > 15

@@ -38,6 +38,14 @@ def over_http(port: int) -> list[str]:
     return [*SERVE, "--http", "--port", str(port), str(SERVERS / "portbook_echo.py"), *LOG]
 
 
+def api_client(_: int) -> list[str]:
+    return [sys.executable, str(SERVERS / "before_an_api.py")]
+
+
+def api_tool(_: int) -> list[str]:
+    return [*api_client(0), *SERVE, "--stdio", *LOG]
+
+
 @pytest.fixture(scope="module")
 def measured() -> Measured:
     rows = [
@@ -49,6 +57,8 @@ def measured() -> Measured:
         Scenario("bare dialect", over_stdio, StdioCalls(20, tool="list_schemas", dialect="bare")),
         Scenario("portbook over http", over_http, HttpCalls(40, connections=4)),
         Scenario("newest", over_http, HttpCalls(40, "2026-07-28", connections=4)),
+        Scenario("client alone", api_client, StdioCalls(20, tool="api.echo")),
+        Scenario("tool of an API", api_tool, StdioCalls(20, tool="api.echo")),
     ]
     return measure(SIZE, rows, lambda _: None)
 
@@ -62,6 +72,8 @@ def test_every_row_is_measured_in_every_round(measured: Measured) -> None:
         "bare dialect",
         "portbook over http",
         "newest",
+        "client alone",
+        "tool of an API",
     ]
     for run in measured.runs["portbook"]:
         assert run.calls_per_second > 0

@@ -57,6 +57,16 @@ SELECTIONS = (
     Selection(("--suite", "all"), 32, "0.1.16"),
 )
 
+# With the fixture behind Portbook: over either transport, and as a server of each revision of the handshake
+# era that has scenarios of its own.
+BEHIND = (
+    ("stdio", SELECTIONS[0]),
+    ("http", SELECTIONS[0]),
+    ("2025-03-26", SELECTIONS[3]),
+    ("2025-06-18", SELECTIONS[4]),
+    ("2025-11-25", SELECTIONS[5]),
+)
+
 # The scenarios for clients that are not about authorisation.
 CLIENT_SCENARIOS = (
     *("initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry", "request-metadata"),
@@ -87,16 +97,22 @@ class Counted:
     selection: Selection
     scenarios: int = 0
     checks: int = 0
+    behind: str | None = None
+    """How the fixture is behind Portbook, where it is."""
     problems: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         verdict = "failed" if self.problems else "passed"
-        return f"{self.selection.name}: {self.scenarios} scenarios, {self.checks} checks, {verdict}"
+        way = "" if self.behind is None else f", {self.behind} behind"
+        return f"{self.selection.name}{way}: {self.scenarios} scenarios, {self.checks} checks, {verdict}"
 
 
 @contextlib.contextmanager
 def served(folder: Path, behind: str | None) -> Iterator[HttpServer]:
-    """A Portbook with the fixture: its own tools, or a server `behind` it, over `stdio` or `http`."""
+    """A Portbook with the fixture: its own tools, or a server `behind` it.
+
+    That is over `http`, over `stdio`, or over `stdio` in one revision of the handshake era.
+    """
     tools = (str(EVERYTHING),)
     if behind is None:
         with http_server(cwd=folder, tools=tools) as server:
@@ -110,8 +126,11 @@ def served(folder: Path, behind: str | None) -> Iterator[HttpServer]:
             where = f'url = "{fixture.url}/mcp"'
         else:
             # In a folder of its own, where it does not find the settings that name it.
-            program = f'cd "{folder / "behind"}" && exec "{sys.executable}" -m portbook serve --stdio "$0"'
-            where = f"command = {json.dumps(['sh', '-c', program, *tools])}"
+            program = ["sh", "-c", f'cd "{folder / "behind"}" && exec "$@"', "sh"]
+            if behind != "stdio":
+                program += [sys.executable, str(HERE / "handshake_only.py"), behind]
+            program += [sys.executable, "-m", "portbook", "serve", "--stdio", *tools]
+            where = f"command = {json.dumps(program)}"
         (folder / "front" / "portbook.toml").write_text(
             f'[mcp.fixture]\n{where}\ntrust = "first-use"\nprefix = false\n'
             'may_ask = ["elicitation", "sampling", "roots"]\n'
@@ -132,7 +151,7 @@ def run_all(selections: tuple[Selection, ...] = SELECTIONS, behind: str | None =
             own = folder / f"served-{number}"
             own.mkdir()
             with served(own, behind) as server:
-                counted = Counted(selection)
+                counted = Counted(selection, behind=behind)
                 _require_answer(server.url, "before", counted)
                 out = folder / str(number)
                 port = server.url.rpartition(":")[2]
@@ -208,6 +227,7 @@ def main() -> int:
         runs = itertools.chain(
             run_all(),
             (each for behind in ("stdio", "http") for each in run_all(behind=behind)),
+            (each for behind, selection in BEHIND[2:] for each in run_all((selection,), behind)),
             (run_client("2026-07-28", scenario) for scenario in CLIENT_SCENARIOS),
         )
         for counted in runs:

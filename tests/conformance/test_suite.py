@@ -125,10 +125,12 @@ def test_every_scenario_for_clients_passes_with_portbook_as_the_client(
 
 @pytest.mark.timeout(300)
 @pytest.mark.covers("design.conformance.behind")
-@pytest.mark.parametrize("behind", ["stdio", "http"])
-def test_every_scenario_passes_through_portbook_with_the_fixture_behind_it(behind: str) -> None:
+@pytest.mark.parametrize(("behind", "selection"), SUITE.BEHIND, ids=[behind for behind, _ in SUITE.BEHIND])
+def test_every_scenario_passes_through_portbook_with_the_fixture_behind_it(
+    behind: str, selection: Any
+) -> None:
     try:
-        [counted] = SUITE.run_all(SUITE.SELECTIONS[:1], behind)
+        [counted] = SUITE.run_all((selection,), behind)
     except SUITE.sdks.Unavailable as unavailable:
         if os.environ.get("CI"):
             pytest.fail(str(unavailable))

@@ -256,6 +256,23 @@ def test_each_answer_is_written_before_the_next_call_comes(ends: Ends) -> None:
     asyncio.run(main())
 
 
+def test_a_large_answer_has_its_line_end_and_the_next_one_its_own_line(ends: Ends) -> None:
+    part = b"x" * 30_000
+
+    async def main() -> None:
+        async with serving(Scripted(), ends):
+            for _ in range(3):  # as much as a pipe takes at once
+                ends.send(part)
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+            ends.send(b"\n")
+            await ends.receive(b"<" + part * 3 + b">\n")
+            ends.send(b"a\n")
+            await ends.receive(b"<a>\n")
+
+    asyncio.run(main())
+
+
 def test_answers_before_a_call_that_waits_are_written_before_it_ends(ends: Ends) -> None:
     boundary = Scripted()
 

@@ -1,8 +1,8 @@
 """Lists and uses all that a server offers, with the official Python SDK's client alone.
 
 Reads its orders as JSON from standard input, a list of visits: the `name` of each, where the server is (its
-`url`, or a `command` and its `cwd`), the `mode` in which to connect, and what to `call`, `read`, `get` and
-`complete`. Writes what it saw as JSON to standard output, by name.
+`url`, or a `command` and its `cwd` and `env`), the `mode` in which to connect, and what to `call`, `read`,
+`get` and `complete`. Writes what it saw as JSON to standard output, by name.
 """
 
 from __future__ import annotations
@@ -121,7 +121,9 @@ async def visit(order: dict[str, Any]) -> dict[str, Any]:
     server: Any = order.get("url")
     if server is None:
         command, *arguments = order["command"]
-        server = StdioServerParameters(command=command, args=arguments, cwd=order["cwd"])
+        server = StdioServerParameters(
+            command=command, args=arguments, cwd=order["cwd"], env=order.get("env")
+        )
     try:
         with anyio.fail_after(2 * SECONDS):
             return await Explorer().explore(server, order["mode"], order)

@@ -79,3 +79,26 @@ def test_beside_the_official_sdk_not_one_of_its_files_changes(wheel: Path, tmp_p
         [str(python), "-c", spec], capture_output=True, text=True, env=environment(), timeout=60
     )
     assert found.stdout.strip() == str(here / "mcp/__init__.py"), "the SDK is still the one that is imported"
+
+
+def test_a_server_of_the_official_sdk_is_told_where_to_go(tmp_path: Path) -> None:
+    server = tmp_path / "server.py"
+    server.write_text("from mcp.server.fastmcp import FastMCP\n")
+    where = {**environment(), "PYTHONPATH": str(ROOT / "alias")}
+
+    def said(*command: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *command], capture_output=True, text=True, cwd=tmp_path, env=where, timeout=60
+        )
+        return done.stderr
+
+    assert said("server.py").endswith(
+        "ModuleNotFoundError: No module named 'mcp.server'\n"
+        "This mcp is Portbook, not the official SDK: declare tools with a Toolset; "
+        "docs/how-to/come-from-fastmcp.md (Come from FastMCP) shows how.\n"
+    )
+    assert said("-m", "portbook", "tools", "server.py") == (
+        "portbook: error: server.py:1:1: cannot be imported: "
+        "ModuleNotFoundError: No module named 'mcp.server'; "
+        "declare tools with a Toolset; docs/how-to/come-from-fastmcp.md shows how\n"
+    )

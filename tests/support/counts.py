@@ -52,6 +52,16 @@ COUNTS: Final = {
         20,
         "{count:,} replacements of a server under load, for each of {tests} signals: every session goes on",
     ),
+    "wheel pythons": Count(
+        1,
+        4,
+        "the wheel alone in a clean environment, on each of up to {count:,} Pythons at hand: it serves",
+    ),
+    "idle and slow clients": Count(
+        40,
+        2_000,
+        "{count:,} silent and as many slow HTTP clients: the others are served, and all are closed in time",
+    ),
     "http framings": Count(
         500,
         200_000,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 import struct
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -97,6 +98,14 @@ class Listener:
         async with asyncio.timeout(PATIENCE_S):
             while not is_so():
                 await asyncio.sleep(0.01)
+
+
+def allow_descriptors(count: int) -> None:
+    """Let this process have so many open files, as far as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 @asynccontextmanager

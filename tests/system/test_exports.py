@@ -25,6 +25,7 @@ from portbook.settings import BadSettings
 from portbook.testing import async_client, call_result, client, fixed_time, inquiries, upstream, workbench
 from portbook.tools import content, questions
 from portbook.tools.context import Context
+from portbook.tools.images_and_audio import Audio, Image
 from portbook.tools.registry import BadBundle, SchemaRegistry
 from portbook.tools.spec import BadTool, NotFound, ToolError
 from portbook.tools.toolset import Toolset
@@ -34,11 +35,13 @@ from support.portbook_process import ROOT
 
 def test_the_package_exports_exactly_these_names() -> None:
     exported = {name: getattr(portbook, name) for name in portbook.__all__}
-    contents = ("Audio", "Blob", "Content", "Embedded", "Image", "Message", "ResourceLink", "Text")
+    contents = ("Blob", "Content", "Embedded", "Message", "ResourceLink", "Text")
     asked = ("Form", "OpenPage", "Roots", "Sample")
     assert exported == {
         **{name: getattr(content, name) for name in contents},
         **{name: getattr(questions, name) for name in asked},
+        "Audio": Audio,
+        "Image": Image,
         "BadBundle": BadBundle,
         "BadKey": BadKey,
         "BadTool": BadTool,

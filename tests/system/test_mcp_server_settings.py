@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.mcp_http_peer import EVERY_DOOR, HttpPeer, PeerOf
-from support.mcp_peer import SMALL_SERVER, Peer, small_server, table
+from support.mcp_peer import SMALL_SERVER, Peer, peer_of, small_server, table
 from support.portbook_process import http_server, records, run
 from support.running_processes import is_running, running, wait_until
 
@@ -47,6 +47,18 @@ def test_each_session_has_a_process_of_its_own_which_ends_with_it(tmp_path: Path
         one.end_session()
         wait_until(lambda: not is_running(first))
         assert process_of(other) == second
+
+
+def test_the_process_of_a_session_of_the_old_transport_ends_with_its_stream(tmp_path: Path) -> None:
+    (tmp_path / "front").mkdir()
+    settings = table("small", small_server(), 'isolation = "session"') + "[server]\nlegacy_sse = true\n"
+    (tmp_path / "portbook.toml").write_text(settings)
+    with http_server(cwd=tmp_path, tools=()) as server:
+        old = table("old", f'url = "{server.url}/sse"', 'transport = "sse"')
+        with peer_of(tmp_path / "front", old) as peer:
+            process = peer.text("old__small__process")
+            assert is_running(process)
+        wait_until(lambda: not is_running(process))
 
 
 def test_without_sessions_each_caller_has_a_process_of_its_own(tmp_path: Path) -> None:

@@ -216,3 +216,16 @@ def test_a_breaking_change_of_one_server_takes_no_other_tool_down(tmp_path: Path
         assert client.tools().keys() == {"box__list"}
         assert client.call("box__list") == "list ran"
     assert "mcp.box: 1 definition is withheld; run `portbook review box`" in (tmp_path / "stderr").read_text()
+
+
+def test_of_several_servers_only_those_that_are_named_are_served(tmp_path: Path) -> None:
+    folder = PinnedFolder(tmp_path)
+    text = folder.settings.read_text()
+    folder.settings.write_text(text + text[text.index("[mcp.box]") :].replace("box", "bag"))
+    assert run("pin", cwd=tmp_path).code == 0
+    with stdio_session(tmp_path, "--server", "bag") as client:
+        assert client.tools().keys() == {"bag__send", "bag__list"}
+        assert client.call("box__send") == "UNKNOWN_TOOL"
+    refused = run("serve", "--stdio", "--server", "bags", cwd=tmp_path)
+    assert refused.code == 2
+    assert "--server: there is no MCP server 'bags' in the settings; did you mean bag?" in refused.err

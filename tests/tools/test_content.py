@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from portbook import Audio, Content, Embedded, Image, ResourceLink
 from portbook.tools.content import blocks_of
 
@@ -24,13 +22,3 @@ def test_every_form_of_content_is_written_as_mcp_has_it() -> None:
         {"type": "resource_link", "uri": "a://b", "name": "b", "mimeType": "x/y", "description": "words"},
     ]
     assert blocks_of(None) == []
-
-
-@pytest.mark.parametrize(
-    ("form", "mime_type"),
-    [("png", "image/png"), ("JPG", "image/jpeg"), (".webp", "image/webp"), ("svg", "image/svg+xml")],
-)
-def test_a_format_is_another_way_to_say_the_type(form: str, mime_type: str) -> None:
-    assert Image(data=b"", format=form) == Image(b"", mime_type)
-    assert Image(b"", format=form).as_json()["mimeType"] == mime_type
-    assert Audio(b"", format="mp3") == Audio(b"", "audio/mpeg")

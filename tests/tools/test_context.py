@@ -14,6 +14,7 @@ from portbook import Context, Form, Toolset
 from portbook.errors import Failed, Reason
 from portbook.executors.python import PythonExecutor
 from portbook.model import Identity, Run
+from portbook.testing import TestClient
 from portbook.tools.catalog import Catalog, Tool
 from support.listening_client import Listener
 
@@ -158,3 +159,15 @@ def test_an_answer_is_one_of_the_type_that_was_asked_for(how: Callable[[Context]
         return isinstance((await how(ctx)).content, Nothing)
 
     assert executed(function) is True
+
+
+def test_a_tool_learns_the_name_of_its_caller_by_the_key() -> None:
+    toolset = Toolset("x")
+
+    @toolset.tool(effect="read")
+    def who(context: Context) -> str | None:
+        return context.caller
+
+    with TestClient(toolset, callers={"ada": ["*"]}) as client:
+        assert client.as_caller("ada").call("who").value == "ada"
+    assert Context().caller is None

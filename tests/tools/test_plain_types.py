@@ -165,6 +165,16 @@ def test_a_result_of_any_type_that_is_json_is_returned_as_it_is(value: Any) -> N
     assert repr(run({})) == repr(value)
 
 
+@pytest.mark.parametrize("last", ["b", 1, 1.5, None, ["b"]], ids=repr)
+@pytest.mark.parametrize("hint", [list[str], list[int], list[Any], list[str | None]], ids=str)
+def test_a_long_list_is_judged_as_a_short_one(hint: Any, last: Any) -> None:
+    bind, _ = bound_by(hint)
+    convert, _ = converted_arguments("here", [takes(hint)], {"value": hint})
+    for first in ("a", 1, None):
+        given_one = {"value": [*[first] * 200, last]}
+        assert outcome(lambda: bind(given_one)) == outcome(lambda: convert(given_one))  # noqa: B023
+
+
 @pytest.mark.parametrize("hint", [list[str], dict[str, list[str]]], ids=str)
 def test_a_function_that_changes_its_arguments_does_not_change_the_call(hint: Any) -> None:
     bind, _ = bound_by(hint)

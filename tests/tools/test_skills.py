@@ -59,5 +59,5 @@ def test_a_skill_has_bounds_and_names_that_fit_into_an_address(tmp_path: Path) -
         (skill / f"{number}.txt").write_text("x")
     with pytest.raises(BadTool, match="at most 512"):
         specs_from_skills(tmp_path)
-    with pytest.raises(BadTool, match="no such folder"):
+    with pytest.raises(BadTool, match="there is no folder of skills"):
         specs_from_skills(tmp_path / "nowhere")

@@ -60,6 +60,12 @@ def test_resources_without_templates_are_still_resources() -> None:
     assert [each.name for each in offer.definitions] == ["a://b"]
 
 
+def test_one_page_that_is_too_long_is_given_up() -> None:
+    page = {"tools": [{"name": f"t{at}", "inputSchema": SCHEMA} for at in range(5001)]}
+    with pytest.raises(TooMany, match="more than 5000 entries"):
+        seen(Lists({"tools/list": [page]}), {"tools": {}})
+
+
 def test_a_list_without_an_end_is_given_up() -> None:
     with pytest.raises(TooMany):
         seen(Lists({"tools/list": [{"tools": []}]}, is_endless=True), {"tools": {}})

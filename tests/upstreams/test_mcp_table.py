@@ -84,3 +84,10 @@ def test_who_approves_and_what_a_change_leads_to_are_read() -> None:
 def test_a_mistake_is_named_with_its_path(keys: dict[str, Any], said: str) -> None:
     with pytest.raises(Wrong, match=said.replace("[", r"\[")):
         read(**keys)
+
+
+def test_a_program_starts_in_the_folder_of_the_settings_unless_cwd_says_otherwise() -> None:
+    assert read(command=["x"]).starts_in == FOLDER
+    assert read(command=["x"], cwd="below").starts_in == FOLDER / "below"
+    assert read(command=["x"], cwd="/else").starts_in == Path("/else")
+    assert read(command=["x"], cwd="inherit").starts_in == Path()

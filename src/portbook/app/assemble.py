@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from portbook.app.fault_report import report_fault
@@ -84,6 +85,10 @@ class App:
     _environ: Mapping[str, str]
     _unwatch: tuple[Callable[[], None], ...]
     _large_values: LargeValues
+    clock: Clock
+    log_dir: Path
+    """Where records are read from."""
+    keep_runs: int
     servers: Fleet | None = None
     """The MCP servers behind the boundary, where there are any."""
     _reports: ServerReports | None = None
@@ -292,6 +297,9 @@ def assemble(
         _environ=environ,
         _unwatch=unwatch,
         _large_values=large_values,
+        clock=clock,
+        log_dir=settings.log_dir,
+        keep_runs=settings.keep_runs,
         servers=servers,
         _reports=reports,
     )

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from portbook.globs import is_pattern, matches
 from portbook.policy import Policy, Rule
 from portbook.policy.arguments import Reach, declared_names, reach
-from portbook.policy.contradiction import is_contradictory
 from portbook.settings import Settings
 from portbook.text.did_you_mean import did_you_mean
 from portbook.tools.spec import ToolSpec
@@ -68,11 +67,18 @@ def _doubts_of_rule(
     for pattern in dead:
         hint = did_you_mean(pattern, known, _WHAT_IS_SERVED)
         yield ("tools",), f"names {pattern!r}, which matches nothing that is served; {hint}"
+    if rule.selects_tags:
+        tags = sorted({tag for spec in specs for tag in spec.tags})
+        for pattern in (each for each in rule.tags if not any(matches((each,), tag) for tag in tags)):
+            hint = did_you_mean(pattern, tags, "`portbook tools --tree` shows the tags")
+            yield ("tags",), f"names the tag {pattern!r}, which nothing that is served has; {hint}"
     # A rule for every tool may name an effect that no tool has yet; one that names its tools speaks of these.
-    if names_tools and not _about(rule, specs):
+    if names_tools and not rule.selects_tags and not _about(rule, specs):
         effects = " or ".join(rule.effects)
         yield ("effects",), f"matches nothing that is served: no tool that it names has the effect {effects}"
     for each in rule.where:
+        from portbook.policy.contradiction import is_contradictory  # late: few rules have conditions
+
         if is_contradictory(each.schema):
             yield (
                 ("where", each.pointer),
@@ -175,7 +181,7 @@ def _vain_condition(rule: Rule, specs: Sequence[ToolSpec]) -> tuple[str, Reach] 
 
 
 def _about(rule: Rule, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
-    return [spec for spec in specs if rule.is_about(spec.policy_kind, spec.name, spec.effect)]
+    return [spec for spec in specs if rule.is_about(spec.policy_kind, spec.name, spec.effect, spec.tags)]
 
 
 def _fitting(patterns: tuple[str, ...], rule: Rule, specs: Iterable[ToolSpec]) -> bool:

@@ -19,6 +19,7 @@ __all__ = ["cli", "main", "run"]
 
 # In the order in which a new user needs them.
 _VERBS: Final = {
+    "adopt": "Put Portbook in front of the MCP servers of the clients on this machine.",
     "serve": "Serve tools over STDIO, HTTP or both.",
     "call": "Run one call through the boundary and print its result.",
     "check": "Check settings, toolsets and documents without serving.",

@@ -48,12 +48,20 @@ __all__ = ["command", "serve_until_done"]
     metavar="URI",
     help="File or address of a schema that replaces the embedded official one.",
 )
+@click.option(
+    "--server",
+    "servers",
+    metavar="ALIAS",
+    multiple=True,
+    help="Of the MCP servers in the settings, serve this one and no other. Repeatable.",
+)
 @click.option("--reload", is_flag=True, help="Take up toolsets, settings and documents when they change.")
 @debug_option
 @common_options
 def command(
     toolsets: tuple[str, ...],
     *,
+    servers: tuple[str, ...],
     reload: bool,
     debug: bool,
     stdio: bool,
@@ -76,7 +84,9 @@ def command(
     if reload and stdio and http:
         raise click.UsageError("--reload is for one door; leave out --stdio or --http")
     flags = {"server.host": host, "server.port": port, "schema_override_uri": schema_override}
-    given = partial(settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags)
+    given = partial(
+        settings_from, log_dir=log_dir, deterministic_ids=deterministic_ids, flags=flags, servers=servers
+    )
     if reload and http:
         raise click.exceptions.Exit(_serve_and_watch(given, config))
     inherited = _inherited()

@@ -80,7 +80,7 @@ def _as_data(tools: list[Tool]) -> list[dict[str, object]]:
             **_names(tool),
             "description": tool.spec.description,
             "effect": tool.spec.effect.value,
-            **_about_operation(tool),
+            **_tags(tool),
             "input": tool.spec.input_schema,
             "output": tool.spec.listed_output,
         }
@@ -93,10 +93,10 @@ def _names(tool: Tool) -> dict[str, object]:
     return {"listed": tool.listed, "declared": tool.spec.declared} if tool.spec.kind == "tool" else {}
 
 
-def _about_operation(tool: Tool) -> dict[str, object]:
-    """Return what only operations of HTTP APIs have."""
+def _tags(tool: Tool) -> dict[str, object]:
+    """Return the tags of a tool that has some; operations of APIs also say whether they are deprecated."""
     if tool.spec.operation is None:
-        return {}
+        return {"tags": list(tool.spec.tags)} if tool.spec.tags else {}
     return {"tags": list(tool.spec.tags), "deprecated": tool.spec.is_deprecated}
 
 

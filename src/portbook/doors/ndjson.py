@@ -156,7 +156,7 @@ class NdjsonDoor:
             answer = await rest
             self._running[task] = None  # it has its answer: a cancellation now would cut a frame in two
             self._outlet.put_all((answer,))
-            await asyncio.sleep(0)  # so that the first one writes the answers of all calls that end now
+            await asyncio.sleep(0)  # what ends in the same turn of the loop leaves in the same write
             await self._outlet.flush()
         except asyncio.CancelledError:  # by the client, which expects no answer
             pass
@@ -262,11 +262,13 @@ class _Outlet:
         if not self._gathered:
             return
         async with self._writing:
-            self._gathered.append(b"")  # for the last line end: a large answer is copied once
-            whole = b"\n".join(self._gathered)
-            self._gathered.clear()
-            self._size = 0
-            await self._writer.write(whole)
+            gathered, self._gathered, self._size = self._gathered, [], 0
+            if len(gathered) == 1 and len(gathered[0]) > _GATHERED_BYTES:  # not copied for a line end
+                await self._writer.write(gathered[0])
+                await self._writer.write(b"\n")
+            else:
+                gathered.append(b"")  # for the last line end
+                await self._writer.write(b"\n".join(gathered))
         waiting, self.on_room = self.on_room, []
         for pass_on in waiting:
             pass_on()

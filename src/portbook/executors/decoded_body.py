@@ -10,7 +10,8 @@ from typing import Final
 
 from portbook.errors import Refused
 from portbook.model import JSON
-from portbook.tools.content import Audio, Embedded, Image, Text, blocks_of
+from portbook.tools.content import Embedded, Text, blocks_of
+from portbook.tools.images_and_audio import Audio, Image
 from portbook.tools.media_types import MediaKind, essence, kind_of
 from portbook.wire.parsing import parse
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from portbook.errors import Failed, Reason, Refused
+from portbook.errors import Failed, Finding, Reason, Refused
 from portbook.executors.held_calls import HeldCall, HeldCalls
 from portbook.executors.unsent import NothingSent
 from portbook.executors.upstream_results import ending_by, result_in
@@ -165,7 +165,7 @@ class McpServerExecutor:
             elif is_created_task(result):
                 result = await self._follow(way, begin_result(way.connection, call, result, way.run))
             if result.get("resultType") != INPUT_REQUIRED:
-                return result_in(result, way.tool)
+                return self._checked(way, result)
             answers = await self._answers(way, result)
             given = result.get("requestState")
             state = given if isinstance(given, str) else None
@@ -191,6 +191,19 @@ class McpServerExecutor:
             raise Refused(Reason.UPSTREAM_ERROR, happened=str(error), is_retryable=True) from None
         except BadAnswer as error:
             raise Refused(Reason.BAD_ARGUMENTS, error.findings) from None
+
+    def _checked(self, way: _Way, result: JSONObject) -> Any:
+        """Return what the pipeline takes as the result.
+
+        Raises `Failed` where the tool reports an error, or content claims to be at an address of others.
+        """
+        value = result_in(result, way.tool)
+        if way.tool.spec.kind == "resource":
+            for at, part in enumerate(cast("list[JSONObject]", value)):
+                if self._fleet.is_of_others(way.entry.server, str(part.get("uri"))):
+                    finding = Finding(f"/contents/{at}/uri", "is an address of others", "uri", "")
+                    raise Failed(Reason.BAD_RESULT, (finding,))
+        return value
 
     async def _answers(self, way: _Way, result: JSONObject) -> dict[str, JSONObject]:
         """Return the client's answers to the questions in a result.
@@ -307,7 +320,7 @@ class McpServerExecutor:
             requests = {key: held.requests[key] for key in missing}
             await self._hold(way, held.call, missing, client, requests)
         result = await self._follow(way, held.call)
-        return result_in(result, way.tool)
+        return self._checked(way, result)
 
 
 def _round_of(run: Run) -> tuple[Mapping[str, JSONObject] | None, str | None]:
@@ -375,6 +388,8 @@ def _askable(way: _Way, requests: Any) -> Client:
     client = way.run.reach()
     for request in requests:
         method = str(request.get("method"))
+        if not _is_showable(request):
+            raise Failed(Reason.NO_ANSWER, details={"why": "only web pages are shown to a user"})
         if method.partition("/")[0] not in way.may_ask:
             why = f"mcp.{way.entry.server}.may_ask does not allow {method}"
             raise Failed(Reason.NO_ANSWER, details={"why": why})
@@ -383,6 +398,14 @@ def _askable(way: _Way, requests: Any) -> Client:
     if client is None:
         raise Failed(Reason.NO_ANSWER, details={"why": "no client can be asked"})
     return client
+
+
+def _is_showable(request: JSONObject) -> bool:
+    """Return whether a question is no page, or a web page: a client opens what it is given."""
+    params = request.get("params")
+    if not isinstance(params, dict) or params.get("mode") != "url":
+        return True
+    return str(params.get("url")).lower().startswith(("https://", "http://"))
 
 
 def _deliver(asking: asyncio.Future[dict[str, JSONObject]], asked: dict[str, UpstreamQuestion]) -> None:

@@ -4,8 +4,8 @@ A thread cannot be killed. A thread that outlives its call's deadline is abandon
 one replaces it, and it ends when its function does. The number of abandoned threads is limited.
 
 All bookkeeping runs on the event loop's thread. Workers wake it up once for all jobs that end before it
-looks: a wake-up takes longer than a quick function. Where a worker and the loop race for the start or the end
-of a job, the one that takes the job's token first wins; `list.pop` is atomic.
+looks: a wake-up takes longer than a quick function. Where a worker and the loop race for the start or the
+end of a job, the one that takes the job's token first wins; `list.pop` is atomic.
 """
 
 from __future__ import annotations

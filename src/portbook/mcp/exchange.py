@@ -19,7 +19,7 @@ from portbook.mcp.errors import META_REDACTED, told_to_model
 from portbook.mcp.http_status import status_of
 from portbook.mcp.notifications import Notifications
 from portbook.mcp.outlet import Emit, Outlet
-from portbook.mcp.results import Results, with_meta
+from portbook.mcp.results import LARGE, Results, with_meta, writable
 from portbook.mcp.rounds import Carried, StateCodec
 from portbook.model import (
     JSON,
@@ -229,7 +229,7 @@ class McpExchange(Exchange):
         shaped = sealing.shape(result, body, self.params)
         if is_redacted or envelope is not None or links:
             shaped = with_meta(shaped, envelope if tool.spec.kind == "tool" else None, is_redacted, links)
-        sealed = rewritten_bytes(shaped)
+        sealed = rewritten_bytes(shaped if len(body) < LARGE else writable(shaped, result, body))
         return sealed if sealing.allows(shaped) else results.settle_invalid(method, shaped, sealed, revision)
 
     def pause(self, needed: InputNeeded) -> bytes | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
+from portbook.canonical import as_written
 from portbook.errors import Failed, Reason
 from portbook.mcp.cache_lifetime import as_page, kept_for
 from portbook.mcp.errors import META_ENVELOPE, META_LINKS, META_REDACTED
@@ -19,7 +20,10 @@ from portbook.protocol.extensions import EXTENSIONS
 from portbook.protocol.revisions import Revision
 from portbook.tools.catalog import Tool
 
-__all__ = ["Results", "Sealing", "with_meta"]
+__all__ = ["LARGE", "Results", "Sealing", "with_meta", "writable"]
+
+# From here on, copying the bytes of a result takes less time than writing it again.
+LARGE: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -106,6 +110,13 @@ class Results:
             kind = method.partition("/")[0].removesuffix("s")
             self._warn(f"{kind} {name!r} is not listed in {revision.name}: {first_of(findings)}")
         return not findings
+
+
+def writable(shaped: JSONObject, result: Any, body: bytes) -> dict[str, Any]:
+    """Return what to write for `shaped`: where a large `result` is in it, its bytes are there already."""
+    if shaped.get("structuredContent") is not result:
+        return shaped
+    return {**shaped, "structuredContent": as_written(body)}
 
 
 def _anything(_: Any) -> bool:

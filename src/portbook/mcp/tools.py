@@ -26,12 +26,14 @@ def described_tool(tool: Tool, revision: Revision) -> JSONObject:
 
 
 def shown_in(shown: JSONObject, revision: Revision) -> JSONObject:
-    """Return the descriptive members of a listing's entry (title, icons) that a revision has."""
+    """Return the descriptive members of a listing's entry (title, icons, _meta) that a revision has."""
     unknown: set[str] = set()
     if not revision.has_titles:
         unknown.add("title")
     if not revision.has_icons:
         unknown.add("icons")
+    if not revision.has_listing_meta:
+        unknown.add("_meta")
     return {name: value for name, value in shown.items() if name not in unknown}
 
 

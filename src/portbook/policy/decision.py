@@ -33,6 +33,7 @@ class PolicyInput(NamedTuple):
     session: str | None = None
     operation: HttpOperation | None = None
     kind: Literal["tool", "resource", "prompt"] = "tool"
+    tags: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -60,6 +61,7 @@ class PolicyInput(NamedTuple):
             session,
             spec.operation,
             spec.policy_kind,
+            spec.tags,
         )
 
 
@@ -136,11 +138,17 @@ class ToolPolicy(NamedTuple):
     @classmethod
     def of(cls, policy: Policy, spec: ToolSpec) -> ToolPolicy:
         """Return the part of `policy` that applies to what `spec` declares."""
-        return cls.about(policy, spec.policy_kind, spec.name, spec.effect, spec.operation)
+        return cls.about(policy, spec.policy_kind, spec.name, spec.effect, spec.operation, spec.tags)
 
     @classmethod
     def about(
-        cls, policy: Policy, kind: str, name: str, effect: Effect, operation: HttpOperation | None
+        cls,
+        policy: Policy,
+        kind: str,
+        name: str,
+        effect: Effect,
+        operation: HttpOperation | None,
+        tags: tuple[str, ...],
     ) -> ToolPolicy:
         """Return the part of `policy` that applies to a tool with these traits."""
         limits = policy.limits
@@ -148,7 +156,7 @@ class ToolPolicy(NamedTuple):
             _barred(policy, effect, operation),
             limits.max_payload_bytes,
             limits.max_attempts,
-            tuple(rule for rule in policy.rules if rule.is_about(kind, name, effect)),
+            tuple(rule for rule in policy.rules if rule.is_about(kind, name, effect, tags)),
             _by_default(policy, effect),
             policy,
         )
@@ -212,7 +220,9 @@ def decide(policy: Policy, subject: PolicyInput) -> Decision:
     Limits come before rules because no rule may lift them; deny before ask before allow so that adding a
     rule that permits can never undo one that forbids.
     """
-    about = ToolPolicy.about(policy, subject.kind, subject.name, subject.effect, subject.operation)
+    about = ToolPolicy.about(
+        policy, subject.kind, subject.name, subject.effect, subject.operation, subject.tags
+    )
     return about.decide(subject)
 
 

@@ -29,7 +29,9 @@ Approver: TypeAlias = Literal["operator", "client"]
 Place: TypeAlias = Callable[[Path], str]
 
 _RULES: Final[Path] = ("policy", "rules")
-_MEMBERS: Final = ("name", "action", "tools", "kinds", "effects", "callers", "sessions", "where", "approver")
+_MEMBERS: Final = (
+    "name", "action", "tools", "kinds", "effects", "tags", "callers", "sessions", "where", "approver",
+)  # fmt: skip
 _APPROVERS: Final = ("operator", "client")
 _KINDS: Final = ("tool", "resource", "prompt")
 
@@ -174,6 +176,7 @@ def _rule(number: int, table: Mapping[str, Any], place: Place, approver: Approve
         tools=_patterns(here, table, "tools", problem_of),
         kinds=_patterns(here, table, "kinds", lambda value: _one_of(value, _KINDS)),
         effects=_patterns(here, table, "effects", lambda value: _one_of(value, tuple(Effect))),
+        tags=_patterns(here, table, "tags", _any_text),
         callers=_patterns(here, table, "callers", _any_text),
         sessions=_patterns(here, table, "sessions", _any_text),
         where=_where((*here, "where"), table.get("where", {})),

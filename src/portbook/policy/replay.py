@@ -53,7 +53,7 @@ def subject_of(record: JSONObject) -> PolicyInput | None:
 
 def replay(policy: Policy, subject: PolicyInput, *, has_arguments: bool) -> Replayed:
     """Return how `policy` decides a recorded call."""
-    untold = [rule for rule in policy.rules if rule.where and not (has_arguments and _is_told(rule, subject))]
+    untold = [rule for rule in policy.rules if not _is_told(rule, subject, has_arguments=has_arguments)]
     # One rule decides, so it is enough to assume each condition in turn to be the only one that is met.
     possible = {_said(_where_met(policy, untold, met), subject) for met in (None, *untold)}
     if len(possible) == 1:
@@ -62,11 +62,13 @@ def replay(policy: Policy, subject: PolicyInput, *, has_arguments: bool) -> Repl
     return Replayed(first if all(each.decision == first for each in possible) else "unknown", "")
 
 
-def _is_told(rule: Rule, subject: PolicyInput) -> bool:
-    """Return whether the record has every value that a rule's conditions check.
+def _is_told(rule: Rule, subject: PolicyInput, *, has_arguments: bool) -> bool:
+    """Return whether the record has everything that a rule checks; it has no tags.
 
     A value that is missing or redacted is unknown: the tool may have had a default, and it saw the secret.
     """
+    if rule.selects_tags or (rule.where and not has_arguments):
+        return False
     found = [find(subject.arguments, {}, condition.segments) for condition in rule.where]
     return not any(isinstance(value, Gap) or _is_taken_out(value) for value in found)
 
@@ -76,8 +78,8 @@ def _is_taken_out(value: JSON) -> bool:
 
 
 def _where_met(policy: Policy, untold: list[Rule], met: Rule | None) -> Policy:
-    """Return `policy` as if, of the rules in `untold`, only the conditions of `met` were met."""
-    rules = (rule._replace(where=()) if rule is met else rule for rule in policy.rules)
+    """Return `policy` as if, of the rules in `untold`, only the conditions and tags of `met` were met."""
+    rules = (rule._replace(where=(), tags=("*",)) if rule is met else rule for rule in policy.rules)
     return policy._replace(rules=tuple(rule for rule in rules if rule not in untold))
 
 

@@ -36,15 +36,27 @@ class Rule(NamedTuple):
     tools: tuple[str, ...] = _EVERYTHING
     kinds: tuple[str, ...] = _EVERYTHING
     effects: tuple[str, ...] = _EVERYTHING
+    tags: tuple[str, ...] = _EVERYTHING
+    """Patterns of tags, one of which a tag of the tool must match; `*` alone also for tools without tags."""
     callers: tuple[str, ...] = _EVERYTHING
     sessions: tuple[str, ...] = _EVERYTHING
     where: tuple[Condition, ...] = ()
     approver: Literal["operator", "client"] = "operator"
     """Who may approve the call, if the rule asks."""
 
-    def is_about(self, kind: str, name: str, effect: str) -> bool:
+    def is_about(self, kind: str, name: str, effect: str, tags: tuple[str, ...]) -> bool:
         """Return whether this rule can ever match a call of that tool, resource or prompt."""
-        return matches(self.tools, name) and matches(self.kinds, kind) and matches(self.effects, effect)
+        return (
+            matches(self.tools, name)
+            and matches(self.kinds, kind)
+            and matches(self.effects, effect)
+            and (not self.selects_tags or any(matches(self.tags, tag) for tag in tags))
+        )
+
+    @property
+    def selects_tags(self) -> bool:
+        """Return whether it depends on the tags of a tool which rules match it."""
+        return "*" not in self.tags
 
     def matches(self, caller: str, session: str, arguments: JSONObject, input_schema: JSONObject) -> bool:
         """Return whether the rule matches a call of a tool that it is about."""
@@ -63,6 +75,8 @@ class Rule(NamedTuple):
             "tools": list(self.tools),
             "kinds": list(self.kinds),
             "effects": list(self.effects),
+            # Only where they matter, so that other policies keep the digest that approvals are bound to.
+            **({"tags": list(self.tags)} if self.selects_tags else {}),
             "callers": list(self.callers),
             "sessions": list(self.sessions),
             "where": {each.pointer: each.schema for each in self.where},
@@ -83,7 +97,7 @@ def hidden_by(rule: Rule, rules: tuple[Rule, ...]) -> Rule | None:
 
 
 def _matches_all_of(wide: Rule, narrow: Rule) -> bool:
-    lists = ("tools", "kinds", "effects", "callers", "sessions")
+    lists = ("tools", "kinds", "effects", "tags", "callers", "sessions")
     return all(_covers(getattr(wide, name), getattr(narrow, name)) for name in lists) and (
         not wide.where or _conditions(wide) == _conditions(narrow)
     )

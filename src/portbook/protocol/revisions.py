@@ -30,6 +30,8 @@ class Revision:
     """Content may be audio."""
     has_titles: bool
     """Listed entries may have a title."""
+    has_listing_meta: bool
+    """Listed entries may have a `_meta`."""
     has_resource_links: bool
     """Content may be a link to a resource."""
     has_structured_content: bool
@@ -58,6 +60,7 @@ _TRAITS: Final = {
     "has_completion_context": (False, False,  True,   True,   True),
     "has_audio":              (False, True,   True,   True,   True),
     "has_titles":             (False, False,  True,   True,   True),
+    "has_listing_meta":       (False, False,  True,   True,   True),
     "has_resource_links":     (False, False,  True,   True,   True),
     "has_structured_content": (False, False,  True,   True,   True),
     "wants_objects":          (False, False,  True,   True,   False),

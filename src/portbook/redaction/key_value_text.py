@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+from portbook.canonical import json_bytes
 from portbook.redaction.detectors import Span
 from portbook.redaction.marks import NOT_MARKED, is_mark
 from portbook.redaction.prefilter import LARGE, Prefilter, fold, literal
@@ -20,16 +21,17 @@ from portbook.redaction.secret_names import SecretNames
 from portbook.text.late_pattern import late_pattern
 from portbook.text.named_tuple import NamedTuple
 
-__all__ = ["TRIGGERS", "KeyValueText"]
+__all__ = ["KeyValueText"]
 
 # A signature is a secret only as a parameter of a URL.
-TRIGGERS: Final = ("sig=",)
 _ADDRESS: Final = ("?sig", "&sig", ";sig")
 
 _ANY_SIGN: Final = late_pattern("[:=]")
 _SIGN: Final = late_pattern(rf"(?:=(?![=>]|//)\s*+(?![;,&<>])|:(?![=>]|//)\s*+){NOT_MARKED}")
 # Allowed between a name and its sign: quotes, and spaces, some of which are several bytes.
 _BETWEEN: Final = r"[\x00-\x20\x22\x27\x5c\x7f-\xff]"
+# The same in JSON, where a line end is an escape; folding turns digits into zeros.
+_BETWEEN_IN_JSON: Final = rf"(?:\\(?:[bfnrt]|u000[0a-f])|{_BETWEEN})"
 # How far before its sign a name may start, with the spaces and quotes between them.
 _REACH: Final = 64
 
@@ -81,6 +83,11 @@ class KeyValueText:
         """For the prefilter: one of them matches every folded text that has a span."""
         self._prefilter = Prefilter.of((), patterns=self.patterns)
         self._signs = late_pattern(f"(?:{'|'.join(map(re.escape, ends))}){_BETWEEN}*+[:=]")
+
+    def names_in_json(self) -> tuple[str, ...]:
+        """Return patterns, one of which matches folded JSON that has a secret name as a key or in a text."""
+        names = (json_bytes(name)[1:-1] for name in sorted({*self._names.all, "sig"}))
+        return tuple(f"{literal(fold(name))}{_BETWEEN_IN_JSON}*[:=]" for name in names)
 
     def spans(self, text: str) -> Iterator[Span]:
         """Yield the spans of values of secret names in `text`."""

@@ -10,7 +10,7 @@ folded bytes, where each byte is one character.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
@@ -19,12 +19,22 @@ from typing import Final
 from portbook.schema.engine import Validator, compile_official
 from portbook.schema.late_validator import LateValidator
 
-__all__ = ["LARGE", "LONG_RUN", "RUN", "Prefilter", "fold", "literal"]
+__all__ = [
+    "DROPPED",
+    "LARGE",
+    "LONG_RUN",
+    "RUN",
+    "Prefilter",
+    "fold",
+    "has_suspect_run",
+    "literal",
+    "searches",
+]
 
 _LOWER: Final = bytes.maketrans(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", b"abcdefghijklmnopqrstuvwxyz0000000000"
 )
-_DROPPED: Final = b"-_ "
+DROPPED: Final = b"-_ "
 
 # A run of this many token characters is suspect with a mark; a long run is suspect without one, where there
 # are capital letters and digits: random text has both.
@@ -50,7 +60,7 @@ _SYNTAX: Final = frozenset("\\^$.*+?()[]{}|/")
 
 def fold(data: bytes) -> str:
     """Return `data` in the folded form that triggers are searched in."""
-    return data.translate(_LOWER, _DROPPED).decode("latin-1")
+    return data.translate(_LOWER, DROPPED).decode("latin-1")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -65,6 +75,8 @@ class Prefilter:
     passes_runs: bool
     passes_beyond_ascii: bool
     passes_all: bool
+    passes_large: Callable[[bytes], bool] | None
+    """What large bytes are tested with instead."""
 
     @classmethod
     def of(
@@ -76,6 +88,7 @@ class Prefilter:
         passes_runs: bool = False,
         passes_beyond_ascii: bool = False,
         passes_all: bool = False,
+        passes_large: Callable[[bytes], bool] | None = None,
     ) -> Prefilter:
         """Return the prefilter of these triggers; `marks` of tokens are searched for as they are spelled."""
         plain = sorted({fold(trigger.encode())[:_START] for trigger in triggers})
@@ -87,29 +100,39 @@ class Prefilter:
             passes_runs,
             passes_beyond_ascii,
             passes_all or "" in plain,  # folding left nothing of that trigger to search for
+            passes_large,
         )
 
     def passes(self, data: bytes) -> bool:
         """Return whether `data` may contain a secret."""
         if self.passes_all or (self.passes_beyond_ascii and not data.isascii()):
             return True
-        text = data.translate(_LOWER, _DROPPED).decode("latin-1")  # as `fold` does
-        for triggers in self.triggers if len(data) < LARGE else self.kinds:
+        is_large = len(data) >= LARGE
+        if is_large and self.passes_large is not None:
+            return self.passes_large(data)
+        text = data.translate(_LOWER, DROPPED).decode("latin-1")  # as `fold` does
+        for triggers in self.kinds if is_large else self.triggers:
             if triggers.accepts(text):
                 return True
-        return self.passes_runs and self._has_suspect_run(data)
+        if not self.passes_runs or (not is_large and data.translate(_RUNS).find(_RUN) < 0):
+            return False
+        return has_suspect_run(data, data.decode("latin-1"), self.marks)
 
-    def _has_suspect_run(self, data: bytes) -> bool:
-        # Few large bytes have what makes a run suspect; that is found in a tenth of the time of a run.
-        if len(data) < LARGE and data.translate(_RUNS).find(_RUN) < 0:
-            return False
-        text = data.decode("latin-1")
-        is_marked = any(marks.accepts(text) for marks in self.marks)
-        is_mixed = any(some.accepts(text) for some in _CAPITALS) and _DIGITS.accepts(text)
-        if not is_marked and not is_mixed:
-            return False
-        runs = data.translate(_RUNS)
-        return (is_mixed and runs.find(_LONG_RUN) >= 0) or (is_marked and runs.find(_RUN) >= 0)
+
+def has_suspect_run(data: bytes, text: str, marks: tuple[Validator, ...]) -> bool:
+    """Return whether `data`, which is `text`, has a run that may be a token, by one of `marks`, or random."""
+    # Few large bytes have what makes a run suspect; that is found in a tenth of the time of a run.
+    is_marked = any(search.accepts(text) for search in marks)
+    is_mixed = any(some.accepts(text) for some in _CAPITALS) and _DIGITS.accepts(text)
+    if not is_marked and not is_mixed:
+        return False
+    runs = data.translate(_RUNS)
+    return (is_mixed and runs.find(_LONG_RUN) >= 0) or (is_marked and runs.find(_RUN) >= 0)
+
+
+def searches(patterns: Iterable[str]) -> tuple[Validator, ...]:
+    """Return searches for patterns in large text, each kind of them on its own."""
+    return tuple(_by_kind(list(patterns)))
 
 
 def _by_kind(patterns: list[str]) -> Iterator[Validator]:
@@ -142,9 +165,10 @@ def _any_of(patterns: Iterable[str]) -> Iterator[Validator]:
 def _search(patterns: list[str]) -> Validator:
     """Return a validator that is compiled with its first use: few values are large, few pass the first test.
 
-    No pattern here is the operator's own, so each is known to compile.
+    No pattern here is the operator's own, so each is known to compile. Literals in their order are found up
+    to four times as quickly as in disorder.
     """
-    return LateValidator(partial(compile_official, {"pattern": "|".join(patterns)}, ""))
+    return LateValidator(partial(compile_official, {"pattern": "|".join(sorted(patterns))}, ""))
 
 
 # In classes of at most ten characters, which the engine compares with sixteen bytes of text at once.

@@ -20,8 +20,9 @@ from portbook.redaction.known_values import ESCAPE_PATTERNS, ESCAPE_TRIGGERS, Kn
 from portbook.redaction.marks import MARK, blank_of, hash_mark, is_mark
 from portbook.redaction.pointers import Places, below, places_of, problem_of, trigger_of
 from portbook.redaction.prefilter import Prefilter
-from portbook.redaction.secret_names import NAMES, SecretNames, folded
+from portbook.redaction.secret_names import SecretNames
 from portbook.redaction.secret_search import place_of
+from portbook.redaction.unfolded_prefilter import UnfoldedPrefilter
 from portbook.schema.engine import BadSchema, Validator, compile_schema
 from portbook.schema.messages import shorten
 from portbook.wire.parsing import parse
@@ -336,18 +337,19 @@ class Redactor:
         return value if value == blank else blank
 
     def _make_prefilter(self) -> Prefilter:
-        names = (*map(folded, NAMES), *self._names.added, *map(trigger_of, self._pointers))
-        triggers = [json_bytes(name)[1:-1].decode() for name in names]
-        triggers += (*self._known.triggers, *ESCAPE_TRIGGERS)
-        if self._detects:
-            triggers += (*detectors.TRIGGERS, *key_value_text.TRIGGERS)
+        names = self._key_values.names_in_json()
+        places = [json_bytes(trigger_of(pointer))[1:-1].decode() for pointer in self._pointers]
+        triggers = [*places, *self._known.triggers, *ESCAPE_TRIGGERS]
+        marks = detectors.MARKS if self._detects else ()
+        large = UnfoldedPrefilter(names, (*places, *self._known.triggers), marks, detects=self._detects)
         return Prefilter.of(
-            triggers,
-            patterns=(*ESCAPE_PATTERNS, *(detectors.PATTERNS if self._detects else ())),
-            marks=detectors.MARKS if self._detects else (),
+            [*triggers, *(detectors.TRIGGERS if self._detects else ())],
+            patterns=(*names, *ESCAPE_PATTERNS, *(detectors.PATTERNS if self._detects else ())),
+            marks=marks,
             passes_runs=self._detects,
             passes_beyond_ascii=bool(self._names.beyond_ascii),
             passes_all=bool(self._rules),  # a pattern has no trigger to search for
+            passes_large=large.passes,
         )
 
     def _make_text_prefilter(self) -> Prefilter:

@@ -18,9 +18,6 @@ import jsonschema_rs
 from portbook.canonical import NotJSON, json_bytes
 from portbook.errors import Finding
 from portbook.schema.dialects import DIALECT, DRAFT_07, check_dialect
-from portbook.schema.evaluation_cost import examine
-from portbook.schema.explanation_cost import explanation_of
-from portbook.schema.locate import may_be_elsewhere, places_of
 from portbook.schema.messages import escape_pointer, tell, whole_pointer
 
 __all__ = [
@@ -136,6 +133,8 @@ class Validator:
     def _explained_by(self) -> tuple[int, jsonschema_rs.Validator | None]:
         """Return the size up to which documents are explained in full, and the validator for larger ones."""
         if self._explanation is None:  # two threads may both make it, which is harmless
+            from portbook.schema.explanation_cost import explanation_of  # late: most messages are valid
+
             explanation = explanation_of(self._schema, self._dialect)
             twin = self._compiled if explanation.twin is None else self._compile_twin(explanation.twin)
             self._explanation = (explanation.max_bytes, twin)
@@ -158,6 +157,8 @@ def compile_schema(schema: Any, fingerprint: str, dialect: str = DIALECT) -> Val
 
     Raises `BadSchema` with the findings of the first step that fails.
     """
+    from portbook.schema.evaluation_cost import examine  # late: schemas of plain types need no examination
+
     if findings := check_dialect(schema, dialect=dialect):
         raise BadSchema(tuple(findings))
     meta = _meta(dialect)
@@ -235,6 +236,8 @@ def _finding(error: jsonschema_rs.ValidationError) -> Finding:
 
 def _findings_of_own(errors: _Errors, payload: Any) -> set[Finding]:
     """Return the findings with complete pointers, also where a name in them is empty."""
+    from portbook.schema.locate import may_be_elsewhere, places_of  # late: only for files of one's own
+
     is_exact = not may_be_elsewhere(json_bytes(payload))
     findings: set[Finding] = set()
     for error in errors:

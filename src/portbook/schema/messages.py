@@ -97,12 +97,18 @@ _UNIONS: Final = ("AnyOf", "OneOfNotValid")
 _MAX_FORMS: Final = 4
 _MAX_UNIONS: Final = 2
 
+# Among more forms, none is looked for that comes closest.
+_MAX_BRANCHES: Final = 50
+
+# The errors of the closest form that one message tells.
+_MAX_TOLD: Final = 3
+
 
 def tell(error: Any, unions: int = 0) -> tuple[Any, str]:
     """Return the error whose place to report, and its message.
 
     Where each branch of a union has one error, all at the same place, that place is reported. It may be
-    further down, for example the name of a variant.
+    further down, for example the name of a variant. Otherwise the branch that comes closest is told.
     """
     kind = error.kind
     if type(kind).__name__ not in _UNIONS:
@@ -114,7 +120,72 @@ def tell(error: Any, unions: int = 0) -> tuple[Any, str]:
         if len(places) == 1 and {sentence for _, sentence in told} != {_BLUNT}:
             first, *rest = dict.fromkeys(sentence for _, sentence in told)
             return told[0][0], " or ".join([first, *(each.removeprefix("expected ") for each in rest)])
-    return error, _NONE
+    return (_closest(error, branches, unions) if len(branches) <= _MAX_BRANCHES else None) or (error, _NONE)
+
+
+def _closest(union: Any, branches: list[list[Any]], unions: int) -> tuple[Any, str] | None:
+    """Return what to tell of the branch that a value comes closest to, or None where there is no such one.
+
+    1. Branches for a different type, or for a different value as a whole, are out.
+    2. Where all others list values for one property, and none of these is there, that property is told.
+    3. Otherwise it is the branch with the fewest errors about listed values, then with the fewest errors:
+       a property with a listed value tells the variants of a union apart.
+    """
+    depth = len(union.instance_path)
+    near = [(at, errors) for at, errors in enumerate(branches) if not _is_of_other_kind(errors, depth)]
+    listed = [_listed_by_place(errors) for _, errors in near]
+    shared = set(listed[0]).intersection(*listed[1:]) if len(near) > 1 else set[tuple[str | int, ...]]()
+    if shared:
+        place = min(shared, key=whole_pointer)
+        values = [value for each in listed for value in _values_of(each[place].kind)]
+        return listed[0][place], f"must be one of {_listed(values)}"
+    ranks = sorted((len(listed[at]), len(errors), at) for at, (_, errors) in enumerate(near))
+    if not ranks or (len(ranks) > 1 and ranks[0][:2] == ranks[1][:2]):
+        return None
+    at, errors = near[ranks[0][2]]
+    name = _name_of_branch(union, errors) or f"number {at + 1}"
+    if len(errors) == 1:
+        there, sentence = tell(errors[0], unions + 1)
+        return there, f"{sentence} (closest of the {len(branches)} allowed forms: {name})"
+    told = sorted({_placed_sentence(each, depth, unions) for each in errors})
+    more = f" and {len(told) - _MAX_TOLD} more" if len(told) > _MAX_TOLD else ""
+    return union, f"{_NONE}; closest is {name}: {'; '.join(told[:_MAX_TOLD])}{more}"
+
+
+def _is_of_other_kind(errors: list[Any], depth: int) -> bool:
+    kinds = ("Type", "FalseSchema", "Constant", "Enum")
+    return any(len(each.instance_path) == depth and type(each.kind).__name__ in kinds for each in errors)
+
+
+def _listed_by_place(errors: list[Any]) -> dict[tuple[str | int, ...], Any]:
+    """Return the errors about listed values, by their places."""
+    return {
+        tuple(each.instance_path): each for each in errors if type(each.kind).__name__ in ("Constant", "Enum")
+    }
+
+
+def _values_of(kind: Any) -> list[Any]:
+    return list(kind.options) if type(kind).__name__ == "Enum" else [kind.expected_value]
+
+
+def _name_of_branch(union: Any, errors: list[Any]) -> str | None:
+    """Return the name of the definition that a branch refers to, or None where it is written in place."""
+    step = len(union.evaluation_path) + 1
+    names = {
+        str(each.schema_path[1])
+        if each.schema_path[0] in ("$defs", "definitions") and each.evaluation_path[step] == "$ref"
+        else None
+        for each in errors
+    }
+    name = names.pop()
+    return None if names or name is None else shorten(name)
+
+
+def _placed_sentence(error: Any, depth: int, unions: int) -> str:
+    """Return the message of an error, with its place below the union."""
+    there, sentence = tell(error, unions + 1)
+    below = escape_pointer(there.instance_path[depth:])
+    return f"{below}: {sentence}" if below else sentence
 
 
 def words(kind: object) -> str:

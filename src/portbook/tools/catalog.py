@@ -122,10 +122,7 @@ class Catalog:
         self._own: dict[tuple[Kind, str], Tool] = {}
         for spec in specs:
             if (spec.kind, spec.name) in self._own:
-                raise BadTool(
-                    f"{spec.kind} {spec.declared!r} is declared twice; "
-                    f"rename one with {_DECORATORS[spec.kind]}"
-                )
+                raise BadTool(_declared_twice(self._own[spec.kind, spec.name].spec, spec))
             self._own[spec.kind, spec.name] = self._tool_of(spec)
         _require_apart(tool for (kind, _), tool in self._own.items() if kind == "tool")
         self.by_any_name: dict[str, Tool] = {}
@@ -287,6 +284,18 @@ class Catalog:
 
     def __len__(self) -> int:
         return len(self._tools)
+
+
+def _declared_twice(first: ToolSpec, second: ToolSpec) -> str:
+    """Return what to tell the author, with the places of both where they are functions."""
+    from portbook.tools.source_place import declared_at  # late: only where there is a mistake
+
+    earlier, later = (None if each.author is None else declared_at(each.author) for each in (first, second))
+    place = later or earlier
+    also = "" if earlier is None or later is None else f", first at {earlier.partition(': ')[0]}"
+    told = f"{second.kind} {second.declared!r} is declared twice{also}"
+    remedy = f"rename one with {_DECORATORS[second.kind]}"
+    return f"{told}; {remedy}" if place is None else f"{place}: {told}; {remedy}"
 
 
 def _require_apart(tools: Iterable[Tool]) -> None:

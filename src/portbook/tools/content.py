@@ -1,4 +1,4 @@
-"""Content that tools and prompts can return beside plain values: images, audio, resources, messages.
+"""Content that tools and prompts can return beside plain values: text, resources, messages.
 
     @toolset.tool(effect="read")
     def chart(month: str) -> Image: ...
@@ -12,20 +12,17 @@ Pure: no I/O.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable
-from dataclasses import InitVar, dataclass
-from typing import Any, Final, Literal, cast
+from dataclasses import dataclass
+from typing import Any, Literal, cast
 
 from portbook.model import JSON, JSONObject
-from portbook.tools.content_block import Content
+from portbook.tools.content_block import Content, base64_text
 
 __all__ = [
-    "Audio",
     "Blob",
     "Content",
     "Embedded",
-    "Image",
     "Message",
     "ResourceLink",
     "Text",
@@ -33,10 +30,6 @@ __all__ = [
     "contents_of",
     "messages_of",
 ]
-
-
-# File extensions whose media subtype has a different name.
-_SUBTYPES: Final = {"jpg": "jpeg", "svg": "svg+xml", "mp3": "mpeg", "m4a": "mp4"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,44 +41,6 @@ class Text(Content):
     def as_json(self) -> JSONObject:
         """Return the MCP form."""
         return {"type": "text", "text": self.text}
-
-
-@dataclass(frozen=True, slots=True)
-class Image(Content):
-    """An image: its raw bytes and their `mime_type`."""
-
-    data: bytes
-    mime_type: str = "image/png"
-    format: InitVar[str | None] = None
-    """Short form of the media type: `"png"` means `"image/png"`."""
-
-    def __post_init__(self, format: str | None) -> None:  # noqa: A002 - the field's name
-        """Set the media type from `format` where it is given."""
-        if format is not None:
-            object.__setattr__(self, "mime_type", _media_type("image", format))
-
-    def as_json(self) -> JSONObject:
-        """Return the MCP form."""
-        return {"type": "image", "data": _encoded(self.data), "mimeType": self.mime_type}
-
-
-@dataclass(frozen=True, slots=True)
-class Audio(Content):
-    """Audio: its raw bytes and their `mime_type`."""
-
-    data: bytes
-    mime_type: str = "audio/wav"
-    format: InitVar[str | None] = None
-    """Short form of the media type: `"wav"` means `"audio/wav"`."""
-
-    def __post_init__(self, format: str | None) -> None:  # noqa: A002 - the field's name
-        """Set the media type from `format` where it is given."""
-        if format is not None:
-            object.__setattr__(self, "mime_type", _media_type("audio", format))
-
-    def as_json(self) -> JSONObject:
-        """Return the MCP form."""
-        return {"type": "audio", "data": _encoded(self.data), "mimeType": self.mime_type}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,15 +154,6 @@ def _block(item: Any) -> JSONObject:
     raise TypeError("content is text, Image, Audio, Embedded, ResourceLink, or a list of them")
 
 
-def _media_type(kind: str, ending: str) -> str:
-    name = ending.lower().lstrip(".")
-    return f"{kind}/{_SUBTYPES.get(name, name)}"
-
-
 def _held(data: str | bytes, mime_type: str | None) -> JSONObject:
-    held: JSONObject = {"text": data} if isinstance(data, str) else {"blob": _encoded(data)}
+    held: JSONObject = {"text": data} if isinstance(data, str) else {"blob": base64_text(data)}
     return held if mime_type is None else {"mimeType": mime_type, **held}
-
-
-def _encoded(data: bytes) -> str:
-    return base64.b64encode(data).decode()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+
 from portbook.model import JSONObject
 
-__all__ = ["Content"]
+__all__ = ["Content", "base64_text"]
 
 
 class Content:
@@ -18,3 +20,8 @@ class Content:
     def as_json(self) -> JSONObject:
         """Return the MCP form."""
         raise NotImplementedError
+
+
+def base64_text(data: bytes) -> str:
+    """Return bytes as MCP has them in content."""
+    return base64.b64encode(data).decode()

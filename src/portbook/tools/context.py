@@ -70,6 +70,15 @@ class Context:
         """The session named by the caller or by its transport; None where there is none."""
         return None if self._run is None else self._run.session
 
+    @property
+    def caller(self) -> str | None:
+        """The name of the caller, by its key: `anonymous` without one; None outside of a call.
+
+        It is for what a tool answers, such as the caller's own orders. What a caller may do is for keys and
+        policy to decide: a name that a tool checks itself is in no record.
+        """
+        return None if self._run is None else self._run.caller
+
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> Said:
         """Report progress to the caller: `progress` of a `total`, with a `message`.
 

@@ -51,6 +51,7 @@ def spec_from_function(
     task: TaskUse = "never",
     detaches: bool = True,
     switch: Switch | None = None,
+    tags: tuple[str, ...] = (),
 ) -> ToolSpec:
     """Return the spec of the tool that `function` implements; `name` is the declared one.
 
@@ -93,6 +94,8 @@ def spec_from_function(
         task=task,
         detaches=detaches,
         switch=switch,
+        tags=tags,
+        author=function,
         refuse=_rehearsed(bind),
         are_schemas_checked=is_plain,  # made of a few keywords of ours
     )

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from portbook.errors import Refused
 from portbook.model import JSONObject
-from portbook.schema.bundle import bundle
 from portbook.schema.cache import validator_for
 from portbook.schema.engine import BadSchema, Validator
 from portbook.schema.messages import escape_pointer
@@ -97,6 +96,8 @@ class SchemaRegistry:
 
         def find(reference: str) -> Any:
             return contracts[reference][1] if reference in contracts else None
+
+        from portbook.schema.bundle import bundle  # late: few processes compile a contract
 
         return _compiled(path, bundle(document, find), ())
 

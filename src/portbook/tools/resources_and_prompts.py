@@ -77,6 +77,7 @@ def specs_from_resource(
         kind="resource",
         shown=shown,
         switch=switch,
+        author=function,
         cache_ms=cache_ms,
     )
     return [spec, _completion(function, uri, "resource", complete, names, switch)]
@@ -111,6 +112,7 @@ def specs_from_prompt(
         kind="prompt",
         shown=shown,
         switch=switch,
+        author=function,
     )
     return [spec, _completion(function, name, "prompt", complete, tuple(properties), switch)]
 

@@ -17,6 +17,7 @@ from portbook.model import JSON, JSONObject
 from portbook.schema.dialects import DIALECT
 from portbook.tools.content import Blob
 from portbook.tools.frontmatter import BadFrontmatter, frontmatter_of
+from portbook.tools.source_place import CallPlace
 from portbook.tools.spec import SKILL_SCHEME, BadTool, Effect, ToolSpec
 
 __all__ = ["specs_from_skills"]
@@ -35,13 +36,14 @@ _CACHE_MS: Final = 60_000
 _NOTHING: Final[JSONObject] = {"$schema": DIALECT, "type": "object", "properties": {}}
 
 
-def specs_from_skills(folder: Path) -> list[ToolSpec]:
-    """Return the files of every skill in `folder` as resources.
+def specs_from_skills(folder: Path, named_at: CallPlace | None = None) -> list[ToolSpec]:
+    """Return the files of every skill in `folder` as resources; `named_at` is where its author names it.
 
     Raises `BadTool` where the folder does not exist, or a skill is not valid.
     """
     if not folder.is_dir():
-        raise BadTool(f"{folder}: no such folder of skills")
+        said = f"there is no folder of skills {str(folder)!r}; create it, or correct the path"
+        raise BadTool(said if named_at is None else f"{named_at}: {said}")
     specs: list[ToolSpec] = []
     for manifest in sorted(folder.glob(f"*/{_MANIFEST}")):
         specs.extend(_skill(manifest))

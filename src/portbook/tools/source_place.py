@@ -10,9 +10,26 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from traceback import walk_tb
-from typing import Any
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
 
-__all__ = ["declared_at", "place_of_error", "shown_file"]
+__all__ = ["CallPlace", "declared_at", "place_of_error", "shown_file"]
+
+
+class CallPlace(NamedTuple):
+    """Where a function was called; its text is made only where there is a mistake to tell."""
+
+    code: CodeType
+    instruction: int
+
+    @classmethod
+    def of(cls, frame: FrameType | None) -> CallPlace | None:
+        """Return the place of a caller's frame."""
+        return None if frame is None else cls(frame.f_code, frame.f_lasti)
+
+    def __str__(self) -> str:
+        line, _, column, _ = list(self.code.co_positions())[self.instruction // 2]
+        return f"{shown_file(self.code.co_filename)}:{line or 1}:{(column or 0) + 1}"
 
 
 def declared_at(function: Callable[..., Any]) -> str:

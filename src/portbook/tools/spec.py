@@ -147,6 +147,8 @@ class ToolSpec:
     detaches: bool = True
     """Whether a call that may be a task is one from its start; otherwise from `context.detach()` on."""
     switch: Switch | None = None
+    author: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+    """The author's own function, whose place messages name."""
     skill: JSONObject | None = None
     """The entry of the Agent Skill, where this resource is its `SKILL.md`."""
     cache_ms: int = 0
@@ -166,7 +168,7 @@ class ToolSpec:
     """The output schemas of single HTTP statuses, or of all in a range (`2XX`), where they differ. The output
     schema allows what any of them does."""
     tags: tuple[str, ...] = ()
-    """The tags of an API operation, by which people group tools."""
+    """The tags of a tool or an API operation, by which people and policies group tools."""
     is_deprecated: bool = False
     """Whether the document of an API operation advises against it."""
     takes_context: bool = True

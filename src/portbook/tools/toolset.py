@@ -18,14 +18,16 @@ the decorator runs, so that type hints may refer to types defined further down i
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, overload
 
 from portbook.model import JSONObject, Kind
 from portbook.text.named_tuple import NamedTuple
 from portbook.tools.annotations import hints_of
+from portbook.tools.source_place import CallPlace
 from portbook.tools.spec import BadTool, Complete, Effect, Switch, TaskUse, ToolSpec, require_name
+from portbook.tools.tags_and_meta import meta_of, tags_of
 from portbook.tools.titles_and_icons import shown_of
 from portbook.tools.uri_templates import UriTemplate
 
@@ -54,7 +56,7 @@ class Toolset:
         self._declared: dict[str, _Declared] = {}
         self._resources: dict[str, _Declared] = {}
         self._prompts: dict[str, _Declared] = {}
-        self._skills: list[Path] = []
+        self._skills: list[tuple[Path, CallPlace | None]] = []
         self._switches: dict[tuple[Kind, str], Switch] = {}
         self._watchers: list[Callable[[Changed], None]] = []
         self._turning = threading.Lock()
@@ -76,6 +78,8 @@ class Toolset:
         input_schema: JSONObject | None = None,
         task: TaskUse = "never",
         detach: bool = True,
+        tags: Collection[str] = (),
+        meta: JSONObject | None = None,
     ) -> Callable[[_F], _F]: ...
     def tool(
         self,
@@ -92,6 +96,8 @@ class Toolset:
         input_schema: JSONObject | None = None,
         task: TaskUse = "never",
         detach: bool = True,
+        tags: Collection[str] = (),
+        meta: JSONObject | None = None,
     ) -> _F | Callable[[_F], _F]:
         """Declare a function as a tool, and return it unchanged.
 
@@ -115,6 +121,10 @@ class Toolset:
         runs as a task where the client supports tasks. It does from the start, or with `detach=False` from
         the point where the function calls `context.detach()`.
 
+        `tags` group tools: `portbook tools --tree` shows them so, and rules of a policy match them. `meta` is
+        the `_meta` of the tool in listings, where clients also find the tags, as `portbook/tags`. Its keys
+        have a prefix of your own: `{"example.com/team": "orders"}`.
+
         Raises `BadTool` where an option is not valid.
         """
         _require_function(function, "tool")
@@ -129,13 +139,15 @@ class Toolset:
             if task not in get_args(TaskUse):
                 raise BadTool(f"{what}: task must be one of {', '.join(get_args(TaskUse))}")
             _require_deadline(what, timeout_ms)
+            tool_tags = tags_of(what, tags)
             options: dict[str, Any] = {
                 "description": description,
                 "effect": Effect(effect or Effect.WRITE),
                 "is_effect_declared": effect is not None,
                 "is_inline": inline,
                 "timeout_ms": timeout_ms,
-                "shown": shown_of(what, title=title, icons=icons),
+                "shown": {**shown_of(what, title=title, icons=icons), **meta_of(what, meta, tool_tags)},
+                "tags": tool_tags,
                 "hints": hints_of(what, annotations),
                 "given_schema": input_schema,
                 "task": task,
@@ -270,7 +282,10 @@ class Toolset:
 
     def skills(self, folder: str | Path) -> None:
         """Serve the Agent Skills of a `folder`: each subfolder that has a `SKILL.md` is one."""
-        self._skills.append(Path(folder))
+        import inspect  # late, here and below: few toolsets have skills
+
+        here = inspect.currentframe()
+        self._skills.append((Path(folder), CallPlace.of(None if here is None else here.f_back)))
 
     def enable(self, name: str, kind: Kind = "tool") -> None:
         """Serve a disabled tool, resource or prompt again, by `name` and `kind`, and notify clients."""
@@ -330,8 +345,8 @@ class Toolset:
         if self._skills:
             from portbook.tools.skills import specs_from_skills
 
-            for folder in self._skills:
-                specs.extend(specs_from_skills(folder))
+            for folder, place in self._skills:
+                specs.extend(specs_from_skills(folder, place))
         return specs
 
 

@@ -27,6 +27,12 @@ _FASTMCP = "docs/how-to/come-from-fastmcp.md"
 _NOT_THEIRS = (str(Path(__file__).parent.parent) + "/", importlib.__file__, "<frozen importlib")
 
 
+def _not_theirs() -> tuple[str, ...]:
+    """Return `_NOT_THEIRS`, with the package `mcp` where one was imported: it says itself what it lacks."""
+    alias = getattr(sys.modules.get("mcp"), "__file__", None)
+    return _NOT_THEIRS if alias is None else (*_NOT_THEIRS, f"{Path(alias).parent}/")
+
+
 class MissingToolset(BadTool):
     """There is no such file or module: the mistake is where it is named."""
 
@@ -143,7 +149,7 @@ def _import_module(name: str) -> ModuleType:
 def _explained(source: str, error: BaseException) -> BadTool:
     """Return why a source cannot be imported, where in the author's code, and what to do."""
     # The innermost line of the author's code: lines of Portbook and of importlib do not help.
-    place = place_of_error(error, _NOT_THEIRS)
+    place = place_of_error(error, _not_theirs())
     if place is None and isinstance(error, ImportError | ValueError):
         return MissingToolset(f"{source}: cannot be imported: {error}; {_remedy(error)}")
     place = place or source

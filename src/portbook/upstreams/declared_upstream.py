@@ -56,7 +56,15 @@ class DeclaredUpstream:
     """How its program is confined; None where it has the rights of this process."""
     pins: PinSettings = field(default_factory=PinSettings)
     folder: Path = field(default_factory=Path)
-    """Where its program starts."""
+    """Where the settings are."""
+    cwd: Path | None = None
+    """Where its program starts, if not there."""
+
+    @property
+    def starts_in(self) -> Path:
+        """Return the folder that its program starts in."""
+        return self.folder if self.cwd is None else self.cwd
+
     place: str = ""
     """Where the settings say how its tools are named, for messages: file, line and column."""
 

@@ -135,9 +135,9 @@ async def _entries(
             name = definition.get(wanted.named_by)
             if isinstance(name, str):
                 entries.append(ObservedDefinition(server, wanted.kind, name, definition))
+        if len(entries) > _MAX_ENTRIES:
+            raise TooMany(f"its {wanted.method} has more than {_MAX_ENTRIES} entries")
         cursor = page.get("nextCursor")
         if not isinstance(cursor, str) or not cursor:
             return entries
-        if len(entries) > _MAX_ENTRIES:
-            break
-    raise TooMany(f"its {wanted.method} has no end")
+    raise TooMany(f"its {wanted.method} has no end after {_MAX_PAGES} pages")

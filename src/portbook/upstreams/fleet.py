@@ -104,6 +104,11 @@ class Fleet:
         self._ask_for_changes_of(uri)
         return lambda: self._unwatch(uri)
 
+    def is_of_others(self, alias: str, uri: str) -> bool:
+        """Return whether someone else than a server offers the resource at exactly this address."""
+        located = self._shelf.locate(uri)
+        return located is not None and located[0] == uri and self._shelf.server_of(uri) != alias
+
     def end_session(self, session: str) -> None:
         """End the processes that only a session had, which has ended."""
         for server in self._servers.values():
@@ -151,6 +156,12 @@ class Fleet:
         if alias is not None:
             self._servers[alias].watch(uri)
 
+    def _updated(self, alias: str, uri: str) -> None:
+        """Pass on that a resource has changed, if somebody watches it and it is the server's own."""
+        located = self._shelf.locate(uri) if uri in self._watched else None
+        if located is not None and self._shelf.server_of(located[0]) == alias:
+            self._publish("resource", uri)
+
     def _unwatch(self, uri: str) -> None:
         self._watched[uri] -= 1
         if not self._watched[uri]:
@@ -190,7 +201,7 @@ class Fleet:
             for uri in self._watched:
                 self._ask_for_changes_of(uri)
 
-        watcher = Watcher(offered, partial(self._publish, "resource"), tell)
+        watcher = Watcher(offered, partial(self._updated, declared.alias), tell)
         return Supervisor(declared, partial(self._link, declared, tell), checks, watcher)
 
     def _link(self, declared: DeclaredUpstream, tell: Callable[[str], None]) -> UpstreamLink:

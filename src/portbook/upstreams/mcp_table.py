@@ -35,10 +35,12 @@ _OURS: Final = frozenset(
 )
 
 _KEYS: Final = (
-    *("command", "url", "transport", "env", "headers", "tools", "prefix", "effects", "validation"),
+    *("command", "cwd", "url", "transport", "env", "headers", "tools", "prefix", "effects", "validation"),
     *PIN_KEYS,
     *("may_ask", "timeout_ms", "start", "idle_s", "isolation", "sandbox"),
 )
+# In place of a path: the folder that Portbook itself was started in.
+_INHERITED: Final = "inherit"
 _ASKS: Final = ("elicitation", "sampling", "roots")
 _WANTED: Final = 'must be a string, { env = "NAME" }, { file = "path" } or { command = ["program", "…"] }'
 
@@ -70,9 +72,9 @@ def _server(alias: str, table: Table, folder: Path) -> DeclaredUpstream:
     table.only(_KEYS)
     transport = _transport(table)
     is_program = transport == "stdio"
-    for key, belongs in (("env", is_program), ("sandbox", is_program), ("headers", not is_program)):
-        if key in table and not belongs:
-            raise table.wrong(key, f"is only for servers with a {'url' if key == 'headers' else 'command'}")
+    for key in ("headers",) if is_program else ("env", "cwd", "sandbox"):
+        if key in table:
+            raise table.wrong(key, f"is only for servers with a {'url' if is_program else 'command'}")
     return DeclaredUpstream(
         alias=alias,
         transport=transport,
@@ -92,6 +94,7 @@ def _server(alias: str, table: Table, folder: Path) -> DeclaredUpstream:
         sandbox=read_sandbox(table.table("sandbox"), folder) if "sandbox" in table else None,
         pins=read_pin_settings(table),
         folder=folder,
+        cwd=_cwd(table, folder),
     )
 
 
@@ -114,6 +117,13 @@ def _transport(table: Table) -> UpstreamTransport:
     if named == "stdio":
         raise table.wrong("transport", "must be http or sse for a url")
     return "sse" if named == "sse" else "http"
+
+
+def _cwd(table: Table, folder: Path) -> Path | None:
+    given = table.text("cwd")
+    if given == _INHERITED:
+        return Path()
+    return None if given is None else folder / given
 
 
 def _values(table: Table, key: str, folder: Path) -> dict[str, ValueSource]:

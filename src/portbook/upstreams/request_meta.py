@@ -15,6 +15,8 @@ __all__ = ["CLIENT_INFO", "client_capabilities", "meta_for", "related_task", "wi
 CLIENT_INFO: Final[JSONObject] = {"name": "portbook", "version": __version__}
 
 _RESERVED: Final = "io.modelcontextprotocol/"
+# What we say of a call ourselves: refusals, envelopes.
+_OURS: Final = "portbook/"
 _META_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
 _META_TASK: Final = "io.modelcontextprotocol/related-task"
 _META_LEVEL: Final = "io.modelcontextprotocol/logLevel"
@@ -64,7 +66,7 @@ def related_task(params: JSON) -> str | None:
 
 
 def without_reserved(meta: JSON) -> JSONObject:
-    """Return what a server's `_meta` says that is not part of the protocol between it and us."""
+    """Return what a server's `_meta` says that is not part of the protocol between it and us, or ours."""
     if not isinstance(meta, dict):
         return {}
-    return {name: value for name, value in meta.items() if not name.startswith(_RESERVED)}
+    return {name: value for name, value in meta.items() if not name.startswith((_RESERVED, _OURS))}

@@ -61,14 +61,14 @@ class StdioTransport:
             from portbook.sandbox.confined_command import NotConfinable, confined_command
 
             try:
-                command = confined_command(command, sandbox, environ, declared.folder)
+                command = confined_command(command, sandbox, environ, declared.starts_in)
             except NotConfinable as error:
                 raise NotSent(f"it cannot be confined: {error}") from None
         self._receiver = receiver
         self._child = await ChildProcess.start(
             command,
             environ,
-            declared.folder,
+            declared.starts_in,
             most_tasks=None if sandbox is None else sandbox.processes,
             on_output=self._feed,
             on_error_output=self._stderr.feed,

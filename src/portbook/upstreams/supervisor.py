@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from portbook.errors import Finding
 from portbook.model import JSONObject
 from portbook.upstreams.answer_checks import AnswerChecks, BadAnswer, RpcError
+from portbook.upstreams.changed_lists import ChangedLists
 from portbook.upstreams.connection import Events, UpstreamConnection
 from portbook.upstreams.declared_upstream import DeclaredUpstream
 from portbook.upstreams.definitions import Offer, TooMany, observe
@@ -29,8 +30,6 @@ _FIRST_WAIT_S: Final = 0.5
 _LONGEST_WAIT_S: Final = 60.0
 # A server that ran for this long did not fail to start.
 _SETTLED_S: Final = 10.0
-# Several lists often change at once, and each says so.
-_COALESCE_S: Final = 0.05
 
 
 class Watcher(NamedTuple):
@@ -62,8 +61,7 @@ class Supervisor:
         self._subscriptions = Subscriptions()
         self._instances = Instances()
         self._closing: set[asyncio.Task[None]] = set()
-        self._asking_again: asyncio.TimerHandle | None = None
-        self._announced: set[str] = set()
+        self._lists = ChangedLists(self._observe_again)
         self._odd = 0
         self._is_closed = False
         self.has_offered = False
@@ -117,6 +115,7 @@ class Supervisor:
     async def close(self) -> None:
         """End everything."""
         self._is_closed = True
+        await self._lists.close()
         await self._stop_all()
         if self._closing:
             await asyncio.wait(tuple(self._closing))
@@ -294,24 +293,14 @@ class Supervisor:
             if isinstance(uri, str):
                 self._watcher.updated(uri)
             return
-        self._announced.add(method)
-        if self._asking_again is None:
-            loop = asyncio.get_running_loop()
-            self._asking_again = loop.call_later(_COALESCE_S, self._ask_again)
+        self._lists.announce(method)
 
-    def _ask_again(self) -> None:
-        self._asking_again = None
+    async def _observe_again(self, announced: frozenset[str]) -> None:
         connection = self._instances.connection()
-        if connection is not None:
-            asking = asyncio.get_running_loop().create_task(self._observe_again(connection))
-            self._closing.add(asking)
-            asking.add_done_callback(self._closing.discard)
-
-    async def _observe_again(self, connection: UpstreamConnection) -> None:
-        timeout_s = self.declared.timeout_ms / 1000
-        announced, self._announced = frozenset(self._announced), set()
+        if connection is None:  # the next one says what it offers when it begins
+            return
         try:
-            offer = await observe(self.declared.alias, connection, timeout_s)
+            offer = await observe(self.declared.alias, connection, self.declared.timeout_ms / 1000)
         except (ConnectionLost, NotSent, RpcError, BadAnswer, TimeoutError, TooMany) as error:
             self._watcher.tell(f"its changed list could not be read: {_words_of(error)}")
         else:

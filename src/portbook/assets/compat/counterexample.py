@@ -35,7 +35,7 @@ class SearchLimits(NamedTuple):
 
 
 FIRST_BREAK: Final = SearchLimits(50_000, 400, 1)
-EVERY_BREAK: Final = SearchLimits(400_000, 4_000, 200)
+EVERY_BREAK: Final = SearchLimits(200_000, 4_000, 200)
 
 _MAX_DEPTH: Final = 8
 

@@ -46,6 +46,7 @@ class Inclusion:
         self._assumed: dict[tuple[Place, Place], None] = {}
         # Statements whose proof failed, each with the places of the new schema at which it did.
         self._failed: dict[tuple[Place, Place], list[Path]] = {}
+        self._same: dict[tuple[Path, Path, tuple[str, ...] | None], bool] = {}
         self._open: list[Path] = []
         self.undecided: tuple[Path, ...] = ()
         """The places of the new schema that `prove` could not prove; none where it was not completed."""
@@ -383,7 +384,10 @@ class Inclusion:
 
     def _is_same(self, new: Path, old: Path, keywords: tuple[str, ...] | None = None) -> bool:
         """Return whether two subschemas are equal; with `keywords`, only in these."""
-        return Equivalence(self.new, self.old).holds(new, old, keywords)
+        key = (new, old, keywords)
+        if key not in self._same:
+            self._same[key] = Equivalence(self.new, self.old).holds(new, old, keywords)
+        return self._same[key]
 
 
 def _every(proved: Iterable[bool]) -> bool:

@@ -10,7 +10,6 @@ import functools
 from typing import Any, Final, TypeAlias, cast
 from urllib.parse import quote, urldefrag
 
-from portbook.canonical import fingerprint
 from portbook.errors import Finding
 from portbook.model import JSONObject
 from portbook.schema.engine import BadSchema, Validator, compile_official
@@ -24,6 +23,14 @@ Place: TypeAlias = "tuple[Path, ...]"
 
 # The user waits for the result, so an explanation may take long.
 EFFORT: Final = 1_000_000
+
+# What all probes of one schema may compile, in subschemas: some seconds. Each compiles the whole schema.
+_MAX_COMPILED: Final = 500_000
+
+# What the explanation by a probe costs, in probes.
+_EXPLANATION: Final = 5
+
+_UNKNOWN_CAUSE: Final = frozenset({("", "")})
 
 _NAMELESS: Final = "urn:portbook:nameless"
 
@@ -40,6 +47,9 @@ class Subschemas:
         self._document = Document(self.bundle)
         self._document.resolve()
         self._validators: dict[Place, Validator | None] = {}
+        self._explained: set[Place] = set()
+        self._spread: dict[tuple[Place, bool], Place] = {}
+        self._probes_left = _MAX_COMPILED // max(len(self._document.nodes), 1)
 
     def at(self, path: Path) -> Any:
         """Return the subschema at `path`."""
@@ -66,6 +76,11 @@ class Subschemas:
 
     def spread(self, place: Place, *, into_unions: bool = False) -> Place:
         """Return all parts that apply at `place`; with `into_unions`, also the branches of unions."""
+        if (place, into_unions) not in self._spread:
+            self._spread[place, into_unions] = self._parts_at(place, into_unions=into_unions)
+        return self._spread[place, into_unions]
+
+    def _parts_at(self, place: Place, *, into_unions: bool) -> Place:
         found: dict[Path, None] = {}
         waiting = list(reversed(place))
         while waiting:
@@ -127,21 +142,42 @@ class Subschemas:
         return None if validator is None else validator.allows(value)
 
     def place_of(self, finding: Finding) -> str:
-        """Return the JSON Pointer of the keyword that a finding of the whole schema is about."""
-        return whole_pointer(self._document.resources.get(finding.resource, ())) + finding.schema_pointer
+        """Return the JSON Pointer of the keyword that a finding of the whole schema is about.
+
+        A costly explanation comes from a twin of the schema; of its place, the part that the schema has.
+        """
+        pointer = whole_pointer(self._document.resources.get(finding.resource, ())) + finding.schema_pointer
+        here: Any = self.bundle
+        known: list[str] = []
+        for step in pointer.split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            try:
+                here = here[int(name) if isinstance(here, list) else name]
+            except (LookupError, TypeError, ValueError):
+                break
+            known.append(name)
+        return whole_pointer(known)
 
     def causes(self, place: Place, value: Any) -> frozenset[tuple[str, str]]:
         """Return why `value` is refused at `place`: the keywords that refuse it, each with its message."""
         validator = self._validators[place] if self.verdict(place, value) is False else None
-        findings = () if validator is None else validator.findings_of_own(value, EFFORT)
+        if place not in self._explained:  # the first explanation of a probe costs as much as some probes
+            self._explained.add(place)
+            self._probes_left -= _EXPLANATION
+        if validator is None or self._probes_left < 0:
+            return _UNKNOWN_CAUSE
+        findings = validator.findings_of_own(value, EFFORT)
         return frozenset((each.resource + each.schema_pointer, each.message) for each in findings)
 
     def _compile(self, place: Place) -> Validator | None:
+        self._probes_left -= 1
+        if self._probes_left < 0:
+            return None
         base = urldefrag(str(self.bundle["$id"])).url
         references = [{"$ref": f"{base}#{quote(whole_pointer(path))}"} for path in place]
         probe: Any = {"$id": "urn:portbook:probe", "allOf": references, "$defs": {"whole": self.bundle}}
         try:
-            return compile_official(probe if references else True, fingerprint(probe))
+            return compile_official(probe if references else True, "probe")
         except BadSchema:
             return None
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from portbook.access.approval_ticket import State
 from portbook.app.assemble import App
+from portbook.audit.call_index import CallIndex
 from portbook.doors.http.approvals import APPROVALS, decide_approval, list_approvals, show_approval
 from portbook.doors.http.health import health, livez
 from portbook.doors.http.home import home
@@ -13,8 +15,11 @@ from portbook.doors.http.mcp.endpoint import mcp
 from portbook.doors.http.mcp.legacy_sse import MESSAGES, SSE, legacy_sse
 from portbook.doors.http.mcp.sessions import Sessions
 from portbook.doors.http.openapi import DOCS, OPENAPI, docs_page, openapi
+from portbook.doors.http.operator.call_routes import CALLS, FIGURES, count_calls, find_calls, show_call
+from portbook.doors.http.operator.event_route import EVENTS, follow_calls
+from portbook.doors.http.operator.proof_route import PROOF, prove_log
 from portbook.doors.http.rest_routes import EXECUTE, TOOLS, execute, tools
-from portbook.doors.http.router import Route, Router
+from portbook.doors.http.router import Route, Router, Serve
 from portbook.doors.http.rpc import ROUTE, rpc
 
 __all__ = ["route_table", "routes_of"]
@@ -33,7 +38,7 @@ def route_table(
 ) -> dict[tuple[str, str], Route]:
     """Return every route, by method and path; those of HTTP+SSE only where the operator wants them."""
     boundary, desk = served.boundary, served.approvals
-    pages = {
+    pages: dict[str, Serve] = {
         "/": home(served.catalog, lambda: served.needs_key),
         DOCS: docs_page(boundary),
         OPENAPI: openapi(boundary),
@@ -43,6 +48,7 @@ def route_table(
         "/readyz": health(served.checks, served.knows),
         "/livez": livez,
     }
+    pages |= _operator_pages(served)
     routes: dict[tuple[str, str], Route] = {}
     for path, page in pages.items():
         routes["GET", path] = routes["HEAD", path] = Route(page)
@@ -57,6 +63,22 @@ def route_table(
     if has_legacy_sse:
         routes |= legacy_sse(boundary, sessions.is_known, served.changes.on_close)
     return routes
+
+
+def _operator_pages(served: App) -> dict[str, Serve]:
+    """Return what operators ask for; other sites' pages cannot, whichever origins are allowed."""
+    boundary, index = served.boundary, CallIndex(served.log_dir)
+
+    def waiting() -> int:
+        return len(served.approvals.tickets(State.PENDING))
+
+    return {
+        CALLS: find_calls(boundary, index),
+        f"{CALLS}/{{}}": show_call(boundary, served.log_dir),
+        FIGURES: count_calls(boundary, index, served.clock),
+        EVENTS: follow_calls(boundary, index, waiting, served.changes.on_close),
+        PROOF: prove_log(boundary, served.log_dir, served.keep_runs),
+    }
 
 
 def _is_shared(path: str) -> bool:

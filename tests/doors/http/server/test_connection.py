@@ -16,7 +16,8 @@ from portbook.doors.http.router import Route
 from portbook.doors.http.server.admission import ConnectionLimits
 from portbook.doors.http.server.http_server import ServerOptions
 from portbook.errors import Refused
-from support.http_listener import PATIENCE_S, SHORT, Listener, Peer, listening
+from support.counts import count
+from support.http_listener import PATIENCE_S, SHORT, Listener, Peer, allow_descriptors, listening
 
 # What the buffers of the system may take of a stream that nobody reads.
 KERNEL_BYTES = 8_000_000
@@ -139,6 +140,35 @@ async def half_closed(peer: Peer) -> None:
 
 async def reset(peer: Peer) -> None:
     peer.reset()
+
+
+@pytest.mark.soak("idle and slow clients")
+def test_a_crowd_of_silent_and_slow_clients_is_closed_while_the_others_are_served() -> None:
+    each = count("idle and slow clients")
+    allow_descriptors(6 * each + 256)
+
+    async def main(listener: Listener, world: World) -> None:
+        peers = [await listener.connect() for _ in range(2 * each)]
+
+        async def push(peer: Peer) -> None:
+            with contextlib.suppress(ConnectionError):
+                while not peer.writer.is_closing():
+                    await peer.send(b"G")
+                    await asyncio.sleep(0.02)
+
+        async with asyncio.timeout(PATIENCE_S * 3):
+            pushing = [asyncio.create_task(push(peer)) for peer in peers[each:]]
+            while listener.server.connections:
+                assert b"alive" in await listener.ask(LIVEZ)
+                await asyncio.sleep(0.01)
+            # What is left to them is what they were told.
+            told = [await peer.rest() for peer in peers]
+        for task in pushing:
+            task.cancel()
+        await asyncio.gather(*pushing, return_exceptions=True)
+        assert all(answer == b"" or b"HTTP/1.1" in answer for answer in told)
+
+    play(main)
 
 
 @pytest.mark.covers("design.http-server.deadlines")

@@ -134,6 +134,7 @@ class _SseDoor:
             finally:
                 del self._sessions[session.id]
                 session.close()
+                self._boundary.end_session(session.label)
 
         return Reply(200, STREAM_LINES, stream=copy)
 

@@ -1,0 +1,157 @@
+"""`AdoptedServer`: a server of the settings, and the clients' entries that it comes from. Pure: no I/O."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from portbook.adopt.found_server import FoundServer
+from portbook.adopt.toml_text import toml_value
+from portbook.model import JSONObject
+from portbook.text.late_pattern import late_pattern
+
+__all__ = ["AdoptedServer", "adopted_servers", "settings_text"]
+
+_MAX_ALIAS: Final = 40
+_NOT_IN_ALIAS: Final = late_pattern(r"[^a-z0-9]+")
+_NOT_IN_FILE: Final = late_pattern(r"[^A-Za-z0-9]+")
+_REFERENCE: Final = late_pattern(r"\$\{|\{env:")
+
+_HEAD: Final = """\
+# Written by `portbook adopt`; `portbook adopt --undo` takes it back.
+# What these servers offer is approved in portbook.lock. `portbook review` shows what has changed since.
+
+[policy]
+# effects = ["read"]     # only calls that read
+# approval = "writes"    # a person approves calls that write
+
+[docs]
+enabled = false
+
+[audit]
+log_dir = {log_dir}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedServer:
+    """One server of the settings."""
+
+    alias: str
+    found: tuple[FoundServer, ...]
+    """Its entries; they have the same command or address, and may have different values of variables."""
+    variables: Mapping[str, str]
+    """The name of each of its variables in the entry of a client, by its own name."""
+    header_variables: Mapping[str, str]
+    """Headers whose value only the client fills in: the variable of its entry that has it."""
+    header_files: Mapping[str, str]
+    """Headers whose value is in a file beside the settings: the name of the file."""
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """Return the files of its headers, with what is in them."""
+        values = dict(self.found[0].headers)
+        return {file: values[name] for name, file in self.header_files.items()}
+
+    def values_of(self, server: FoundServer) -> dict[str, str]:
+        """Return the variables that the client's entry needs for this server, with their values."""
+        env, headers = dict(server.env), dict(server.headers)
+        return {
+            **{new: env[name] for name, new in self.variables.items()},
+            **{new: headers[name] for name, new in self.header_variables.items()},
+        }
+
+    def table(self) -> JSONObject:
+        """Return its table of the settings."""
+        first = self.found[0]
+        if first.url is not None:
+            headers: JSONObject = {
+                **{name: {"file": file} for name, file in self.header_files.items()},
+                **{name: {"env": variable} for name, variable in self.header_variables.items()},
+            }
+            return {"url": first.url, **({"headers": headers} if headers else {})}
+        env: JSONObject = {name: {"env": variable} for name, variable in self.variables.items()}
+        table: JSONObject = {"command": list(first.command), "cwd": first.cwd or "inherit"}
+        return {**table, **({"env": env} if env else {})}
+
+
+def adopted_servers(found: Iterable[FoundServer], tables: Mapping[str, Any]) -> list[AdoptedServer]:
+    """Return the servers of some entries, one for all entries of the same server.
+
+    `tables` are the servers that the settings have already; an entry of one of them gets its alias.
+    """
+    groups: dict[tuple[object, ...], list[FoundServer]] = defaultdict(list)
+    for each in found:
+        groups[each.identity].append(each)
+    taken: set[str] = set()
+    variables: dict[str, set[str]] = defaultdict(set)
+    adopted: list[AdoptedServer] = []
+    for entries in groups.values():
+        server = _adopted(entries, {*taken, *tables}, variables)
+        for alias, table in tables.items():
+            known = _adopted(entries, taken, variables, alias)
+            if known.table() == table and alias not in taken:
+                server = known
+        taken.add(server.alias)
+        for each in entries:
+            for name, value in server.values_of(each).items():
+                variables[name].add(value)
+        adopted.append(server)
+    return adopted
+
+
+def _adopted(
+    entries: list[FoundServer],
+    taken: Collection[str],
+    variables: Mapping[str, Collection[str]],
+    alias: str | None = None,
+) -> AdoptedServer:
+    first = entries[0]
+    alias = alias or _alias(first.name, taken)
+    prefix = f"{alias.upper()}_"
+
+    def variable(name: str) -> str:
+        values = {dict(each.env)[name] for each in entries}
+        is_free = name not in variables or set(variables[name]) == values
+        return name if is_free else prefix + name
+
+    referring = [name for name, value in first.headers if _REFERENCE.search(value)]
+    return AdoptedServer(
+        alias,
+        tuple(entries),
+        {name: variable(name) for name, _ in first.env},
+        {name: prefix + _NOT_IN_FILE.sub("_", name).upper() for name in referring},
+        {
+            name: f"secrets/{alias}-{_NOT_IN_FILE.sub('-', name).lower()}"
+            for name, _ in first.headers
+            if name not in referring
+        },
+    )
+
+
+def _alias(name: str, taken: Collection[str]) -> str:
+    plain = re.sub(_NOT_IN_ALIAS.pattern, "_", name.casefold()).strip("_")[: _MAX_ALIAS - 3].strip("_")
+    plain = plain or "server"
+    number = 1
+    alias = plain
+    while alias in taken:
+        number += 1
+        alias = f"{plain}_{number}"
+    return alias
+
+
+def settings_text(
+    before: str | None, servers: Iterable[AdoptedServer], known: Collection[str], log_dir: str
+) -> str:
+    """Return the settings with the servers that they lack; `known` are the aliases that they have."""
+    text = _HEAD.format(log_dir=toml_value(log_dir)) if before is None else before
+    if text and not text.endswith("\n"):
+        text += "\n"
+    for server in servers:
+        if server.alias not in known:
+            lines = [f"{key} = {toml_value(value)}" for key, value in server.table().items()]
+            text += f"\n[mcp.{server.alias}]\n" + "\n".join(lines) + "\n"
+    return text

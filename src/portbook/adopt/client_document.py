@@ -1,0 +1,109 @@
+"""A client's configuration as text: its servers, and the same text with one entry in their place.
+
+Only the text of entries is replaced; all else stays as it is, byte for byte: comments, order, unknown keys,
+tabs, CRLF, a byte order mark, a missing final newline. Every edit is read back and compared with what it
+should be, so a text that is written in a way that these modules do not know is left alone. Pure: no I/O.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from portbook.adopt.json_text import NotReadable, edit_json, parse_json
+from portbook.adopt.toml_text import edit_toml
+from portbook.adopt.yaml_text import edit_yaml, parse_yaml_text
+from portbook.model import JSON, JSONObject
+
+__all__ = ["Entry", "KeyPath", "NotReadable", "TextForm", "decoded", "edited", "entries_at", "parsed"]
+
+TextForm: TypeAlias = Literal["json", "toml", "yaml"]
+KeyPath: TypeAlias = tuple[str, ...]
+
+_BYTE_ORDER_MARK: Final = "\ufeff"
+_CANNOT_EDIT: Final = "it is written in a way that cannot be edited safely"
+
+
+class Entry(NamedTuple):
+    """An entry to put into a document."""
+
+    name: str
+    value: JSONObject
+
+
+def decoded(data: bytes) -> str:
+    """Return a file as text; a byte order mark stays in it.
+
+    Raises `NotReadable` for what is not UTF-8.
+    """
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise NotReadable("it is not UTF-8") from None
+
+
+def parsed(text: str, form: TextForm) -> JSON:
+    """Return the values of a document.
+
+    Raises `NotReadable` where it cannot be read.
+    """
+    text = text.removeprefix(_BYTE_ORDER_MARK)
+    if form == "json":
+        return parse_json(text) if text.strip() else {}
+    if form == "yaml":
+        return parse_yaml_text(text)
+    try:
+        return tomllib.loads(text.replace("\r\n", "\n"))
+    except tomllib.TOMLDecodeError:
+        raise NotReadable("it is not TOML") from None
+
+
+def entries_at(whole: JSON, path: KeyPath) -> dict[str, JSONObject]:
+    """Return the servers at a place of a document by name; of a list, by the member `name` of its items."""
+    found = whole
+    for key in path:
+        found = found.get(key) if isinstance(found, dict) else None
+    if isinstance(found, list):
+        named = [each for each in found if isinstance(each, dict) and isinstance(each.get("name"), str)]
+        return {str(each["name"]): each for each in named}
+    if not isinstance(found, dict):
+        return {}
+    return {name: each for name, each in found.items() if isinstance(each, dict)}
+
+
+def edited(text: str, form: TextForm, path: KeyPath, remove: Collection[str], put: Entry | None) -> str:
+    """Return a document without the entries `remove`, and with `put` in the place of the first of them.
+
+    Raises `NotReadable` where that cannot be done without touching anything else.
+    """
+    mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
+    body = text.removeprefix(mark)
+    edit = {"json": edit_json, "toml": edit_toml, "yaml": edit_yaml}[form]
+    changed = edit(body, path, remove, None if put is None else (put.name, put.value))
+    try:
+        after = parsed(changed, form)
+    except NotReadable:
+        raise NotReadable(_CANNOT_EDIT) from None
+    if not _is_expected(parsed(body, form), after, path, remove, put):
+        raise NotReadable(_CANNOT_EDIT)
+    return mark + changed
+
+
+def _is_expected(
+    before: JSON, after: JSON, path: KeyPath, remove: Collection[str], put: Entry | None
+) -> bool:
+    """Return whether only these entries differ."""
+    wanted = {name: value for name, value in entries_at(before, path).items() if name not in remove}
+    if put is not None:
+        wanted[put.name] = put.value
+    return _without(before, path) == _without(after, path) and entries_at(after, path) == wanted
+
+
+def _without(value: JSON, path: KeyPath) -> JSON:
+    """Return a document without what stands at a place; what is empty without it counts as missing."""
+    if not path or not isinstance(value, dict):
+        return None
+    rest: Mapping[str, JSON] = {key: each for key, each in value.items() if key != path[0]}
+    below = _without(value.get(path[0]), path[1:])
+    return {**rest, path[0]: below} if below else dict(rest)

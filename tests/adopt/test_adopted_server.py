@@ -1,0 +1,51 @@
+"""Entries of clients as servers of the settings."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from portbook.adopt.adopted_server import adopted_servers, settings_text
+from portbook.adopt.client_table import CLIENTS
+from portbook.adopt.found_server import FoundServer, ServerPlace
+
+CURSOR = ServerPlace(CLIENTS[2], Path("/c"), ("mcpServers",))
+ZED = ServerPlace(CLIENTS[5], Path("/z"), ("context_servers",))
+
+
+@pytest.mark.parametrize(
+    ("name", "alias"),
+    [
+        ("GitHub", "github"),
+        ("my server!", "my_server"),
+        ("é", "server"),
+        ("a__b", "a_b"),
+        ("x" * 99, "x" * 37),
+    ],
+)
+def test_a_name_becomes_an_alias(name: str, alias: str) -> None:
+    (server,) = adopted_servers([FoundServer(CURSOR, name, ("x",))], {})
+    assert server.alias == alias
+
+
+def test_the_same_server_in_two_clients_is_one_and_keeps_both_values() -> None:
+    first = FoundServer(CURSOR, "a", ("x",), (("T", "1"),))
+    second = FoundServer(ZED, "b", ("x",), (("T", "2"),))
+    (server,) = adopted_servers([first, second], {})
+    assert (server.alias, server.values_of(first), server.values_of(second)) == ("a", {"T": "1"}, {"T": "2"})
+
+
+def test_a_server_that_the_settings_have_already_keeps_its_alias() -> None:
+    found = FoundServer(CURSOR, "a", ("x",), (("T", "1"),), cwd="/w")
+    (server,) = adopted_servers([found], {})
+    text = settings_text("[mcp.other]\ncommand = ['y']", [server], ["other"], "/runs")
+    tables = tomllib.loads(text)["mcp"]
+    assert tables == {"other": {"command": ["y"]}, "a": server.table()}
+    renamed = {"mine": tables["a"], "a": {"command": ["z"]}}
+    (again,) = adopted_servers([found], renamed)
+    assert again.alias == "mine"
+    assert settings_text(text, [again], renamed, "/runs") == text
+    (new,) = adopted_servers([FoundServer(CURSOR, "a", ("new",))], renamed)
+    assert new.alias == "a_2"

@@ -1,0 +1,115 @@
+"""A client after `portbook adopt`: its file is read as it does, and the official client drives its entry."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from portbook.adopt.client_table import CLIENTS
+from support import sdks
+from support.client_home import read_as_client
+from support.portbook_process import environment, run
+
+DESKTOP: Final = next(client for client in CLIENTS if client.name == "claude-desktop")
+# Arguments of the tools that need some; the others are called without.
+ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
+    "everything__echo": {"message": "hello"},
+    "everything__get-sum": {"a": 2, "b": 3},
+    "everything__get-annotated-message": {"messageType": "success"},
+    "everything__get-resource-reference": {"resourceType": "Text", "resourceId": 1},
+    "everything__gzip-file-as-resource": {
+        "name": "x.gz",
+        "data": "data:text/plain;base64,aGVsbG8=",
+        "outputType": "resource",
+    },
+    "everything__get-structured-content": {"location": "Chicago"},
+    "everything__simulate-research-query": {"topic": "tea"},
+    "everything__trigger-url-elicitation": {"url": "https://example.com"},
+    "everything__trigger-long-running-operation": {"duration": 0.1, "steps": 1},
+}
+
+
+def files_arguments(folder: str) -> dict[str, dict[str, Any]]:
+    path = f"{folder}/a.txt"
+    new = f"{folder}/b.txt"
+    return {
+        "files__read_file": {"path": path},
+        "files__read_text_file": {"path": path},
+        "files__read_media_file": {"path": path},
+        "files__read_multiple_files": {"paths": [path]},
+        "files__write_file": {"path": new, "content": "new"},
+        "files__edit_file": {"path": path, "edits": [{"oldText": "a", "newText": "b"}]},
+        "files__create_directory": {"path": f"{folder}/c"},
+        "files__list_directory": {"path": folder},
+        "files__list_directory_with_sizes": {"path": folder},
+        "files__directory_tree": {"path": folder},
+        "files__move_file": {"source": f"{folder}/m.txt", "destination": f"{folder}/moved.txt"},
+        "files__search_files": {"path": folder, "pattern": "*.txt"},
+        "files__get_file_info": {"path": folder},
+    }
+
+
+@pytest.mark.covers("adopt.session")
+def test_the_official_client_lists_and_calls_every_tool_of_two_real_servers(tmp_path: Path) -> None:
+    try:
+        python, modules = sdks.python_sdk(), sdks.reference_servers()
+    except sdks.Unavailable as unavailable:
+        pytest.skip(str(unavailable))
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in ("a.txt", "m.txt"):
+        (data / name).write_text("a")
+
+    def entry(name: str, *arguments: str) -> dict[str, Any]:
+        program = modules.path(f"@modelcontextprotocol/server-{name}", "dist", "index.js")
+        return {"command": modules.node.node, "args": [str(program), *arguments]}
+
+    file = tmp_path / ".config" / "Claude" / "claude_desktop_config.json"
+    file.parent.mkdir(parents=True)
+    everything = {**entry("everything"), "env": {"A_VARIABLE": "a value of a client"}}
+    servers = {"everything": everything, "files": entry("filesystem", str(data))}
+    file.write_text(json.dumps({"mcpServers": servers}, indent=2))
+    done = run("adopt", "--yes", cwd=tmp_path, env=environment(HOME=str(tmp_path)))
+    assert done.code == 0, done.err
+    adopted = read_as_client(DESKTOP, file)["portbook"]
+
+    def explore(*calls: dict[str, Any]) -> Any:
+        order: dict[str, Any] = {
+            "name": "adopted",
+            "command": [adopted["command"], *adopted["args"]],
+            "cwd": str(tmp_path),
+            "env": adopted["env"],
+            "mode": "legacy",
+            "call": calls,
+            "read": [],
+            "get": [],
+            "complete": [],
+        }
+        seen = subprocess.run(
+            [python, sdks.HERE / "python_explorer.py"],
+            input=json.dumps([order]).encode(),
+            stdout=subprocess.PIPE,
+            check=True,
+            timeout=150,
+        )
+        return json.loads(seen.stdout)["adopted"]
+
+    listed = [tool["name"] for tool in explore()["tools"]]
+    assert len(listed) > 20
+    assert {name.partition("__")[0] for name in listed} == {"everything", "files"}
+    arguments = ARGUMENTS | files_arguments(str(data))
+    calls = explore(*({"name": name, "tool": name, "arguments": arguments.get(name, {})} for name in listed))[
+        "calls"
+    ]
+    failed = {
+        name: outcome
+        for name, outcome in calls.items()
+        if "error" in outcome or outcome["result"].get("isError")
+    }
+    assert not failed, json.dumps(failed)
+    assert calls["everything__echo"]["result"]["content"][0]["text"] == "Echo: hello"
+    assert (data / "b.txt").read_text() == "new"
