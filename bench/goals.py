@@ -6,11 +6,12 @@ as large as the goal; otherwise at most.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from bench.figures import Figure, figure, ratios
+from bench.gateways import OVER_HTTP, OVER_STDIO
 from bench.peers import PEERS
 from bench.rounds import Measured
 
@@ -131,6 +132,21 @@ def _waits(unit: str, must: float, theirs: str) -> Goal:
     return _at_most("STDIO, one at a time", unit, must, None, _against("portbook", theirs, "p50_us"))
 
 
+def _through(what: str, ours: str, gateways: Collection[str]) -> Goal:
+    """Return the goal of a gateway: beside the best of the others."""
+
+    def beside_best(theirs_first: bool, field: str) -> _Ratio:
+        def measured(all_runs: Measured) -> Figure | None:
+            pairs = [(name, ours) if theirs_first else (ours, name) for name in gateways]
+            found = [ratio for pair in pairs if (ratio := _against(*pair, field)(all_runs)) is not None]
+            return min(found, key=lambda ratio: ratio.median, default=None)
+
+        return measured
+
+    calls, by_cpu = beside_best(False, "calls_per_second"), beside_best(True, "cpu_us")
+    return Goal(what, "times the best gateway's calls", 10, 30, True, calls, by_cpu)
+
+
 GOALS: Final[tuple[Goal, ...]] = (
     _more_calls("STDIO, pipelined", "portbook", 30, 100),
     _more_calls("STDIO, pipelined", "portbook", 1, 3, _TYPESCRIPT),
@@ -149,6 +165,8 @@ GOALS: Final[tuple[Goal, ...]] = (
     _sooner("without pydantic", "without pydantic", 1 / 6, 1 / 10),
     _more_calls_over_http("`/mcp` with a handshake", "", 10, 40),
     _more_calls_over_http("`/mcp`, 2026-07-28", ", 2026-07-28", 6, 12),
+    _through("a fast server behind, STDIO", "through portbook", OVER_STDIO),
+    _through("a fast server behind, `/mcp`", "through portbook over http", OVER_HTTP),
     _at_most("`/rpc`", "times the CPU of `/mcp`", 1.2, None, _against(_RPC, _MCP, "cpu_us")),
     _at_most("`/execute`", "times the CPU of `/mcp`", 1.2, None, _against(_EXECUTE, _MCP, "cpu_us")),
     _at_most("`/mcp`, one at a time", "times the SDK's p50", 0.25, None, _against(_MCP, _SDK_MCP, "p50_us")),

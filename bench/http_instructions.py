@@ -45,8 +45,8 @@ def count_over_http(serve: list[str], folder: Path) -> dict[str, int]:
     store = {"PORTBOOK_STORE": str(folder / "portbook.db"), "PYTHONHASHSEED": "0"}
     with Child(command, folder, store) as child:
         with connect(port, _PATIENCE_S) as aside:
-            connections = [connect(port, _PATIENCE_S) for _ in range(HttpCalls(0).connections)]
             headers = {name: headers_of(calls, aside) for name, calls in HTTP_SCENARIOS.items()}
+            connections = [connect(port, _PATIENCE_S) for _ in range(HttpCalls(0).connections)]
             for name, calls in HTTP_SCENARIOS.items():
                 for _ in range(_WARM_UP):
                     _all_at_once(child.pid, connections, _requests(calls, headers[name], len(connections)))

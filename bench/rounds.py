@@ -53,7 +53,8 @@ def measure(size: Size, rows: Sequence[Scenario], tell: Callable[[str], None]) -
 def _run(row: Scenario) -> Run:
     with TemporaryDirectory(prefix="portbook-bench-") as name:
         folder = Path(name)
-        (folder / "portbook.toml").write_text(row.settings)
+        settings = row.settings if isinstance(row.settings, str) else row.settings()
+        (folder / "portbook.toml").write_text(settings)
         extra = {"PORTBOOK_STORE": str(folder / "portbook.db"), **row.extra}
         if isinstance(row.calls, HttpCalls):
             port = free_port()

@@ -70,7 +70,7 @@ class Scenario:
     name: str
     command: Callable[[int], list[str]]
     calls: StdioCalls | HttpCalls
-    settings: str = _SETTINGS
+    settings: str | Callable[[], str] = _SETTINGS
     extra: dict[str, str] = field(default_factory=dict[str, str])
     """Further environment variables."""
 
@@ -181,7 +181,6 @@ def _of_an_api(size: Size) -> list[Scenario]:
 
 def _through_gateways(size: Size) -> list[Scenario]:
     """Return the rows with one fast server behind: each gateway where it listens, and ours beside it."""
-    settings = upstream_settings()
     slow, quick = (StdioCalls(each, size.one_at_a_time) for each in (size.slow_calls, size.quick_calls))
     asked = HttpCalls(size.slow_calls, one_at_a_time=size.one_at_a_time)
 
@@ -190,7 +189,7 @@ def _through_gateways(size: Size) -> list[Scenario]:
 
     return [
         *(Scenario(name, command, slow) for name, command in OVER_STDIO.items()),
-        Scenario("through portbook", lambda _: portbook_in_front("--stdio"), quick, settings),
+        Scenario("through portbook", lambda _: portbook_in_front("--stdio"), quick, upstream_settings),
         *(Scenario(name, command, asked) for name, command in OVER_HTTP.items()),
-        Scenario("through portbook over http", serve, asked, settings),
+        Scenario("through portbook over http", serve, asked, upstream_settings),
     ]

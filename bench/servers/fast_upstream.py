@@ -4,7 +4,13 @@ import orjson
 from bare_loop import answer, main
 
 _TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-_ECHO = {"name": "echo", "description": "Say it again.", "inputSchema": _TEXT, "outputSchema": _TEXT}
+_ECHO = {
+    "name": "echo",
+    "description": "Say it again.",
+    "inputSchema": _TEXT,
+    "outputSchema": _TEXT,
+    "annotations": {"readOnlyHint": True},
+}
 
 
 def answered(message: dict) -> bytes | None:

@@ -10,6 +10,7 @@ if __name__ == "__main__":
     settings = {
         "mcp_servers": {"fast": {"mode": "subprocess", "command": sys.argv[1:]}},
         "tool_access": {"mode": "front_door"},
+        "rate_limit": {"rps": 1_000_000, "burst": 1_000_000},
         "auth": {"stdio": {"principal": {"id": "bench", "tenant_id": "bench", "roles": ["viewer"]}}},
     }
     Path("config.yaml").write_text(json.dumps(settings))

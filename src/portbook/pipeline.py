@@ -50,7 +50,7 @@ from portbook.policy import Action, Decision, PolicyInput, decide
 from portbook.provenance.occasion import Occasion
 from portbook.stages.approval import ApprovalStage, unusable
 from portbook.stages.checked_result import bytes_of, checked, checked_relay, is_suspect
-from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, Executor, OffLoop, Sink
+from portbook.stages.ports import LARGE_BYTES, Approvals, AtOnce, Executor, OffLoop, Sink, Turn
 from portbook.stages.prepared_tool import PreparedTool
 from portbook.stages.recorder import Recorder
 from portbook.stages.redacted_client import redacted_client
@@ -102,8 +102,12 @@ class Pipeline:
         warn: Callable[[str], None] = lambda _: None,
         on_fault: Callable[[Fault], None] = lambda _: None,
         off_loop: OffLoop | None = None,
+        turn: Turn | None = None,
     ) -> None:
-        """Run calls; `on_fault` receives exceptions of tools, `off_loop` does the work on large values."""
+        """Run calls; `on_fault` receives exceptions of tools, `off_loop` does the work on large values.
+
+        Records of calls that end in the same `turn` are written at once.
+        """
         self._catalog = catalog
         self._in_force = InForce(rules)
         self._executor = executor
@@ -115,6 +119,7 @@ class Pipeline:
         self._warn = warn
         self._on_fault = on_fault
         self._off_loop = off_loop or AtOnce()
+        self._turn = turn
         self.recorder = Recorder(sink, clock, warn, deterministic=ids.deterministic)
         """Writes the records. A door that answers many messages at once lets it hold them meanwhile."""
 
@@ -179,15 +184,19 @@ class Pipeline:
     async def _wait(self, state: CallState, crossing: Coroutine[Any, Any, Done]) -> CallState:
         """Run the rest of a call that has to wait."""
         try:
-            state.outcome = await crossing
-        except (Exception, InputNeeded) as error:  # noqa: BLE001 - recorded, then answered
-            state.outcome = self._outcome_of(error, state)
-        except BaseException:  # a cancelled call is recorded like any other
+            try:
+                state.outcome = await crossing
+            except (Exception, InputNeeded) as error:  # noqa: BLE001 - recorded, then answered
+                state.outcome = self._outcome_of(error, state)
+        except BaseException:  # a cancelled call leaves through here, and is recorded like any other
             self._ended(state)
             self.recorder.flush()
             raise
-        self._ended(state, may_wait=True)
-        await self.recorder.flush_with_others()
+        self._ended(state, is_held=True)
+        if self._turn is None:
+            self.recorder.flush()
+        else:
+            await self._turn.end(self.recorder.flush)
         return state
 
     def _outcome_of(self, error: BaseException, state: CallState) -> Outcome:
@@ -204,15 +213,12 @@ class Pipeline:
                 return _cut_short(Reason.INTERNAL, state, place_of(fault))
         return outcome
 
-    def _ended(self, state: CallState, *, may_wait: bool = False) -> CallState:
-        """Record how a call ended; without an outcome, it was cancelled.
-
-        The record of a call that `may_wait` is written with the next flush.
-        """
+    def _ended(self, state: CallState, *, is_held: bool = False) -> CallState:
+        """Record how a call ended; without an outcome, it was cancelled."""
         state.duration_us = round((self._tick() - state.started) * 1_000_000)
         if state.outcome is None:
             state.outcome = _cut_short(Reason.CANCELLED, state)
-        self.recorder.record(state, may_wait=may_wait)
+        self.recorder.record(state, is_held=is_held)
         return state
 
     def _cross(self, state: CallState) -> Done | Coroutine[Any, Any, Done]:

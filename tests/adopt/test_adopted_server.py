@@ -49,3 +49,20 @@ def test_a_server_that_the_settings_have_already_keeps_its_alias() -> None:
     assert settings_text(text, [again], renamed, "/runs") == text
     (new,) = adopted_servers([FoundServer(CURSOR, "a", ("new",))], renamed)
     assert new.alias == "a_2"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_secret"),
+    [
+        ("NODE_ENV", "production", False),
+        ("ROOT", "/home/somebody/work-2026", False),
+        ("REGION", "eu-central-1", False),
+        ("GITHUB_TOKEN", "short", True),
+        ("NOTION", "ntn81273981273abcdef", True),
+        ("ANY", "${input:key}", True),
+    ],
+)
+def test_words_and_paths_are_not_redacted_from_results(name: str, value: str, is_secret: bool) -> None:
+    (server,) = adopted_servers([FoundServer(CURSOR, "a", ("x",), ((name, value),))], {})
+    reference = {"env": name} if is_secret else {"env": name, "secret": False}
+    assert server.table()["env"] == {name: reference}

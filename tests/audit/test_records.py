@@ -10,7 +10,7 @@ import pytest
 
 from portbook.audit.records import Trail, both_views, intent_view, without_secrets
 from portbook.errors import REASONS, Ending, Failed, Finding, Reason, Refused
-from portbook.model import Arrival, Call, Caller, CallerContext, Done, Outcome
+from portbook.model import NO_CONTEXT, Arrival, Call, Caller, CallerContext, Done, Outcome
 from portbook.policy import Action, Decision
 from portbook.redaction import Redactor
 from portbook.tools.catalog import Catalog, Tool
@@ -367,3 +367,14 @@ def test_both_views_say_that_a_result_was_not_checked() -> None:
         both_views(a_call(), Done(b"1"), IDS, trail, ts=b"", duration_us=1000, deterministic=False)[0]
     )
     assert record["metadata"]["outputChecked"] is False
+
+
+def test_a_kept_form_is_that_of_its_session_and_few_are_kept() -> None:
+    forms: dict[Any, Any] = {}
+    trail = Trail(caller=Caller("ada", ("*",)), forms=forms)
+    for number in [*range(300), 0]:
+        session = f"session-{number}"
+        call = a_call(context=NO_CONTEXT, arrival=Arrival("http", "/mcp", session=session))
+        written = both_views(call, Done(b"1"), IDS, trail, b"", 1000, deterministic=False)[1]
+        assert json.loads(written)["session_id"] == session
+    assert 0 < len(forms) <= 256

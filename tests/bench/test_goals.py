@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bench.figures import Run
+from bench.gateways import OVER_STDIO
 from bench.goals import GOALS, judged
 from bench.peers import PEERS
 from bench.rounds import Measured
@@ -42,6 +43,17 @@ def test_a_goal_is_reached_from_above_or_from_below() -> None:
     assert found["largest payload: times parse, validate, serialise alone"] == "must"
     assert found["largest payload: times the same over the same pipes"] == "no"
     assert found["STDIO, pipelined: times TypeScript's calls"] == "not measured"
+
+
+def test_a_gateway_is_compared_with_the_best_of_the_others_that_could_be_measured() -> None:
+    slow, fast = OVER_STDIO
+    ours = {"through portbook": [Run(5_000, 100)]}
+    goal = "a fast server behind, STDIO: times the best gateway's calls"
+    floors = {1: [10.0], 1_000: [1_010.0]}
+    assert verdicts({**ours, slow: [Run(100, 5_000)]}, floors)[goal] == "aim"
+    assert verdicts({**ours, slow: [Run(100, 5_000)], fast: [Run(400, 1_500)]}, floors)[goal] == "must"
+    assert verdicts({**ours, slow: [Run(100, 5_000)], fast: [Run(900, 900)]}, floors)[goal] == "no"
+    assert verdicts(ours, floors)[goal] == "not measured"
 
 
 def test_every_goal_speaks_of_rows_that_exist() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from bench.stdio_load import StdioCalls, batched
 SIZE = Size(2, 4, 4, 1, (10,), (1,))
 SERVE = [sys.executable, "-m", "portbook", "serve", "--config", "portbook.toml"]
 LOG = ["--log-dir", "log"]
+UPSTREAM = json.dumps([sys.executable, str(SERVERS / "fast_upstream.py")])
+THROUGH = f'[mcp.fast]\ncommand = {UPSTREAM}\ntrust = "first-use"\nprefix = false\n'
 BESIDE = {"PYTHONPATH": str(ROOT)}
 
 
@@ -57,6 +60,7 @@ def measured() -> Measured:
         Scenario("bare dialect", over_stdio, StdioCalls(20, tool="list_schemas", dialect="bare")),
         Scenario("portbook over http", over_http, HttpCalls(40, connections=4)),
         Scenario("newest", over_http, HttpCalls(40, "2026-07-28", connections=4)),
+        Scenario("through", lambda _: [*SERVE, "--stdio", *LOG], StdioCalls(100, 3), THROUGH),
         Scenario("client alone", api_client, StdioCalls(20, tool="api.echo")),
         Scenario("tool of an API", api_tool, StdioCalls(20, tool="api.echo")),
     ]
@@ -72,6 +76,7 @@ def test_every_row_is_measured_in_every_round(measured: Measured) -> None:
         "bare dialect",
         "portbook over http",
         "newest",
+        "through",
         "client alone",
         "tool of an API",
     ]

@@ -188,6 +188,8 @@ def test_a_server_that_cannot_be_taken_over_is_left_with_a_reason(tmp_path: Path
         "strange": {**entry, "envFile": ".env"},
         "broken": {"command": str(tmp_path / "none")},
         "both": {**entry, "url": "https://example.com"},
+        "header": {"url": "https://example.com", "headers": {"Accept": "x"}},
+        "variable": {**entry, "env": {"a b": "x"}},
         "old": {"type": "sse", "url": "https://example.com/sse"},
         "shown": {"url": "https://example.com/mcp?api_key=ghp_16C7e42F292c6912E7710c838347Ae178B4a"},
     }
@@ -208,6 +210,8 @@ def test_a_server_that_cannot_be_taken_over_is_left_with_a_reason(tmp_path: Path
         "refers": "only the client fills in what its command refers to",
         "strange": "Portbook cannot take over its setting envFile",
         "both": "it has no command and no address",
+        "header": "Portbook cannot take it over: Accept is not a header that can be set",
+        "variable": "Portbook cannot take it over: a b is not the name of a variable",
         "old": "it speaks the old HTTP+SSE transport",
         "shown": "its address has a secret in it, which would be copied",
     }

@@ -439,6 +439,23 @@ def test_calls_that_may_run_at_once_are_answered_when_they_end(ends: Ends) -> No
     asyncio.run(main())
 
 
+def test_calls_that_end_together_are_answered_in_one_write(ends: Ends) -> None:
+    boundary, writer = Scripted(), Counting()
+    ends.send(b"free 1\nfree 2\nfree 3\n")
+
+    async def main() -> None:
+        door = open_door(boundary, ends, writer=cast("Writer", writer))
+        task = asyncio.create_task(door.serve())
+        gates = [await boundary.waits(f"free {number}") for number in (1, 2, 3)]
+        for gate in gates:
+            gate.set_result("")
+        ends.end()
+        await task
+
+    asyncio.run(main())
+    assert writer.writes == [b"<free 1>\n<free 2>\n<free 3>\n"]
+
+
 def test_stopping_finishes_every_call_that_runs_at_once(ends: Ends) -> None:
     boundary = Scripted()
 

@@ -38,7 +38,10 @@ class Server:
         self.declared = DeclaredUpstream("s", "stdio")
         self._connection = connection
 
-    async def connected(self, key: str = "") -> UpstreamConnection:
+    def ready(self, owner: Any = None) -> UpstreamConnection | None:
+        return self._connection
+
+    async def connected(self, owner: Any = None) -> UpstreamConnection:
         if self._connection is None:
             raise NotSent("it cannot be started")
         return self._connection

@@ -10,7 +10,7 @@ import pytest
 
 from portbook.apis.openapi.yaml_reader import parse_yaml
 from portbook.exports.client_entry import ClientEntry, ConnectedServer, NotForClient, StartedServer, entry_for
-from portbook.exports.client_table import CLIENTS
+from portbook.exports.client_forms import CLIENTS
 
 COMMAND = ['/opt/it\'s "here"/portbook', "serve", "--stdio", "/a b/ünï.py", "c:\\d"]
 STARTED = StartedServer("my-tools", COMMAND, ("SHOP_KEY",))
@@ -26,7 +26,7 @@ COMMANDS: dict[str, Any] = {
     "opencode": lambda entry: entry["command"],
 }
 ADDRESSES = {"windsurf": "serverUrl", "gemini": "httpUrl", "goose": "uri"}
-NO_VARIABLES = {"claude-desktop", "zed", "cline", "lm-studio", "copilot-cli", "junie"}
+NO_VARIABLES = {"claude-desktop", "zed", "cline", "lm-studio", "copilot", "junie"}
 
 
 def read(client: str, made: ClientEntry) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from portbook.errors import Failed, Reason, Refused
+from portbook.executors.loop_turn import LoopTurn
 from portbook.model import CallerContext, Done
 from portbook.redaction import Redactor
 from portbook.stages.state import CallState
@@ -174,6 +175,37 @@ def test_records_that_are_held_are_written_with_the_next_one_that_is_not(
     assert world.diary == ["recorded", "recorded"]
 
 
+def test_calls_that_wait_and_end_in_one_turn_are_recorded_before_any_of_them_is_answered() -> None:
+    async def main() -> list[str]:
+        gate = asyncio.Event()
+
+        async def wait() -> str:
+            await gate.wait()
+            return "hello"
+
+        world = World(wait, turn=LoopTurn())
+        calls = [asyncio.ensure_future(world.completed(a_call())) for _ in range(3)]
+        await asyncio.sleep(0)
+        gate.set()
+        await asyncio.gather(*calls)
+        return world.diary
+
+    assert asyncio.run(main()) == [*["ran"] * 3, *["recorded"] * 3, *["returned"] * 3]
+
+
+def test_a_call_that_is_cancelled_while_it_waits_is_recorded_at_once() -> None:
+    async def main() -> list[Any]:
+        world = World(asyncio.Event().wait, turn=LoopTurn())
+        call = asyncio.ensure_future(world.completed(a_call()))
+        await asyncio.sleep(0)
+        call.cancel()
+        await asyncio.wait((call,))
+        return world.sink.records
+
+    [record] = asyncio.run(main())
+    assert record["error"]["reason"] == "CANCELLED"
+
+
 def test_only_the_calls_whose_records_cannot_be_written_end_without_a_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -182,41 +214,3 @@ def test_only_the_calls_whose_records_cannot_be_written_end_without_a_result(
     endings = [state.outcome for state in at_once(world, monkeypatch, 3)]
     assert [getattr(ending, "reason", None) for ending in endings] == [None, Reason.NOT_RECORDED, None]
     assert world.pipeline.is_recording  # the last one could be written
-
-
-def test_the_records_of_calls_that_end_in_one_turn_of_the_loop_are_written_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    world = World()
-    written: list[int] = []
-    write_all = world.sink.write_all
-    monkeypatch.setattr(
-        world.sink, "write_all", lambda records: (written.append(len(records)), write_all(records))[1]
-    )
-
-    async def main() -> None:
-        let_go: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        world.executor.behave = lambda: asyncio.wait_for(let_go, None)
-        running = [asyncio.ensure_future(world.pipeline.run(exchange_of(a_call()))) for _ in range(3)]
-        await asyncio.sleep(0)
-        let_go.set_result("hello")
-        ended = await asyncio.gather(*running)
-        assert [each.outcome for each in ended] == [Done(b'"hello"')] * 3
-
-    asyncio.run(main())
-    assert written == [3]
-
-
-def test_a_call_that_is_cancelled_while_its_record_waits_is_recorded_once() -> None:
-    world = World()
-
-    async def main() -> None:
-        begun = world.pipeline.begin(exchange_of(a_call()))
-        assert not isinstance(begun, CallState)
-        begun.send(None)  # it has run, and its record waits for the next turn
-        with pytest.raises(asyncio.CancelledError):
-            begun.throw(asyncio.CancelledError())
-
-    asyncio.run(main())
-    assert world.diary == ["ran", "recorded"]
-    assert world.record["status"] == "ok"

@@ -202,6 +202,7 @@ class World:
         *,
         sink_failure: Exception | None = None,
         ids: Any = None,
+        turn: Any = None,
         **given: Any,
     ) -> None:
         rules: dict[str, Any] = {"callers": CALLERS, **given}
@@ -219,6 +220,7 @@ class World:
             clock=FakeClock(),
             ids=ids or CountingIds(),
             warn=self.warnings.append,
+            turn=turn,
         )
 
     async def completed(self, call: Call | Exchange) -> Completed:

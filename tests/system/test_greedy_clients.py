@@ -41,3 +41,44 @@ def test_clients_that_never_read_are_not_read_from(tmp_path: Path) -> None:
         grown = resident_bytes(server.process.pid) - before
         assert grown < CLIENTS * MOST_BYTES_EACH
         assert server.request("/tools").status == 200
+
+
+TOOLS = """
+from portbook import Toolset
+
+toolset = Toolset("large")
+
+@toolset.tool(effect="read")
+def large() -> str:
+    return "x" * 8_000_000
+"""
+
+ANSWERS = 30
+# What all of them may have waiting, and what making one of them takes for a moment.
+MOST_BYTES = 67_108_864 + 70_000_000
+
+
+@pytest.mark.covers("design.http-server.bounded-backlog")
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+def test_answers_that_nobody_reads_take_a_bounded_amount_of_memory_together(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(TOOLS)
+    body = b'{"session_id":"s","tool_id":"large","args":{}}'
+    head = b"POST /execute HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    request = b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body)
+    with (
+        http_server(cwd=tmp_path, tools=("tools.py",)) as server,
+        contextlib.ExitStack() as held,
+    ):
+        host, port = server.url.removeprefix("http://").split(":")
+        answer = server.request("/execute", body, content_type="application/json")
+        assert (answer.status, len(answer.body) > 8_000_000) == (200, True)
+        before = resident_bytes(server.process.pid)
+        for _ in range(ANSWERS):
+            raw = held.enter_context(socket.socket())
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            raw.settimeout(60)
+            raw.connect((host, int(port)))
+            raw.sendall(request)
+            raw.recv(1)  # its answer is there, and the rest of it waits
+        assert resident_bytes(server.process.pid) - before < MOST_BYTES
+        assert server.request("/livez").status == 200

@@ -91,8 +91,8 @@ def test_odd_names_are_listed_as_names_that_clients_can_call_or_not_at_all(folde
 
 
 @pytest.mark.parametrize("attack", ["progress", "list_changed", "updates", "new words on every list"])
-def test_a_flood_fills_nothing_and_the_next_call_is_served(folder: Path, attack: str, revision: str) -> None:
-    with peer_of(folder, attacked(attack, 'on_change = { words = "accept" }'), revision) as peer:
+def test_a_flood_fills_nothing_and_the_next_call_is_served(folder: Path, attack: str) -> None:
+    with peer_of(folder, attacked(attack, 'on_change = { words = "accept" }')) as peer:
         assert peer.text("evil__echo", _meta={"progressToken": "p"}) == "echo"
         for _ in range(20):
             assert_served(peer)

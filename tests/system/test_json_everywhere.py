@@ -54,8 +54,8 @@ FAILING: dict[str, tuple[str, ...]] = {
 }
 # `doctor` tells of broken settings as one of its lines, and never fails.
 NO_ERRORS = {"doctor"}
-# They print no data: a server, a file that is written, a script for a shell.
-NO_DATA = {"serve", "init", "completion"}
+# They print no data: a server, a file that is written, a script for a shell, a dialogue with a person.
+NO_DATA = {"serve", "init", "completion", "adopt"}
 
 
 def commands(context: click.Context) -> Iterator[click.Context]:

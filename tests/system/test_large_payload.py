@@ -103,4 +103,4 @@ def test_a_large_payload_is_encoded_no_oftener_than_it_was(measured: tuple[Steps
 def test_a_large_result_without_a_secret_is_finished_without_a_thread(measured: tuple[Steps, Steps]) -> None:
     # A thread costs more than it saves: its memory is its own, and is given back after each call.
     names = measured[0].threads | measured[1].threads
-    assert [name for name in names if name.startswith("portbook")] == []
+    assert [name for name in names if name.startswith("portbook-large-values")] == []

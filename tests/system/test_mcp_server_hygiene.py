@@ -60,7 +60,7 @@ def test_a_malformed_answer_fails_its_call_and_the_next_one_is_served(
 
 
 def test_an_answer_to_another_request_is_no_answer(tmp_path: Path) -> None:
-    with peer_of(tmp_path, table("small", small_server("other-id"), "timeout_ms = 300")) as peer:
+    with peer_of(tmp_path, table("small", small_server("other-id"), "timeout_ms = 2000")) as peer:
         assert "TIMEOUT" in json.dumps(peer.call("small__echo", {"text": "x"}))
         assert peer.text("small__write") == "write"
 

@@ -149,7 +149,7 @@ def test_only_the_named_tools_are_served(tmp_path: Path, peer_over: PeerOf) -> N
 
 @pytest.mark.covers("design.servers.deadline")
 def test_a_call_and_a_start_have_a_deadline(tmp_path: Path, peer_over: PeerOf) -> None:
-    settings = table("small", small_server(), "timeout_ms = 400") + table(
+    settings = table("small", small_server(), "timeout_ms = 2000") + table(
         "mute", small_server("mute"), "timeout_ms = 400"
     )
     with peer_over(tmp_path, settings) as peer:

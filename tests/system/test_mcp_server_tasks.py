@@ -69,7 +69,7 @@ def test_a_cancelled_call_cancels_the_task(tmp_path: Path, peer_over: PeerOf) ->
 
 
 def test_a_task_that_takes_too_long_is_cancelled(tmp_path: Path, peer_over: PeerOf) -> None:
-    with peer_over(tmp_path, table("box", OFFERING, "timeout_ms = 500")) as peer:
+    with peer_over(tmp_path, table("box", OFFERING, "timeout_ms = 2000")) as peer:
         assert "TIMEOUT" in json.dumps(peer.call("box__endless"))
         assert heard(peer, "tasks/cancel") == [{"taskId": "endless"}]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,10 +46,19 @@ def test_the_readme_can_be_followed_in_one_folder_and_followed_again(terminal: T
         terminal.do(step)
 
 
+def test_each_command_of_the_readme_is_run_but_those_that_this_run_is_made_with() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    unrun = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert [re.findall(r"^[^#\s]\S*", block, re.MULTILINE) for block in unrun] == [
+        ["scripts/serve", "scripts/test"]
+    ]
+
+
 def test_the_readme_shows_a_toolset_and_both_doors() -> None:
     taken = list(steps(ROOT / "README.md"))
     lines = [step.line for step in taken if isinstance(step, Command)]
-    assert [step.name for step in taken if isinstance(step, File)] == ["my_tools.py", "portbook.toml"]
+    files = [step.name for step in taken if isinstance(step, File)]
+    assert files == ["my_tools.py", "portbook.toml", "v1.json", "v2.json", "song.json"]
     assert any("serve --stdio my_tools.py" in line for line in lines)
     assert any("serve --http my_tools.py" in line for line in lines)
     assert any(line.startswith("curl ") for line in lines)

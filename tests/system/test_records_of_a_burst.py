@@ -10,6 +10,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from support.portbook_process import PORTBOOK, child, http_server
 
 TOOLS = """
@@ -19,6 +21,22 @@ toolset = Toolset("burst")
 
 @toolset.tool(effect="read", inline=True)
 def number(number: int) -> dict[str, int]:
+    return {"number": number}
+"""
+
+# Calls of this one wait, and end together.
+WAITING = """
+import asyncio
+from portbook import Toolset
+
+toolset = Toolset("burst")
+gate = asyncio.Event()
+
+@toolset.tool(effect="read")
+async def number(number: int) -> dict[str, int]:
+    if number == CALLS:
+        gate.set()
+    await gate.wait()
     return {"number": number}
 """
 
@@ -43,8 +61,9 @@ def _leave_little_room() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, ROOM))
 
 
-def test_a_record_that_cannot_be_written_fails_exactly_its_own_call(tmp_path: Path) -> None:
-    (tmp_path / "tools.py").write_text(TOOLS)
+@pytest.mark.parametrize("tools", [TOOLS, WAITING.replace("CALLS", str(CALLS))], ids=["at once", "waiting"])
+def test_a_record_that_cannot_be_written_fails_exactly_its_own_call(tmp_path: Path, tools: str) -> None:
+    (tmp_path / "tools.py").write_text(tools)
     frames = [
         _frame(number, "tools/call", {"name": "number", "arguments": {"number": number}})
         for number in range(1, CALLS + 1)
@@ -59,7 +78,9 @@ def test_a_record_that_cannot_be_written_fails_exactly_its_own_call(tmp_path: Pa
     ) as process:
         out, _ = process.communicate(_frame("start", "initialize", INITIALIZE) + b"".join(frames), 60)
     answers = [json.loads(line) for line in out.splitlines()]
-    assert [answer["id"] for answer in answers] == ["start", *range(1, CALLS + 1)]
+    order = [answer["id"] for answer in answers]
+    # Calls that wait may be answered in any order: the last one finds the gate open.
+    assert (order if tools == TOOLS else [order[0], *sorted(order[1:])]) == ["start", *range(1, CALLS + 1)]
     given = [answer["id"] for answer in answers[1:] if "structuredContent" in answer.get("result", {})]
     assert 0 < len(given) < CALLS
     # The first stream may hold one more than the second.

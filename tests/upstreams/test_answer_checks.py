@@ -50,3 +50,22 @@ def test_a_method_of_an_extension_has_no_official_schema() -> None:
     assert checks.result_in({"jsonrpc": "2.0", "id": 1, "result": {"a": 1}}, "tasks/get", "2026-07-28") == {
         "a": 1
     }
+
+
+@pytest.mark.parametrize(
+    ("revision", "task", "is_right"),
+    [
+        ("2025-11-25", {"taskId": "t", "status": "working"}, True),
+        ("2025-11-25", {"taskId": 5, "status": "working"}, False),
+        ("2025-06-18", {"taskId": "t", "status": "working"}, False),
+    ],
+)
+def test_a_task_is_an_answer_in_a_revision_with_tasks(revision: str, task: object, is_right: bool) -> None:
+    checks = AnswerChecks(validator(), is_enforced=True, warn=lambda _: None)
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"task": task}}
+    try:
+        checks.result_in(answer, "tools/call", revision)  # type: ignore[arg-type]
+    except BadAnswer:
+        assert not is_right
+    else:
+        assert is_right

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -40,6 +41,37 @@ def test_what_is_written_is_read_and_a_closed_input_ends_it(tmp_path: Path) -> N
         return bytes(out), bytes(errors), status
 
     assert asyncio.run(main()) == (b"HELLO\n", b"bye\n", 0)
+
+
+class Counting:
+    """What a process is written."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        self.writes.append(data)
+
+    def is_closing(self) -> bool:
+        return False
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+
+def test_all_that_one_turn_of_the_loop_writes_is_one_write() -> None:
+    async def main() -> None:
+        child, stdin = ChildProcess(cast("Any", None), 0), Counting()
+        child._stdin = cast("Any", stdin)
+        for turn in (b"a", b"b"):
+            for _ in range(3):
+                child.write(turn)
+            assert child.unread_bytes == 3  # what waits for the turn's end counts, too
+            await asyncio.sleep(0)
+            assert child.unread_bytes == 0
+        assert stdin.writes == [b"aaa", b"bbb"]
+
+    asyncio.run(main())
 
 
 def test_a_folder_that_does_not_exist_starts_nothing(tmp_path: Path) -> None:

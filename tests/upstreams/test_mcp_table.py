@@ -91,3 +91,8 @@ def test_a_program_starts_in_the_folder_of_the_settings_unless_cwd_says_otherwis
     assert read(command=["x"], cwd="below").starts_in == FOLDER / "below"
     assert read(command=["x"], cwd="/else").starts_in == Path("/else")
     assert read(command=["x"], cwd="inherit").starts_in == Path()
+
+
+def test_a_value_of_the_environment_is_a_secret_unless_the_settings_say_otherwise() -> None:
+    found = read(command=["x"], env={"A": {"env": "A"}, "B": {"env": "B", "secret": False}}).env
+    assert (found["A"].is_secret, found["B"].is_secret) == (True, False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from portbook.protocol.revisions import REVISIONS
-from portbook.upstreams.request_meta import client_capabilities, meta_for, without_reserved
+from portbook.upstreams.request_meta import client_capabilities, meta_for, related_task, without_reserved
 
 META = "io.modelcontextprotocol/"
 
@@ -29,5 +29,11 @@ def test_only_what_may_be_asked_is_declared() -> None:
 
 
 def test_reserved_members_stay_between_the_server_and_us() -> None:
-    assert without_reserved({META + "x": 1, "own/y": 2}) == {"own/y": 2}
+    assert without_reserved({META + "x": 1, "portbook/refusal": {}, "own/y": 2}) == {"own/y": 2}
     assert without_reserved(None) == {}
+
+
+def test_a_message_names_its_task_or_none() -> None:
+    assert related_task({"_meta": {META + "related-task": {"taskId": "t"}}}) == "t"
+    for none in (None, [], {}, {"_meta": 1}, {"_meta": {META + "related-task": 5}}):
+        assert related_task(none) is None  # type: ignore[arg-type]

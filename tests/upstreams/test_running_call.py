@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from portbook.model import Identity, Run
 from portbook.upstreams.running_call import RunningCall, UpstreamQuestion
 
@@ -51,6 +53,26 @@ def test_logs_go_to_clients_that_want_their_level() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("what", ["result", "error", "question", "nothing"])
+def test_whoever_runs_a_call_hears_of_its_end_and_of_questions(what: str) -> None:
+    async def main() -> None:
+        call = call_with()
+        happen: dict[str, Any] = {
+            "result": lambda: call.settle({}),
+            "error": lambda: call.fail(ValueError("x")),
+            "question": lambda: call.ask(UpstreamQuestion({}, lambda _: None, lambda _: None)),
+            "nothing": lambda: None,
+        }
+        asyncio.get_running_loop().call_soon(happen[what])
+        is_heard = await call.hear(0.05 if what == "nothing" else 20)
+        assert is_heard is (what != "nothing")
+        assert call.result.done() is (what in ("result", "error"))
+        if what == "error":
+            assert isinstance(call.result.exception(), ValueError)
+
+    asyncio.run(main())
+
+
 def test_questions_wait_within_limits_and_are_taken_once() -> None:
     async def main() -> None:
         call, refused = call_with(), []
@@ -58,9 +80,7 @@ def test_questions_wait_within_limits_and_are_taken_once() -> None:
         for _ in range(17):
             call.ask(question)
         assert refused == ["too much is asked at once"]
-        assert call.asked.done()
         assert len(call.take_questions()) == 16
-        assert not call.asked.done()
         assert call.take_questions() == []
 
     asyncio.run(main())

@@ -29,6 +29,8 @@ def test_all_but_plain_text_is_a_secret(tmp_path: Path) -> None:
     assert read(ValueSource(file=tmp_path / "token"), tmp_path, noticed) == "of-a-file"
     assert read(ValueSource(command=prints), tmp_path, noticed) == "of-a-command"
     assert noticed == ["of-the-environment", "of-a-file", "of-a-command"]
+    assert read(ValueSource(env="TOKEN", is_secret=False), tmp_path, noticed) == "of-the-environment"
+    assert len(noticed) == 3
 
 
 @pytest.mark.parametrize(

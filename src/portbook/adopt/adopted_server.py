@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from portbook.adopt.found_server import FoundServer
+from portbook.adopt.found_server import FoundServer, may_be_secret
 from portbook.adopt.toml_text import toml_value
 from portbook.model import JSONObject
 from portbook.text.late_pattern import late_pattern
@@ -73,9 +73,16 @@ class AdoptedServer:
                 **{name: {"env": variable} for name, variable in self.header_variables.items()},
             }
             return {"url": first.url, **({"headers": headers} if headers else {})}
-        env: JSONObject = {name: {"env": variable} for name, variable in self.variables.items()}
+        env: JSONObject = {name: self._reference(name) for name in self.variables}
         table: JSONObject = {"command": list(first.command), "cwd": first.cwd or "inherit"}
         return {**table, **({"env": env} if env else {})}
+
+    def _reference(self, name: str) -> JSONObject:
+        """Return where a variable gets its value; a word or a path must not be redacted from results."""
+        values = [dict(each.env)[name] for each in self.found]
+        reference: JSONObject = {"env": self.variables[name]}
+        is_secret = any(may_be_secret(name, value) for value in values)
+        return reference if is_secret else {**reference, "secret": False}
 
 
 def adopted_servers(found: Iterable[FoundServer], tables: Mapping[str, Any]) -> list[AdoptedServer]:

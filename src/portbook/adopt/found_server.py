@@ -14,7 +14,7 @@ from portbook.redaction.detectors import spans_of_shapes
 from portbook.redaction.secret_names import SecretNames
 from portbook.text.late_pattern import late_pattern
 
-__all__ = ["FoundServer", "ServerPlace", "found_servers", "is_ours", "places_of"]
+__all__ = ["FoundServer", "ServerPlace", "found_servers", "is_ours", "may_be_secret", "places_of"]
 
 # Members that Portbook has no use for, and whose loss changes nothing of what a server does.
 _DROPPED: Final = frozenset(
@@ -37,6 +37,8 @@ _OLD_TRANSPORT: Final = frozenset({"sse"})
 _REFERENCE: Final = late_pattern(r"\$\{|\{env:|\{file:|^\$[A-Z_]+$")
 _SECRET_FLAG: Final = late_pattern(r"--?(?P<name>[A-Za-z][\w-]*)(?:=(?P<value>.+))?$")
 _NAMES: Final = SecretNames(())
+# Words, ports and modes are shorter.
+_RANDOM: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ class FoundServer:
     @property
     def shown(self) -> str:
         """Return the command or the address, for people; what looks like a secret is not in it."""
-        words = " ".join(self.command) if self.command else str(self.url or "").split("?")[0]
+        program, *arguments = self.command or (str(self.url or "").split("?")[0],)
+        words = " ".join((Path(program).name if self.command else program, *arguments))
         for start, end in sorted(spans_of_shapes(words), reverse=True):
             words = words[:start] + "[redacted]" + words[end:]
         return words
@@ -194,3 +197,10 @@ def _is_secret(name: str, value: str) -> bool:
         _NAMES.holds_secret(name, value) or name.casefold().endswith(("_token", "_key", "_pat"))
     )
     return is_named or next(iter(spans_of_shapes(value, "off")), None) is not None
+
+
+def may_be_secret(name: str, value: str) -> bool:
+    """Return whether a value is one to redact: a secret, or long and random enough to be one."""
+    is_random = len(value) >= _RANDOM and " " not in value and "/" not in value
+    is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return _is_secret(name, value) or _has_reference(value) or (is_random and is_mixed)

@@ -25,6 +25,7 @@ from portbook.errors import Refused
 from portbook.exception_place import Fault
 from portbook.executors.dispatch import Dispatch
 from portbook.executors.large_values import LargeValues
+from portbook.executors.loop_turn import LoopTurn
 from portbook.executors.python import PythonExecutor
 from portbook.ids import ContentIds, Ids, RandomIds
 from portbook.mcp.dialect import McpDialect
@@ -240,6 +241,7 @@ def assemble(
         warn=warn,
         on_fault=on_fault or partial(report_fault, with_traceback=settings.tracebacks),
         off_loop=large_values,
+        turn=LoopTurn(),
     )
     on_secret.append(lambda: learn_secrets(pipeline, executor))
     tasks, notices = TaskBoard(clock, draw), ChangeFeed()

@@ -23,6 +23,9 @@ __all__ = ["Trail", "both_views", "intent_view", "without_secrets"]
 # More than an answer has, and still a bound on what one call can write.
 _MAX_VIOLATIONS: Final = 100
 
+# The forms that a tool keeps: more sessions than usually call the same tool at the same time.
+_MAX_FORMS: Final = 256
+
 
 @dataclass(slots=True)
 class Trail:
@@ -40,8 +43,8 @@ class Trail:
     started: float = 0.0
     """When the call started, in ticks of the clock."""
     forms: dict[tuple[str | None, ...], RecordForm] | None = None
-    """The forms of earlier records that differ only in this: how the call came in, its method and its caller.
-    None where more differs."""
+    """The forms of earlier records that differ only in this: how the call came in, its method, its caller and
+    its session. None where more differs."""
 
 
 def without_secrets(call: Call, trail: Trail, redactor: Redactor) -> Call:
@@ -159,16 +162,15 @@ def _member_of(arguments: JSONObject | None) -> bytes:
 def _form_of(call: Call, trail: Trail, deterministic: bool) -> RecordForm:
     """Return the form of the record; that of most calls is kept with their tool."""
     arrival, forms, caller = call.arrival, trail.forms, trail.caller
-    if (
-        forms is None
-        or caller is None
-        or call.context is not NO_CONTEXT
-        or arrival.session is not None
-        or trail.approval is not None
-    ):
+    if forms is None or caller is None or call.context is not NO_CONTEXT or trail.approval is not None:
         return _made_form(call, trail, deterministic)
-    key = (arrival.transport, arrival.route, call.method, call.contract, caller.name)
-    return forms.get(key) or forms.setdefault(key, _made_form(call, trail, deterministic))
+    key = (arrival.transport, arrival.route, call.method, call.contract, caller.name, arrival.session)
+    found = forms.get(key)
+    if found is None:
+        if len(forms) >= _MAX_FORMS:
+            forms.clear()
+        found = forms[key] = _made_form(call, trail, deterministic)
+    return found
 
 
 def _made_form(call: Call, trail: Trail, deterministic: bool) -> RecordForm:

@@ -28,10 +28,11 @@ from portbook.pins.grade import OnChange
 from portbook.pins.pin_lock import PinLock, approve
 from portbook.pins.server_definitions import ServerDefinitions
 from portbook.pins.standing import PinVerdicts, judge, without_attacks
-from portbook.settings import CONFIG_NAME
+from portbook.settings import CONFIG_NAME, BadSettings
 from portbook.stores.lock_file import LOCK_NAME
 from portbook.text.late_pattern import late_pattern
 from portbook.upstreams.definitions import Offer
+from portbook.upstreams.mcp_table import read_mcp
 from portbook.upstreams.pinned_trust import pinned_part
 
 __all__ = ["Survey", "portbook_command", "survey_clients"]
@@ -87,8 +88,11 @@ def survey_clients(
     settings = folder / CONFIG_NAME
     found = [each for file in read for each in file.servers if not is_ours(each, settings)]
     why = {id(each): _why_left(file, each, names) for file in read for each in file.servers}
-    candidates = [each for each in found if why[id(each)] is None]
-    asked = _Asked(folder, adopted_servers(candidates, _tables(settings)))
+    tables = _tables(settings)
+    for server in adopted_servers([each for each in found if why[id(each)] is None], tables):
+        if problem := _unusable(server, folder):
+            why |= {id(each): problem for each in server.found}
+    asked = _Asked(folder, adopted_servers([each for each in found if why[id(each)] is None], tables))
     rows: list[ServerRow] = []
     for each in found:
         server = next((one for one in asked.servers if any(each is entry for entry in one.found)), None)
@@ -117,6 +121,19 @@ def _tables(settings: Path) -> dict[str, Any]:
         return {}
     settings_from(settings)  # what is wrong with them is told as everywhere
     return tomllib.loads(data.decode()).get("mcp", {})
+
+
+def _unusable(server: AdoptedServer, folder: Path) -> str | None:
+    """Return why settings cannot have a server, or None."""
+
+    def complain(path: tuple[str | int, ...], sentence: str) -> BadSettings:
+        return BadSettings(f"Portbook cannot take it over: {path[-1]} {sentence}")
+
+    try:
+        read_mcp({server.alias: server.table()}, folder, complain)
+    except BadSettings as error:
+        return str(error)
+    return None
 
 
 # -- files of clients

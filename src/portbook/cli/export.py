@@ -17,7 +17,7 @@ from portbook.cli.export_bundle import MadeBundle, make_bundle
 from portbook.cli.options import START_ERRORS, config_option, json_option, settings_from, toolsets_argument
 from portbook.cli.terminal import claim_stdout, fail, print_data, print_json, say, stop_with
 from portbook.exports.client_entry import ConnectedServer, NotForClient, StartedServer, entry_for
-from portbook.exports.client_table import CLIENTS
+from portbook.exports.client_forms import CLIENTS
 from portbook.exports.needed_secrets import NeededSecrets, needed_secrets
 from portbook.exports.registry_entry import BadEntry, PublishedBundle, PyPIPackage, RegistryEntry, Remote
 from portbook.settings import Settings

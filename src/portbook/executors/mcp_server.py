@@ -122,6 +122,9 @@ class McpServerExecutor:
 
     async def _begun(self, server: Supervisor, run: Run) -> UpstreamConnection:
         owner = None if server.declared.isolation == "shared" else InstanceOwner(run.caller, run.session)
+        ready = server.ready(owner)
+        if ready is not None:
+            return ready
         try:
             async with asyncio.timeout(run.timeout_ms / 1000):
                 return await server.connected(owner)
@@ -428,8 +431,7 @@ async def _first_of(call: RunningCall, timeout_s: float) -> None:
 
     Raises `Failed` where neither comes in time.
     """
-    await asyncio.wait((call.result, call.asked), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-    if not call.result.done() and not call.asked.done():
+    if not await call.hear(timeout_s):
         raise Failed(Reason.TIMEOUT)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from portbook.exports.client_table import ClientRow, Shape
+from portbook.exports.client_forms import ClientRow, Shape
 from portbook.model import JSON, JSONObject
 
 __all__ = ["KEY_VARIABLE", "ClientEntry", "ConnectedServer", "NotForClient", "StartedServer", "entry_for"]

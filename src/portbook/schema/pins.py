@@ -5,9 +5,7 @@ The build hook reads it before the package can be imported, so it imports nothin
 
 from __future__ import annotations
 
-from typing import Final
-
-from portbook.text.named_tuple import NamedTuple
+from typing import Final, NamedTuple
 
 __all__ = ["LICENCE", "PINS", "SOURCE", "Pin"]
 

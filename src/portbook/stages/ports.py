@@ -11,7 +11,7 @@ from portbook.tools.catalog import Tool
 if TYPE_CHECKING:
     from portbook.access.approval_ticket import Ask
 
-__all__ = ["LARGE_BYTES", "Approvals", "AtOnce", "Executor", "OffLoop", "Sink"]
+__all__ = ["LARGE_BYTES", "Approvals", "AtOnce", "Executor", "OffLoop", "Sink", "Turn"]
 
 # Redaction of this much text takes 15 ms in the worst case; a step on the event loop may take 50 ms.
 LARGE_BYTES: Final = 32 * 1024
@@ -75,6 +75,14 @@ class AtOnce:
     async def run(self, work: Callable[[], _T]) -> _T:
         """Return what `work` returns. Raises what it raises."""
         return work()
+
+
+class Turn(Protocol):
+    """Does something once for all calls that end at about the same time."""
+
+    async def end(self, finish: Callable[[], None]) -> None:
+        """Return after `finish` was called, which the others who wait here call as well."""
+        ...
 
 
 class Sink(Protocol):

@@ -6,8 +6,7 @@ with effects does not begin before its intent is written. With `on_failure = "wa
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 
 from portbook.audit.records import both_views, intent_view, without_secrets
 from portbook.clock import Clock
@@ -17,11 +16,6 @@ from portbook.stages.rules import Rules
 from portbook.stages.state import CallState
 
 __all__ = ["Recorder"]
-
-
-@types.coroutine
-def _next_turn() -> Generator[None, None, None]:
-    yield
 
 
 class Recorder:
@@ -96,7 +90,7 @@ class Recorder:
             self.has_looked = False
             self._failure.before_a_call(error, state.rules)
 
-    def record(self, state: CallState, *, may_wait: bool = False) -> None:
+    def record(self, state: CallState, *, is_held: bool = False) -> None:
         """Write the record of a call that has ended, or hold it; `flush` may still change the outcome."""
         call, outcome, rules, arguments = state.call, state.outcome, state.in_force.rules, None
         assert outcome is not None
@@ -115,17 +109,7 @@ class Recorder:
             arguments,
         )
         self._held.append((state, views))
-        if not (may_wait or self._is_holding):
-            self.flush()
-
-    async def flush_with_others(self) -> None:
-        """Let the other calls go on that end in this turn of the event loop; then write all their records.
-
-        The first of them writes all at once. A call that is cancelled meanwhile has its record, too.
-        """
-        try:
-            await _next_turn()
-        finally:
+        if not (is_held or self._is_holding):
             self.flush()
 
     def flush(self) -> None:

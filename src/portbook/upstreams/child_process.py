@@ -76,6 +76,8 @@ class ChildProcess:
         self._process = process
         self._lifeline: int | None = lifeline
         self._stdin: asyncio.WriteTransport | None = None
+        self._outgoing: list[bytes] = []
+        self._outgoing_bytes = 0
         self._readers: list[asyncio.ReadTransport] = []
         self._ending = _Ending(lambda: None)
 
@@ -152,16 +154,27 @@ class ChildProcess:
     @property
     def unread_bytes(self) -> int:
         """Return how many bytes wait for the server to read them."""
-        return 0 if self._stdin is None else self._stdin.get_write_buffer_size()
+        waiting = 0 if self._stdin is None else self._stdin.get_write_buffer_size()
+        return waiting + self._outgoing_bytes
 
     def write(self, data: bytes) -> None:
-        """Write to its standard input."""
-        assert self._stdin is not None
-        self._stdin.write(data)
+        """Write to its standard input: at once all that this turn of the event loop writes."""
+        if not self._outgoing:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._outgoing.append(data)
+        self._outgoing_bytes += len(data)
+
+    def _flush(self) -> None:
+        data = b"".join(self._outgoing)
+        self._outgoing.clear()
+        self._outgoing_bytes = 0
+        if data and self._stdin is not None and not self._stdin.is_closing():
+            self._stdin.write(data)
 
     async def stop(self) -> int | None:
         """End the server and every process below it; return its exit status, None if it had to be killed."""
         if self._stdin is not None and not self._stdin.is_closing():
+            self._flush()
             # Not close(), which would first wait for a server that does not read.
             self._stdin.abort()
         is_ended = await self._ends_within(_LEAVES_S)

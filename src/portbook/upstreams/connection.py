@@ -206,7 +206,7 @@ class UpstreamConnection:
         """Fail one request."""
         found = self._open.pop(of, None)
         if found is not None and not found.call.result.done():
-            found.call.result.set_exception(error)
+            found.call.fail(error)
 
     def lost(self, problem: str) -> None:
         """Fail every request: the server is gone."""
@@ -216,7 +216,7 @@ class UpstreamConnection:
         opened, self._open = self._open, {}
         for each in opened.values():
             if not each.call.result.done():
-                each.call.result.set_exception(ConnectionLost(problem))
+                each.call.fail(ConnectionLost(problem))
         self._events.lost(problem)
 
     def _unreadable(self, problem: str, of: int | None) -> None:
@@ -247,9 +247,9 @@ class UpstreamConnection:
         try:
             result = self._checks.result_in(message, found.method, self._revision_of(found.method))
         except Exception as error:  # noqa: BLE001 - what it is, the one that waits will say
-            found.call.result.set_exception(error)
+            found.call.fail(error)
         else:
-            found.call.result.set_result(result)
+            found.call.settle(result)
 
     def _revision_of(self, method: str) -> str:
         # Both of these come before a revision is agreed on.

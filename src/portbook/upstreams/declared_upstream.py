@@ -21,12 +21,14 @@ Isolation = Literal["shared", "session"]
 
 @dataclass(frozen=True, slots=True)
 class ValueSource:
-    """Where a variable or a header of a server gets its value; all but plain text counts as secret."""
+    """Where a variable or a header of a server gets its value."""
 
     text: str | None = None
     env: str | None = None
     file: Path | None = None
     command: tuple[str, ...] = ()
+    is_secret: bool = True
+    """Whether the value is redacted everywhere; text in the settings never is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,11 +149,16 @@ def _value(values: Table, name: str, folder: Path) -> ValueSource:
     if not isinstance(given, dict):
         raise values.wrong(name, _WANTED)
     source = values.table(name)
-    source.only(("env", "file", "command"))
+    source.only(("env", "file", "command", "secret"))
     env, file, command = source.text("env"), source.text("file"), source.texts("command")
     if sum(each is not None for each in (env, file, command)) != 1 or command == ():
         raise values.wrong(name, _WANTED)
-    return ValueSource(env=env, file=None if file is None else folder / file, command=command or ())
+    return ValueSource(
+        env=env,
+        file=None if file is None else folder / file,
+        command=command or (),
+        is_secret=source.switch("secret") is not False,
+    )
 
 
 def _patterns(table: Table) -> tuple[str, ...]:

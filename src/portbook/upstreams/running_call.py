@@ -34,7 +34,7 @@ class UpstreamQuestion(NamedTuple):
 class RunningCall:
     """A request at a server."""
 
-    __slots__ = ("_run", "asked", "number", "questions", "result", "task", "token")
+    __slots__ = ("_run", "_waiter", "number", "questions", "result", "task", "token")
 
     def __init__(
         self, number: int, run: Run | None, result: asyncio.Future[JSONObject], task: str | None = None
@@ -49,8 +49,7 @@ class RunningCall:
         self.result = result
         self.questions: list[UpstreamQuestion] = []
         """What the server asked and nobody has answered yet."""
-        self.asked: asyncio.Future[None] = result.get_loop().create_future()
-        """Done while there are questions."""
+        self._waiter: asyncio.Future[None] | None = None
 
     @property
     def wants_progress(self) -> bool:
@@ -84,21 +83,49 @@ class RunningCall:
             draft: Draft[JSON] = Draft(len(json_bytes(data)), partial(_given, data))
             client.log(level, draft, logger if isinstance(logger, str) else None)
 
+    def settle(self, result: JSONObject) -> None:
+        """End with a result."""
+        self.result.set_result(result)
+        self._wake()
+
+    def fail(self, error: Exception) -> None:
+        """End without one."""
+        self.result.set_exception(error)
+        self._wake()
+
+    async def hear(self, timeout_s: float) -> bool:
+        """Wait for the end or for a question, whichever comes first; return whether one came in time."""
+        loop = self.result.get_loop()
+        self._waiter = waiter = loop.create_future()
+        timer = loop.call_later(timeout_s, _end, waiter)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+        return self.result.done() or bool(self.questions)
+
+    def _wake(self) -> None:
+        if self._waiter is not None:
+            _end(self._waiter)
+
     def ask(self, question: UpstreamQuestion) -> None:
         """Let a question wait for whoever runs the call."""
         if len(self.questions) >= _MAX_QUESTIONS:
             question.refuse("too much is asked at once")
             return
         self.questions.append(question)
-        if not self.asked.done():
-            self.asked.set_result(None)
+        self._wake()
 
     def take_questions(self) -> list[UpstreamQuestion]:
         """Take all questions that wait."""
         taken, self.questions = self.questions, []
-        if self.asked.done():
-            self.asked = self.result.get_loop().create_future()
         return taken
+
+
+def _end(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 def _given(data: JSON) -> JSON:

@@ -81,16 +81,24 @@ class Supervisor:
             return "starting"
         return "failed" if self.last_error is not None else "stopped"
 
+    def ready(self, owner: InstanceOwner | None = None) -> UpstreamConnection | None:
+        """Return the connection of an owner, or that of everybody, if there is one now."""
+        instance = self._instances.find(owner)
+        connection = None if instance is None else instance.connection
+        if instance is None or connection is None or connection.is_lost:
+            return None
+        instance.used_at = asyncio.get_running_loop().time()
+        return connection
+
     async def connected(self, owner: InstanceOwner | None = None) -> UpstreamConnection:
         """Return the connection of an owner, or that of everybody, begun now if there is none.
 
         Raises `NotSent` where it cannot be reached or started.
         """
-        instance = self._instances.find(owner) or self._added(owner)
-        connection, loop = instance.connection, asyncio.get_running_loop()
-        if connection is not None and not connection.is_lost:
-            instance.used_at = loop.time()
+        connection = self.ready(owner)
+        if connection is not None:
             return connection
+        instance, loop = self._instances.find(owner) or self._added(owner), asyncio.get_running_loop()
         if self._is_closed:
             raise NotSent("Portbook is ending")
         if instance.starting is None:

@@ -69,7 +69,7 @@ class ValueReader:
             value = await asyncio.to_thread(self._of_command, source.command, place)
         if "\0" in value:
             raise NotSent(f"{place}: its value has a character that cannot be passed on")
-        if value:
+        if value and source.is_secret:
             self._notice(value)
         return value
 

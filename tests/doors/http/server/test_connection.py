@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -146,6 +147,9 @@ async def reset(peer: Peer) -> None:
 def test_a_crowd_of_silent_and_slow_clients_is_closed_while_the_others_are_served() -> None:
     each = count("idle and slow clients")
     allow_descriptors(6 * each + 256)
+    # All of them share this process and its loop, which takes its time with thousands.
+    seconds = 0.3 + each / 400
+    deadlines = replace(SHORT, first_byte_s=seconds, head_s=seconds, idle_s=seconds)
 
     async def main(listener: Listener, world: World) -> None:
         peers = [await listener.connect() for _ in range(2 * each)]
@@ -168,7 +172,7 @@ def test_a_crowd_of_silent_and_slow_clients_is_closed_while_the_others_are_serve
         await asyncio.gather(*pushing, return_exceptions=True)
         assert all(answer == b"" or b"HTTP/1.1" in answer for answer in told)
 
-    play(main)
+    play(main, ServerOptions(deadlines=deadlines))
 
 
 @pytest.mark.covers("design.http-server.deadlines")

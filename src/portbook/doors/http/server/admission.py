@@ -28,6 +28,8 @@ class ConnectionLimits:
     reserve: int = 64
     """Beyond these, for health checks and operators."""
     per_address: int = 256
+    unread_bytes: int = 67_108_864
+    """What may wait to be read by all clients together: a few dozen large answers."""
 
 
 class Place(Enum):

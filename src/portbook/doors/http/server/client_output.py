@@ -18,19 +18,26 @@ _MAX_UNREAD: Final = 65_536
 class ClientOutput:
     """The writing end of one connection."""
 
-    __slots__ = ("_drained", "_transport", "is_stuck")
+    __slots__ = ("_drained", "_latest_bytes", "_transport", "is_stuck")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         transport.set_write_buffer_limits(high=_MAX_UNREAD)
         self._transport = transport
         self._drained: asyncio.Future[None] | None = None
+        self._latest_bytes = 0
         self.is_stuck = False
         """Whether much waits to be read by the client."""
 
     def write(self, data: bytes) -> None:
         """Write what is left to the transport to send."""
         if not self._transport.is_closing():
+            self._latest_bytes = len(data)
             self._transport.write(data)
+
+    @property
+    def held_bytes(self) -> int:
+        """Return what is held for the client: a transport keeps the whole of what it has sent a part of."""
+        return max(self._latest_bytes, self._transport.get_write_buffer_size())
 
     async def send(self, reply: Reply, more: bytes, date: bytes, to: RequestHead) -> None:
         """Send a reply to a request, with `more` headers; a stream as it comes, and as the client reads."""

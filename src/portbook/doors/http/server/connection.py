@@ -93,6 +93,7 @@ class ServerConnection(asyncio.Protocol):
         """Cancel what was for this client alone, and leave when it has ended."""
         self._give_up()
         self._stay.end()
+        self._hall.backlog.remove(self)
         task = self._answerer.task
         if task is None:
             self._hall.leave(self)
@@ -103,9 +104,11 @@ class ServerConnection(asyncio.Protocol):
         """Note that the client does not read."""
         self._out.is_stuck = True
         self._stay.await_reading()
+        self._hall.backlog.add(self, self._out.held_bytes)
 
     def resume_writing(self) -> None:
         """Go on where the client has read."""
+        self._hall.backlog.remove(self)
         self._stay.enter(self._stay.phase)
         self._out.resume()
         self._advance()

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from portbook.doors.http.request import RequestHead
 from portbook.doors.http.router import Router
 from portbook.doors.http.server.admission import Admission, ConnectionLimits
+from portbook.doors.http.server.backlog import Backlog
 from portbook.doors.http.server.bad_request import BadRequest
 from portbook.doors.http.server.deadlines import Deadlines
 from portbook.doors.http.server.peer_address import BadForwarding, PeerAddresses
@@ -63,6 +64,7 @@ class Hall:
         self.is_stopping = False
         self._clock = clock
         self.turn = Turn()
+        self.backlog = Backlog(limits.unread_bytes)
         self._loop = asyncio.get_running_loop()
         self._guests: set[Guest] = set()
         self._empty = asyncio.Event()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import resource
 import socket
+from dataclasses import replace
 from typing import Final
 
 from portbook.doors.http.server.admission import ConnectionLimits
@@ -59,4 +60,4 @@ def with_descriptors(wanted: ConnectionLimits) -> ConnectionLimits:
         return wanted
     reserve = min(wanted.reserve, soft // 8)
     further = min(_FURTHER, soft // 4)
-    return ConnectionLimits(max(soft - reserve - further, 1), reserve, wanted.per_address)
+    return replace(wanted, most=max(soft - reserve - further, 1), reserve=reserve)

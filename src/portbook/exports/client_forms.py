@@ -95,7 +95,7 @@ CLIENTS: Final[Mapping[str, ClientRow]] = {
         variable="{env:%s}",
     ),
     "kiro": ClientRow("Kiro", "~/.kiro/settings/mcp.json", variable="${%s}"),
-    "copilot-cli": ClientRow(
+    "copilot": ClientRow(
         "Copilot CLI", "~/.copilot/mcp-config.json", local={"type": "stdio"}, remote={"type": "http"}
     ),
     "amp": ClientRow("Amp", "~/.config/amp/settings.json", ("amp.mcpServers",), variable="${%s}"),
