@@ -162,6 +162,26 @@ def test_a_waiting_thread_keeps_nothing_of_the_last_call_alive() -> None:
     asyncio.run(main())
 
 
+def test_the_loop_is_woken_up_once_for_all_jobs_that_end_before_it_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def main() -> None:
+        pool, loop = Threads(1), asyncio.get_running_loop()
+        woken: list[Any] = []
+        wake = loop.call_soon_threadsafe
+        monkeypatch.setattr(loop, "call_soon_threadsafe", lambda *act: (woken.append(act), wake(*act)))
+        gate, last = threading.Event(), threading.Event()
+        functions = [lambda _: gate.wait(LONG), *[same] * 20, lambda _: last.set()]
+        runs = [asyncio.ensure_future(pool.run(each, at, LONG)) for at, each in enumerate(functions)]
+        await asyncio.sleep(0)  # now all of them are queued
+        gate.set()
+        assert last.wait(LONG)  # holds the loop meanwhile
+        assert len(woken) == 1
+        assert await asyncio.gather(*runs) == [True, *range(1, 21), None]
+
+    asyncio.run(main())
+
+
 # --- how many threads
 
 

@@ -57,13 +57,13 @@ class CallEnvelopes:
             return None  # nearly every call
         wish = wish or EnvelopeRequest()
         default: Default = "wrap" if wish.is_required and self._default == "off" else self._default
-        controls = read_controls(wish.meta, default)
         limit: Any = wish.preferences.get("max_output_bytes")
-        return replace(
-            controls,
+        return read_controls(
+            wish.meta,
+            default,
             deterministic=wish.preferences.get("deterministic", True) is not False,
             max_output_bytes=None if limit is None else int(limit),  # 1e3 is an integer to JSON Schema
-            is_wanted=controls.is_wanted or wish.is_required,
+            is_required=wish.is_required,
         )
 
     def enclose(

@@ -55,7 +55,14 @@ class Controls:
             require_length("parents", parent, _MAX_RUN_ID)
 
 
-def read_controls(meta: JSON, default: Default = "off") -> Controls:
+def read_controls(
+    meta: JSON,
+    default: Default = "off",
+    *,
+    deterministic: bool = True,
+    max_output_bytes: int | None = None,
+    is_required: bool = False,
+) -> Controls:
     """Return the controls in `meta`; an envelope is wanted where it has any, even invalid ones.
 
     Controls equal to the defaults, such as `"capture_provenance": false`, do not ask for an envelope.
@@ -98,8 +105,15 @@ def read_controls(meta: JSON, default: Default = "off") -> Controls:
         capture_artifacts,
         mode,
         tuple(dict.fromkeys(cast("list[str]", parents))),
-        warnings=tuple(warnings),
-        is_wanted=default != "off" or capture_provenance or bool(warnings) or mode == "full" or bool(parents),
+        deterministic,
+        max_output_bytes,
+        tuple(warnings),
+        is_required
+        or default != "off"
+        or capture_provenance
+        or bool(warnings)
+        or mode == "full"
+        or bool(parents),
     )
 
 
