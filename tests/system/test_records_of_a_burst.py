@@ -87,6 +87,29 @@ def test_a_record_that_cannot_be_written_fails_exactly_its_own_call(tmp_path: Pa
     assert len(given) <= _recorded(tmp_path) <= len(given) + 1
 
 
+def test_the_same_holds_for_the_members_of_a_batch(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(TOOLS)
+    calls = [
+        json.loads(_frame(number, "tools/call", {"name": "number", "arguments": {"number": number}}))
+        for number in range(1, CALLS + 1)
+    ]
+    initialize = _frame("start", "initialize", {**INITIALIZE, "protocolVersion": "2025-03-26"})
+    with child(
+        [*PORTBOOK, "serve", "--stdio", "tools.py", "--log-dir", "logs"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=_leave_little_room,
+    ) as process:
+        out, _ = process.communicate(initialize + json.dumps(calls).encode() + b"\n", 60)
+    _, answers = (json.loads(line) for line in out.splitlines())
+    given = [answer for answer in answers if "content" in answer.get("result", {})]
+    given = [answer for answer in given if not answer["result"].get("isError")]
+    assert 0 < len(given) < CALLS
+    assert len(given) <= _recorded(tmp_path) <= len(given) + 1
+
+
 def test_the_same_holds_for_requests_of_many_connections(tmp_path: Path) -> None:
     (tmp_path / "tools.py").write_text(TOOLS)
     with http_server("--log-dir", "logs", cwd=tmp_path, tools=("tools.py",)) as server:

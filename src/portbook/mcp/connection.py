@@ -518,6 +518,7 @@ class McpConnection:
         member = self._link._replace(emit=link.emit)
         work = self._receive_one(message, identifier, arrival, member)
         if isinstance(work, CallState):
+            self._pipeline.recorder.flush()  # its answer is worded now, and leaves with those of the others
             return work.reply()
         if work.key is None:
             return await work.answering

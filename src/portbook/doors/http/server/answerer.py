@@ -65,7 +65,7 @@ class Answerer:
         self._stay.enter(Phase.ANSWER)
         replied = begin_reply(self._handling, self._head, body)
         if isinstance(replied, HeldReply):
-            self._hall.turn.add(self, replied)
+            self._hall.held.add(self, replied)
         else:
             self._reply(replied)
 

@@ -81,8 +81,8 @@ class ServerConnection(asyncio.Protocol):
             self._advance()
             if self._reader.unread_bytes and self._is_waiting:
                 self._in.hold_back()
-            if self._hall.turn.is_full:
-                self._hall.turn.end()
+            if self._hall.held.is_full:
+                self._hall.held.release()
 
     def eof_received(self) -> bool:
         """Take the end of what the client sends as its leaving."""
@@ -174,8 +174,8 @@ class ServerConnection(asyncio.Protocol):
     def _take_turn(self) -> None:
         self._awaits_turn = False
         self._advance()
-        if self._hall.turn.is_full:
-            self._hall.turn.end()
+        if self._hall.held.is_full:
+            self._hall.held.release()
 
     def _take(self) -> bool:
         """Take a head or a body; return whether there was a whole one."""

@@ -13,9 +13,9 @@ from portbook.doors.http.server.admission import Admission, ConnectionLimits
 from portbook.doors.http.server.backlog import Backlog
 from portbook.doors.http.server.bad_request import BadRequest
 from portbook.doors.http.server.deadlines import Deadlines
+from portbook.doors.http.server.held_replies import HeldReplies
 from portbook.doors.http.server.peer_address import BadForwarding, PeerAddresses
 from portbook.doors.http.server.response_writer import date_line
-from portbook.doors.http.server.turn import Turn
 
 __all__ = ["Guest", "Hall"]
 
@@ -63,7 +63,7 @@ class Hall:
         self.admission = Admission(limits, addresses)
         self.is_stopping = False
         self._clock = clock
-        self.turn = Turn()
+        self.held = HeldReplies()
         self.backlog = Backlog(limits.unread_bytes)
         self._loop = asyncio.get_running_loop()
         self._guests: set[Guest] = set()

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from portbook.doors.http.response import HeldReply
 
-__all__ = ["AnsweredConnection", "Turn"]
+__all__ = ["AnsweredConnection", "HeldReplies"]
 
 # As at the door of lines: a write costs as much as a tenth of a call.
 _MOST: Final = 64
@@ -28,7 +28,7 @@ class AnsweredConnection(Protocol):
         ...
 
 
-class Turn:
+class HeldReplies:
     """The calls that have ended since the last answers were sent."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Turn:
         self._is_ending = False
         self._until = 0.0
         self.is_full = False
-        """Whether whoever adds calls should end the turn when it is done with one."""
+        """Whether whoever adds replies should release them when it is done with one."""
 
     def add(self, connection: AnsweredConnection, held: HeldReply) -> None:
         """Answer a call at the end of the turn."""
@@ -45,12 +45,12 @@ class Turn:
             self._until = monotonic() + _MOST_S
             if not self._is_ending:
                 self._is_ending = True
-                self._loop.call_soon(self._end_of_turn)
+                self._loop.call_soon(self._end_turn)
         elif len(self._held) >= _MOST - 1 or monotonic() > self._until:
             self.is_full = True
         self._held.append((connection, held))
 
-    def end(self) -> None:
+    def release(self) -> None:
         """Write the records that are held, then the answers."""
         held, self._held = self._held, []
         self.is_full = False
@@ -59,6 +59,6 @@ class Turn:
         for connection, reply in held:
             connection.release(reply)
 
-    def _end_of_turn(self) -> None:
+    def _end_turn(self) -> None:
         self._is_ending = False
-        self.end()
+        self.release()

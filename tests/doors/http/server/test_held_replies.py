@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from portbook.doors.http.response import HeldReply
-from portbook.doors.http.server import turn as module
-from portbook.doors.http.server.turn import Turn
+from portbook.doors.http.server import held_replies as module
+from portbook.doors.http.server.held_replies import HeldReplies
 from portbook.stages.state import CallState
 
 
@@ -35,9 +35,9 @@ class Connection:
         self._then()
 
 
-def play(main: Callable[[Turn, Diary], Coroutine[Any, Any, None]]) -> None:
+def play(main: Callable[[HeldReplies, Diary], Coroutine[Any, Any, None]]) -> None:
     async def scene() -> None:
-        await main(Turn(), Diary())
+        await main(HeldReplies(), Diary())
 
     asyncio.run(scene())
 
@@ -47,9 +47,9 @@ def held(diary: Diary) -> HeldReply:
 
 
 def test_the_calls_of_a_turn_are_recorded_at_once_and_then_answered() -> None:
-    async def main(turn: Turn, diary: Diary) -> None:
+    async def main(replies: HeldReplies, diary: Diary) -> None:
         for name in ("first", "second"):
-            turn.add(Connection(name, diary), held(diary))
+            replies.add(Connection(name, diary), held(diary))
         assert diary.notes == []
         await asyncio.sleep(0)
         assert diary.notes == ["records", "first", "second"]
@@ -58,11 +58,11 @@ def test_the_calls_of_a_turn_are_recorded_at_once_and_then_answered() -> None:
 
 
 def test_a_call_that_follows_an_answer_belongs_to_the_next_turn() -> None:
-    async def main(turn: Turn, diary: Diary) -> None:
+    async def main(replies: HeldReplies, diary: Diary) -> None:
         def go_on() -> None:
-            turn.add(Connection("second", diary), held(diary))
+            replies.add(Connection("second", diary), held(diary))
 
-        turn.add(Connection("first", diary, go_on), held(diary))
+        replies.add(Connection("first", diary, go_on), held(diary))
         await asyncio.sleep(0)
         assert diary.notes == ["records", "first"]
         await asyncio.sleep(0)
@@ -72,14 +72,14 @@ def test_a_call_that_follows_an_answer_belongs_to_the_next_turn() -> None:
 
 
 def test_a_turn_is_full_after_64_calls() -> None:
-    async def main(turn: Turn, diary: Diary) -> None:
+    async def main(replies: HeldReplies, diary: Diary) -> None:
         for number in range(64):
-            assert not turn.is_full
-            turn.add(Connection(str(number), diary), held(diary))
-        assert turn.is_full
-        turn.end()
+            assert not replies.is_full
+            replies.add(Connection(str(number), diary), held(diary))
+        assert replies.is_full
+        replies.release()
         assert diary.notes == ["records", *map(str, range(64))]
-        assert not turn.is_full
+        assert not replies.is_full
 
     play(main)
 
@@ -88,10 +88,10 @@ def test_a_turn_is_full_when_its_calls_take_long(monkeypatch: pytest.MonkeyPatch
     times = iter([0.0, 0.0015, 0.0021])
     monkeypatch.setattr(module, "monotonic", lambda: next(times))
 
-    async def main(turn: Turn, diary: Diary) -> None:
+    async def main(replies: HeldReplies, diary: Diary) -> None:
         for is_full in (False, False, True):
-            turn.add(Connection("each", diary), held(diary))
-            assert turn.is_full is is_full
-        turn.end()
+            replies.add(Connection("each", diary), held(diary))
+            assert replies.is_full is is_full
+        replies.release()
 
     play(main)
