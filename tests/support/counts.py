@@ -55,7 +55,7 @@ COUNTS: Final = {
     "wheel pythons": Count(
         1,
         4,
-        "the wheel alone in a clean environment, on each of up to {count:,} Pythons at hand: it serves",
+        "{count:,} Pythons at most, those at hand: the wheel alone serves in a clean environment of each",
     ),
     "idle and slow clients": Count(
         40,
