@@ -84,7 +84,8 @@ def command(
         elif as_schema:
             changes = [_compare_schemas(old, new, SchemaFiles(_library(config), is_deep=True))]
         else:
-            raise click.exceptions.Exit(_compare_documents(old, new, out, is_plain=chosen == "json"))
+            status = _compare_documents(old, new, out, is_plain=chosen == "json")
+            raise click.exceptions.Exit(status)
         click.echo(written_changes(changes, chosen), out, nl=False)
         statuses = {_EXIT_CODES[change.comparison.verdict] for change in changes}
         raise click.exceptions.Exit(next(status for status in _WORST if status in statuses))
