@@ -31,6 +31,7 @@ THROUGH = {
 
 # What depends on who called before, or on the machine: the answer says only that it was done.
 CHANGING = ("toggle-simulated-logging", "toggle-subscriber-updates", "get-env")
+RUN_AS_TASK = "simulate-research-query"
 
 _KEYS = ("call", "read", "get", "complete")
 
@@ -145,6 +146,9 @@ def _ending(answer: dict[str, Any]) -> dict[str, Any]:
 def test_calls_end_as_they_do_without_portbook(pair: tuple[Seen, Seen]) -> None:
     through, direct = pair
     for name, answer in direct["calls"].items():
+        if json.loads(name)[0] == RUN_AS_TASK:  # called plainly it is an error; Portbook runs the task
+            assert not _ending(through["calls"][name])["error"]
+            continue
         ours, theirs = _ending(through["calls"][name]), _ending(answer)
         if json.loads(name)[0] in CHANGING or theirs["error"]:
             ours, theirs = {"error": ours["error"]}, {"error": theirs["error"]}
