@@ -303,10 +303,13 @@ def test_watching_outlives_a_schema_that_is_half_written(folder: Path) -> None:
         assert process.stderr.readline() == "portbook: 1 file checked, all valid\n"
         assert process.stderr.readline() == "portbook: watching; Ctrl-C stops\n"
         (folder / "own/s.json").write_text("{")
+        assert process.stderr.readline().startswith("──")
         assert process.stderr.readline().startswith("portbook: error: --schema: own/s.json: not JSON: ")
         (folder / "own/s.json").write_text('{ "$ref": "t.json" }')
+        assert process.stderr.readline().startswith("──")
         assert process.stderr.readline() == "portbook: 1 file checked, all valid\n"
         (folder / "own/t.json").write_text('{"type": "null"}')
+        assert process.stderr.readline().startswith("──")
         assert process.stderr.readline() == "portbook: 1 file checked, 1 not valid: 1 error\n"
     finally:
         process.kill()

@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from portbook.errors import Finding
-from portbook.schema import engine
 from portbook.schema.cache import validator_for
 from portbook.schema.dialects import DIALECT
 from portbook.schema.engine import BadSchema, SchemaViolation, compile_schema, is_usable_pattern
@@ -305,7 +304,7 @@ def test_even_a_reference_that_slipped_through_the_examination_is_not_fetched(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host, port = listener.getsockname()
-    monkeypatch.setattr(engine, "examine", lambda *_: [])
+    monkeypatch.setattr("portbook.schema.evaluation_cost.examine", lambda *_: [])
     with pytest.raises(BadSchema):
         compile_schema({"$ref": f"http://{host}:{port}/s.json"}, "")
     with pytest.raises(BlockingIOError):
